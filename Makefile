@@ -1,0 +1,54 @@
+# `make` alone lists what there is. Needs only make and Python 3.11+; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# mkdocs-material announces its successor on every build.
+export NO_MKDOCS_2_WARNING := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install test run docs format clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+install: $(INSTALLED) ## Create .venv with everything in it, if needed
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "error: '$(PYTHON)' was not found; install Python 3.11 or newer, or run make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: tam needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1); run make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "error: $(PYTHON) has no venv module; install it (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@echo "Installing tam and its tools into $(VENV) (the first time takes a few minutes) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	@touch $@
+
+test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run the tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/pytest -n 2 -q
+
+run: $(INSTALLED) ## Show a few tasks of each benchmark
+	$(BIN)/tam tasks classification --show 3
+	$(BIN)/tam tasks transduction --show 3
+	$(BIN)/tam tasks pathfinding --show 3
+
+docs: $(INSTALLED) ## Build the documentation into site/
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "Open site/index.html"
+
+format: $(INSTALLED) ## Fix lint and formatting where that can be done automatically
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## Remove .venv, caches and builds (runs/ stays)
+	rm -rf $(VENV) build dist site .cache .hypothesis .pytest_cache .ruff_cache
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,36 @@
+"""Learn a new sequence task from a handful of examples by fitting one small vector.
+
+The public names are loaded when they are first used, so that `import tam` is instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tam.errors import UserError
+    from tam.tasks.benchmark import benchmark
+    from tam.tasks.jsonl import read_tasks
+    from tam.tasks.task import Example, Task
+    from tam.tasks.taskset import TaskSet
+
+__version__ = "0.1.0"
+__all__ = ["Example", "Task", "TaskSet", "UserError", "benchmark", "read_tasks"]
+
+_HOME = {
+    "Example": "tam.tasks.task",
+    "Task": "tam.tasks.task",
+    "TaskSet": "tam.tasks.taskset",
+    "UserError": "tam.errors",
+    "benchmark": "tam.tasks.benchmark",
+    "read_tasks": "tam.tasks.jsonl",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'tam' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

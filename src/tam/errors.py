@@ -1,0 +1,8 @@
+"""The one error that a user's mistake raises."""
+
+
+class UserError(ValueError):
+    """A mistake in what the user gave: the message says what was given, what is expected, and where.
+
+    The command line shows the message alone; any other exception is a bug of ours and shows in full.
+    """

@@ -1,0 +1,34 @@
+"""Path-finding examples drawn as grids of letters, in colour on a terminal."""
+
+from collections.abc import Sequence
+
+from tam.tasks.pathfinding import OFFSET, SIDE, blob
+from tam.tasks.task import Example
+
+START, END, WAYPOINT, OBSTACLE, PATH, FREE = "S", "E", "W", "#", "*", "·"
+
+_COLOURS = {START: "30;42", END: "30;41", WAYPOINT: "30;43", OBSTACLE: "37;100", PATH: "36;1", FREE: "2"}
+
+
+def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
+    """The grid of an example: which letter stands in which cell.
+
+    Args:
+        example: obstacles and path, as in a path-finding task.
+        stops: start, waypoint if there is one, and end.
+    """
+    path = [int(token) - OFFSET for token in example.y] if isinstance(example.y, list) else []
+    cells = dict.fromkeys(path, PATH)
+    cells |= {cell: OBSTACLE for token in example.x for cell in blob(int(token))}
+    cells |= {cell: WAYPOINT for cell in stops[1:-1]} | {stops[0]: START, stops[-1]: END}
+    return [[cells.get(row * SIDE + column, FREE) for column in range(SIDE)] for row in range(SIDE)]
+
+
+def draw(grids: Sequence[list[list[str]]], *, colour: bool) -> str:
+    """Grids side by side."""
+
+    def cell(letter: str) -> str:
+        return f"\x1b[{_COLOURS[letter]}m{letter} \x1b[0m" if colour else f"{letter} "
+
+    lines = ("   ".join("".join(map(cell, grid[row])) for grid in grids).rstrip() for row in range(SIDE))
+    return "\n".join(lines)

@@ -1,0 +1,24 @@
+"""Tables as plain text that lines up."""
+
+from collections.abc import Sequence
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns padded to line up, numbers to the right.
+
+    >>> print(table(["k", "accuracy"], [[1, "43.0 %"], [10, "89.5 %"]]))
+     k  accuracy
+     1  43.0 %
+    10  89.5 %
+    """
+    body = [[str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    numeric = [
+        bool(rows) and all(isinstance(row[place], int | float) for row in rows) for place in range(len(head))
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        parts = zip(values, widths, numeric, strict=True)
+        return "  ".join(v.rjust(w) if right else v.ljust(w) for v, w, right in parts).rstrip()
+
+    return "\n".join(map(line, [list(head), *body]))

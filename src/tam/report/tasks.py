@@ -1,0 +1,166 @@
+"""Tasks and task sets in words."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fnmatch import fnmatch
+
+import numpy as np
+
+from tam.errors import UserError
+from tam.report.grid import draw, letters
+from tam.report.table import table
+from tam.tasks.benchmark import BenchmarkOptions, choices, family_of
+from tam.tasks.pathfinding import SIDE
+from tam.tasks.task import Classes, Example, Sequences, Task
+from tam.tasks.taskset import TaskSet
+
+_MOST_PRIMITIVES = 12
+
+
+def summary(tasks: TaskSet) -> str:
+    """One line on a whole set."""
+    sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
+    made = " ".join(
+        f"{key}={value}" for key, value in tasks.options.items() if key in ("seed", "holdout", "n", "path")
+    )
+    name = str(tasks.options.get("name", tasks.kind))
+    form = " (compositional)" if tasks.primitives else ""
+    return (
+        f"{name}{form} · {sizes} tasks · {len(tasks.vocabulary)} tokens · {made} · {tasks.fingerprint[:12]}"
+    )
+
+
+def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, Task]]:
+    """The first tasks whose name contains or matches the pattern, test tasks first, with their split."""
+    splits = [*tasks.test_splits, "valid", "train"]
+    named = [(split, task) for split in splits for task in tasks.splits[split]]
+    if pattern is not None:
+        named = [
+            (split, task) for split, task in named if pattern in task.name or fnmatch(task.name, pattern)
+        ]
+        if not named:
+            raise UserError(
+                f"no task matches {pattern!r}; a task is called, for example, {tasks.test[0].name!r}"
+            )
+    return named[:count]
+
+
+def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
+    """A task with a few of its examples; path-finding as drawn grids."""
+    unseen = [name for name in task.primitives if name in tasks.unseen_primitives]
+    note = f", unseen in training: {', '.join(unseen)}" if unseen else ""
+    title = f"\x1b[1m{task.name}\x1b[0m" if colour else task.name
+    head = f"{title}   ({split}, {len(task)} examples{note})"
+    if tasks.options.get("name") == "pathfinding":
+        return f"{head}\n{_grids(task, colour)}"
+    examples = _varied(task, 5)
+    inputs = [_words(example.x) for example in examples]
+    width = max(map(len, inputs))
+    lines = [f"  {x.ljust(width)}  →  {_answer(e)}" for x, e in zip(inputs, examples, strict=True)]
+    return "\n".join([head, *lines])
+
+
+def _varied(task: Task, count: int) -> list[Example]:
+    """The first examples; of a classification task, first one of every class."""
+    if not isinstance(task.y, Classes):
+        return [task[row] for row in range(min(count, len(task)))]
+    firsts = np.unique(task.y.ids, return_index=True)[1].tolist()
+    others = [row for row in range(min(count, len(task))) if row not in firsts]
+    return [task[row] for row in (*firsts, *others)[: max(count, len(firsts))]]
+
+
+def _words(tokens: Sequence[int | str]) -> str:
+    return " ".join(map(str, tokens)) or "(empty)"
+
+
+def _answer(example: Example) -> str:
+    return _words(example.y) if isinstance(example.y, list) else str(example.y)
+
+
+def _grids(task: Task, colour: bool) -> str:
+    stops = [int(row) * SIDE + int(column) for row, column in re.findall(r"\((\d),(\d)\)", task.name)]
+    examples = [task[row] for row in range(min(3, len(task)))]
+    drawn = draw([letters(example, stops) for example in examples], colour=colour)
+    lines = [f"  {_words(example.x)}  →  {_answer(example)}" for example in examples]
+    return "\n".join([drawn, *lines])
+
+
+def statistics(tasks: TaskSet) -> str:
+    """Counts by primitive, lengths, class balance and uniqueness."""
+    parts = [summary(tasks), _sizes(tasks), *_primitive_tables(tasks), _uniqueness(tasks)]
+    return "\n\n".join(parts)
+
+
+def _sizes(tasks: TaskSet) -> str:
+    head = ["split", "tasks", "examples", "length of x", "length of y"]
+    rows = []
+    for split, members in tasks.splits.items():
+        x = np.concatenate([task.x.lengths for task in members])
+        y = [task.y.lengths for task in members if isinstance(task.y, Sequences)]
+        answers = _spread(np.concatenate(y)) if y else _balance(members)
+        rows.append([split, len(members), len(x), _spread(x), answers])
+    if tasks.kind == "classification":
+        head[-1] = "share of each class, smallest to largest over tasks"
+    return table(head, rows)
+
+
+def _spread(lengths: np.ndarray[tuple[int], np.dtype[np.integer]]) -> str:
+    low, mean, high = lengths.min(), lengths.mean(), lengths.max()
+    return str(low) if low == high else f"{low} to {high}, mean {mean:.1f}"
+
+
+def _balance(members: Sequence[Task]) -> str:
+    shares = [
+        np.bincount(task.y.ids, minlength=len(task.y.labels)) / len(task)
+        for task in members
+        if isinstance(task.y, Classes)
+    ]
+    low, high = min(share.min() for share in shares), max(share.max() for share in shares)
+    most = max(len(share) for share in shares)
+    return f"{low:.1%} to {high:.1%} of {most} classes"
+
+
+def _primitive_tables(tasks: TaskSet) -> list[str]:
+    """For every slot how many tasks of each split have each primitive, the most frequent first."""
+    parts = {task.name: task.primitives or tuple(task.name.split(" → ")) for task in tasks}
+    if "name" not in tasks.options and not tasks.primitives:
+        return []
+    slots = max(len(names) for names in parts.values())
+    return [_primitive_table(tasks, parts, slot) for slot in range(slots)]
+
+
+def _primitive_table(tasks: TaskSet, parts: dict[str, tuple[str, ...]], slot: int) -> str:
+    counts = {
+        split: Counter(parts[task.name][slot] for task in members if slot < len(parts[task.name]))
+        for split, members in tasks.splits.items()
+    }
+    total: Counter[str] = sum(counts.values(), Counter())
+    ordered = sorted(total, key=lambda name: (-total[name], name))
+    rows = [[name, *(count[name] for count in counts.values())] for name in ordered[:_MOST_PRIMITIVES]]
+    more = len(ordered) - len(rows)
+    text = table([f"slot {slot + 1}: {len(ordered)} primitives", *counts], rows)
+    return f"{text}\n… and {more} more" if more else text
+
+
+def _uniqueness(tasks: TaskSet) -> str:
+    if "name" in tasks.options:
+        options = BenchmarkOptions(**dict(tasks.options))  # pyright: ignore[reportArgumentType]
+        family = family_of(options)
+        drawn = [choice for split in choices(family, options).values() for choice in split]
+        different = len({int(family.functions[choice]) for choice in drawn})
+        return f"uniqueness: {different} of {len(tasks)} tasks differ from all others on some input"
+    repeats, conflicts = _repeats(tasks)
+    return f"repeated inputs inside a task: {repeats}, with a different answer: {conflicts}"
+
+
+def _repeats(tasks: TaskSet) -> tuple[int, int]:
+    repeats = conflicts = 0
+    for task in tasks:
+        answers: dict[tuple[int | str, ...], object] = {}
+        for x, y in task:
+            if tuple(x) in answers:
+                repeats += 1
+                conflicts += answers[tuple(x)] != y
+            answers.setdefault(tuple(x), y)
+    return repeats, conflicts

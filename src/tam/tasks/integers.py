@@ -1,0 +1,45 @@
+"""Sequences of 5 integers in 0 … 11: the inputs of classification and transduction."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tam.tasks.draws import Draws
+from tam.tasks.task import Integers, Sequences, compact
+
+VALUES, LENGTH = 12, 5
+INPUTS = VALUES**LENGTH
+
+
+ELEMENTWISE: dict[str, Callable[[Integers, int], Integers]] = {
+    "mul": lambda x, v: x * v,
+    "add": lambda x, v: x + v,
+    "div": lambda x, v: x // v,
+    "mod": lambda x, v: x % v,
+}
+"""S1, the first slot of both benchmarks; div is integer division, mod the remainder."""
+
+
+def inputs(codes: Integers) -> Integers:
+    """The sequences with these numbers in base 12: [rows] to [rows, 5]."""
+    return codes[:, None] // VALUES ** np.arange(LENGTH)[::-1] % VALUES
+
+
+def random_codes(count: int, draws: Draws) -> Integers:
+    """About `count` different sequences, by number: drawn uniformly, repeats left out."""
+    codes = draws.integers(INPUTS, count)
+    return codes[np.sort(np.unique(codes, return_index=True)[1])]
+
+
+def random_inputs(count: int, draws: Draws) -> Integers:
+    """`count` different sequences, drawn uniformly."""
+    spare = count + count * count // INPUTS + 16
+    codes = random_codes(spare, draws)
+    while len(codes) < count:
+        codes = np.unique(np.concatenate([codes, random_codes(spare, draws)]))
+    return inputs(codes[:count])
+
+
+def rows(x: Integers) -> Sequences:
+    """These sequences as part of a task."""
+    return Sequences(compact(x, VALUES - 1), compact(np.full(len(x), LENGTH), LENGTH))

@@ -1,0 +1,112 @@
+"""A task: examples of one rule, held as compact integer arrays."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.tasks.vocabulary import Token, Vocabulary
+
+Label = int | str
+Kind = Literal["classification", "transduction"]
+Integers = NDArray[np.integer[Any]]
+
+
+class Example(NamedTuple):
+    """An input sequence with its answer: a label, or a sequence."""
+
+    x: list[Token]
+    y: Label | list[Token]
+
+
+def compact(ids: Integers, largest: int) -> Integers:
+    """The same numbers in the smallest unsigned type that holds `largest`."""
+    return ids.astype(np.min_scalar_type(max(largest, 1)), copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """Rows of token ids of various lengths, padded with zeros to one width."""
+
+    ids: Integers  # [rows, width]
+    lengths: Integers  # [rows]
+
+    @classmethod
+    def from_lists(cls, rows: Sequence[Sequence[int]], vocabulary_size: int) -> "Sequences":
+        """Pad lists of token ids.
+
+        >>> Sequences.from_lists([[3, 1], [2]], 12).ids.tolist()
+        [[3, 1], [2, 0]]
+        """
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        flat = np.fromiter((i for row in rows for i in row), dtype=np.int64, count=int(lengths.sum()))
+        return cls.from_flat(flat, lengths, vocabulary_size)
+
+    @classmethod
+    def from_flat(cls, flat: Integers, lengths: Integers, vocabulary_size: int) -> "Sequences":
+        """Pad rows that stand one after another in `flat`."""
+        width = int(lengths.max(initial=0))
+        ids = np.zeros((len(lengths), width), dtype=np.min_scalar_type(max(vocabulary_size - 1, 1)))
+        ids[np.arange(width) < lengths[:, None]] = flat
+        return cls(ids, compact(lengths, width))
+
+    @property
+    def flat(self) -> Integers:
+        """All tokens, row after row, without padding."""
+        return self.ids[np.arange(self.ids.shape[1]) < self.lengths[:, None]]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def row(self, index: int) -> Integers:
+        """The token ids of one row, without padding."""
+        return self.ids[index, : self.lengths[index]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    """One class id for each row; `labels[id]` is the label that the user knows it by."""
+
+    ids: Integers  # [rows]
+    labels: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A name, examples of one rule, and optionally the primitives that compose it.
+
+    `y` says the kind: `Classes` for classification, `Sequences` for transduction. Iterating gives
+    the examples in the user's own tokens and labels.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    x: Sequences
+    y: Classes | Sequences
+    primitives: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"task {self.name!r}: {len(self.x)} inputs but {len(self.y)} answers")
+
+    @property
+    def kind(self) -> Kind:
+        """Classification or transduction."""
+        return "classification" if isinstance(self.y, Classes) else "transduction"
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> Example:
+        x = self.vocabulary.decode(self.x.row(index))
+        if isinstance(self.y, Classes):
+            return Example(x, self.y.labels[int(self.y.ids[index])])
+        return Example(x, self.vocabulary.decode(self.y.row(index)))
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[index] for index in range(len(self)))

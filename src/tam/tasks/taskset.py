@@ -1,0 +1,151 @@
+"""A task set: train, valid and test tasks that share one vocabulary."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
+from tam.tasks.vocabulary import Token, Vocabulary, sort_key
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSet:
+    """Tasks by split, their vocabulary, and the options that made them.
+
+    `splits` always has `train`, `valid` and at least one split whose name begins with `test`.
+    """
+
+    splits: Mapping[str, tuple[Task, ...]]
+    vocabulary: Vocabulary
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        others = set(self.splits) - {"train", "valid", *self.test_splits}
+        if others or not {"train", "valid"} <= set(self.splits) or not self.test_splits:
+            raise ValueError(
+                f"a task set has the splits train, valid and test (or several test…), not {list(self.splits)}"
+            )
+        if empty := [split for split, tasks in self.splits.items() if not tasks]:
+            raise ValueError(f"a split has at least one task; {empty[0]!r} has none")
+        if any(task.vocabulary != self.vocabulary for task in self):
+            raise ValueError("the tasks of a set share its vocabulary")
+        if len(kinds := {task.kind for task in self}) > 1:
+            raise ValueError(f"the tasks of a set are of one kind, not of {sorted(kinds)}")
+        repeated = [name for name, count in Counter(task.name for task in self).items() if count > 1]
+        if repeated:
+            raise ValueError(f"every task of a set has its own name; {repeated[0]!r} occurs more than once")
+
+    def __iter__(self) -> Iterator[Task]:
+        return (task for tasks in self.splits.values() for task in tasks)
+
+    def __len__(self) -> int:
+        return sum(len(tasks) for tasks in self.splits.values())
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(tasks)} {name}" for name, tasks in self.splits.items())
+        return f"TaskSet of {sizes} tasks ({self.kind}, {len(self.vocabulary)} tokens)"
+
+    @property
+    def train(self) -> tuple[Task, ...]:
+        """The tasks that θ is learned from."""
+        return self.splits["train"]
+
+    @property
+    def valid(self) -> tuple[Task, ...]:
+        """The tasks that settings are chosen on."""
+        return self.splits["valid"]
+
+    @property
+    def test(self) -> tuple[Task, ...]:
+        """The tasks that are reported on: those of every test split."""
+        return tuple(task for name in self.test_splits for task in self.splits[name])
+
+    @property
+    def test_splits(self) -> tuple[str, ...]:
+        """The names of the test splits; most sets have the one, `test`."""
+        return tuple(name for name in self.splits if name.startswith("test"))
+
+    @property
+    def kind(self) -> Kind:
+        """Classification or transduction, the same for all tasks."""
+        return next(iter(self)).kind
+
+    @property
+    def n_classes(self) -> int:
+        """The largest number of classes of a task; 0 for transduction."""
+        return max((len(task.y.labels) for task in self if isinstance(task.y, Classes)), default=0)
+
+    @cached_property
+    def primitives(self) -> tuple[str, ...]:
+        """Every primitive that a task is composed of, in the order of their ids."""
+        return tuple(sorted({name for task in self for name in task.primitives}))
+
+    @cached_property
+    def unseen_primitives(self) -> frozenset[str]:
+        """The primitives that occur in no training task."""
+        seen = {name for task in self.train for name in task.primitives}
+        return frozenset(self.primitives) - seen
+
+    def primitive_ids(self, task: Task) -> tuple[int, ...]:
+        """The ids of a task's primitives: their places in `primitives`."""
+        return tuple(self._primitive_index[name] for name in task.primitives)
+
+    @cached_property
+    def _primitive_index(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.primitives)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all content: splits, names, primitives, tokens and answers.
+
+        It does not depend on ids, padding, array types or tokens that no example uses, so a set
+        written to JSONL and read back has the same fingerprint.
+        """
+        digest = hashlib.sha256()
+        tokens, rank = self._used_tokens()
+        digest.update(_line(tokens))
+        for split in sorted(self.splits):
+            for task in self.splits[split]:
+                digest.update(_line([split, task.name, task.kind, task.primitives]))
+                for part in (task.x, task.y):
+                    if isinstance(part, Sequences):
+                        digest.update(part.lengths.astype("<u4").tobytes())
+                        digest.update(rank[part.flat].astype("<u4").tobytes())
+                    else:
+                        labels, label_rank = _ranks(part.labels, np.unique(part.ids))
+                        digest.update(_line(labels) + label_rank[part.ids].astype("<u4").tobytes())
+        return digest.hexdigest()
+
+    def _used_tokens(self) -> tuple[list[Token], NDArray[np.uint32]]:
+        """The tokens of the examples in order, and the place of every id in that order."""
+        used = np.zeros(len(self.vocabulary), dtype=bool)
+        for task in self:
+            used[task.x.flat] = True
+            if isinstance(task.y, Sequences):
+                used[task.y.flat] = True
+        return _ranks(self.vocabulary.tokens, np.flatnonzero(used))
+
+    def write(self, path: str | Path) -> None:
+        """Write JSONL, one task a line, that `read_tasks` reads back to the same content."""
+        from tam.tasks.jsonl import write_tasks
+
+        write_tasks(self, path)
+
+
+def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDArray[np.uint32]]:
+    """The used values in order, and the place of every id in that order."""
+    order = sorted(used.tolist(), key=lambda index: sort_key(values[index]))
+    rank = np.zeros(len(values), dtype=np.uint32)
+    rank[order] = np.arange(len(order))
+    return [values[index] for index in order], rank
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=True).encode() + b"\n"

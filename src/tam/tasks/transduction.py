@@ -1,0 +1,170 @@
+"""Sequence transduction: element-wise transform → replacement → rearrangement.
+
+A task is `T1 → T2 → T3` on sequences of 5 integers in 0 … 11. Numbers are taken modulo 12 after T1
+and after T2, so that answers stay in the vocabulary.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.tasks.draws import Draws
+from tam.tasks.family import Answers, Choice, Choices, Data
+from tam.tasks.integers import ELEMENTWISE, LENGTH, VALUES, random_inputs, rows
+from tam.tasks.task import Integers
+from tam.tasks.vocabulary import Vocabulary
+
+PARAMETERS = range(1, 6)
+FACTORS, CONSTANTS = range(1, 4), range(5)
+_PROBES = 512
+_MANY = 1_000  # from here on it is faster to ask all tasks together
+
+Rule = Callable[[Integers], Integers]
+"""What a primitive does to rows of 5 values: [rows, 5] to [rows, 5]."""
+
+Form = dict[str, Rule]
+"""Primitives by name that differ in their parameters alone."""
+
+Operation = list[Form]
+"""An operation has one form, except `replace x_i with f(x_i, x_j)`, which has one for each f."""
+
+
+def elementwise_operations() -> list[Operation]:
+    """S1: `mul v`, `add v`, `div v`, `mod v`."""
+    return [
+        [{f"{name} {v}": lambda x, op=op, v=v: op(x, v) % VALUES for v in PARAMETERS}]
+        for name, op in ELEMENTWISE.items()
+    ]
+
+
+def replacement_operations() -> list[Operation]:
+    """S2: `replace v with v'` and `replace x_i with f(x_i, x_j)`, positions counted from 1."""
+    values: Form = {
+        f"replace {v} with {w}": lambda x, v=v, w=w: np.where(x == v, w, x)
+        for v, w in permutations(range(VALUES), 2)
+    }
+    linear = {
+        f"replace x{i + 1} with {_linear(a, i, b)}": _put(i, lambda x, i=i, a=a, b=b: a * x[:, i] + b)
+        for i in range(LENGTH)
+        for a in FACTORS
+        for b in CONSTANTS
+        if (a, b) != (1, 0)
+    }
+    pairs = list(permutations(range(LENGTH), 2))
+    copy = {f"replace x{i + 1} with x{j + 1}": _put(i, lambda x, j=j: x[:, j]) for i, j in pairs}
+    difference = {
+        f"replace x{i + 1} with |x{i + 1} - x{j + 1}|": _put(i, lambda x, i=i, j=j: abs(x[:, i] - x[:, j]))
+        for i, j in pairs
+    }
+    total = {
+        f"replace x{i + 1} with x{i + 1} + x{j + 1}": _put(i, lambda x, i=i, j=j: x[:, i] + x[:, j])
+        for i, j in pairs
+    }
+    return [[values], [linear, copy, difference, total]]
+
+
+def rearrangement_operations() -> list[Operation]:
+    """S3: sorting, reversing, swapping two positions, shifting right in a circle."""
+    return [
+        [{"sort ascending": lambda x: np.sort(x, axis=1)}],
+        [{"sort descending": lambda x: np.sort(x, axis=1)[:, ::-1]}],
+        [{"reverse": lambda x: x[:, ::-1]}],
+        [{f"swap x{i + 1} and x{j + 1}": _swap(i, j) for i, j in combinations(range(LENGTH), 2)}],
+        [{f"shift right {v}": lambda x, v=v: np.roll(x, v, axis=1) for v in range(1, LENGTH)}],
+    ]
+
+
+def _linear(factor: int, place: int, constant: int) -> str:
+    term = f"x{place + 1}" if factor == 1 else f"{factor}·x{place + 1}"
+    return f"{term} + {constant}" if constant else term
+
+
+def _put(place: int, value: Rule) -> Rule:
+    def rule(x: Integers) -> Integers:
+        y = x.copy()
+        y[:, place] = value(x) % VALUES
+        return y
+
+    return rule
+
+
+def _swap(i: int, j: int) -> Rule:
+    order = list(range(LENGTH))
+    order[i], order[j] = j, i
+    return lambda x: x[:, order]
+
+
+class TransductionFamily:
+    """All tasks of the benchmark.
+
+    An operation is drawn first, then, if it has several, its form, then its parameters, each uniformly.
+    """
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary(range(VALUES))
+        slots = (elementwise_operations(), replacement_operations(), rearrangement_operations())
+        forms = [[(form, 1 / (len(slot) * len(op))) for op in slot for form in op] for slot in slots]
+        self.slots = tuple(tuple(name for form, _ in slot for name in form) for slot in forms)
+        self.rules = tuple([rule for form, _ in slot for rule in form.values()] for slot in forms)
+        self._slot_weights = [
+            np.array([share / len(form) for form, share in slot for _ in form]) for slot in forms
+        ]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """See `Family.weights`: the product over the slots."""
+        first, second, third = self._slot_weights
+        return first[:, None, None] * second[:, None] * third
+
+    @property
+    def functions(self) -> Integers:
+        """See `Family.functions`.
+
+        Two tasks get different numbers only if they differ on one of the probes, so tasks drawn with
+        different numbers are never the same. That the probes tell apart all tasks that differ at all
+        is checked in the tests.
+        """
+        return self._functions
+
+    @cached_property
+    def _functions(self) -> Integers:
+        numbers: dict[bytes, int] = {}
+        probed = self._every(random_inputs(_PROBES, Draws("transduction probes")))
+        shape = tuple(len(slot) for slot in self.slots)
+        found = [numbers.setdefault(probed[place].tobytes(), len(numbers)) for place in np.ndindex(shape)]
+        return np.array(found).reshape(shape)
+
+    def _every(self, x: Integers) -> Integers:
+        """The answers of every task to these inputs: [T1, T2, T3, rows, 5]."""
+        y: Integers = x.astype(np.int8)
+        for rules in self.rules:
+            flat = y.reshape(-1, LENGTH)
+            y = np.stack([rule(flat).reshape(y.shape) for rule in rules], axis=-3)
+        return y
+
+    def answers(self, choices: Choices, x: Integers) -> Answers:
+        """See `Family.answers`: every task draws all inputs alike."""
+        if len(choices) > _MANY:
+            y = self._every(x)[tuple(choices.T)]
+        else:
+            y = np.stack([self.answer(tuple(choice), x) for choice in choices.tolist()])
+        return Answers(y, np.zeros(y.shape[:2]))
+
+    def title(self, choice: Choice) -> str:
+        """Like the paper: `add 2 → replace 2 with 1 → reverse`."""
+        return " → ".join(slot[place] for slot, place in zip(self.slots, choice, strict=True))
+
+    def answer(self, choice: Choice, x: Integers) -> Integers:
+        """The answers of one task to these inputs: [rows, 5] to [rows, 5]."""
+        y = x.astype(np.int64)
+        for rules, place in zip(self.rules, choice, strict=True):
+            y = rules[place](y)
+        return y
+
+    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
+        """`count` different inputs, drawn uniformly, with their answers."""
+        x = random_inputs(count, draws)
+        return Data(rows(x), rows(self.answer(choice, x)))
