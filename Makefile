@@ -10,7 +10,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test run docs format clean
+.PHONY: help install test run docs pages format clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ run: $(INSTALLED) ## Show a few tasks of each benchmark
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --quiet --strict
 	@echo "Open site/index.html"
+
+pages: $(INSTALLED) ## Write the figures and the numbers of the documentation anew, from results/
+	$(BIN)/python docs/make.py
 
 format: $(INSTALLED) ## Fix lint and formatting where that can be done automatically
 	$(BIN)/ruff check --fix

@@ -1,6 +1,16 @@
-"""`python -m tam` is the command `tam`."""
+"""`python -m tam` is the command `tam`; `python -m tam run` needs only torch, numpy and safetensors."""
 
-from tam.cli import main
+import sys
+
+
+def main() -> None:
+    """Run a config with nothing else installed, or the whole command line."""
+    if sys.argv[1:2] == ["run"]:
+        from tam.training.command import main as run
+    else:
+        from tam.cli import main as run
+    run()
+
 
 if __name__ == "__main__":
     main()

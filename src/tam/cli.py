@@ -3,8 +3,9 @@
 import os
 import sys
 from dataclasses import dataclass, fields
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import tyro
 
@@ -82,12 +83,15 @@ class Tasks:
 
     def _load(self) -> "tuple[TaskSet, BenchmarkOptions | None]":
         from tam.report.progress import progress
-        from tam.tasks.benchmark import BenchmarkOptions, make
+        from tam.tasks.benchmark import BenchmarkOptions, Name, make
         from tam.tasks.jsonl import read_tasks
 
         known = {field.name for field in fields(BenchmarkOptions)} - {"name"}
-        given = {name: value for name in known if (value := getattr(self, name)) not in (None, False)}
-        if Path(self.source).exists():
+        fields_given = {name: getattr(self, name) for name in known}
+        given = {
+            name: value for name, value in fields_given.items() if value is not None and value is not False
+        }
+        if self.source not in get_args(Name) and os.path.exists(self.source):
             if given := sorted(set(given) - {"seed"}):
                 raise UserError(f"--{given[0]} has no effect on tasks that are read from a file")
             if self.ceiling:
@@ -118,16 +122,24 @@ def _colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def main() -> None:
-    """Run the command line."""
-    command = tyro.extras.subcommand_cli_from_dict(
+def _command() -> Tasks:
+    return tyro.extras.subcommand_cli_from_dict(
         {"tasks": Tasks},
         prog="tam",
         description="Learn a new sequence task from a handful of examples.",
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def main() -> None:
+    """Run the command line."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # where → cannot be shown, ? is
     try:
-        command.run()
+        try:
+            _command().run()
+        finally:
+            sys.stdout.flush()  # here a closed pipe can be caught, when Python ends it cannot
     except UserError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

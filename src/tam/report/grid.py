@@ -20,7 +20,7 @@ def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
     path = [int(token) - OFFSET for token in example.y] if isinstance(example.y, list) else []
     cells = dict.fromkeys(path, PATH)
     cells |= {cell: OBSTACLE for token in example.x for cell in blob(int(token))}
-    cells |= {cell: WAYPOINT for cell in stops[1:-1]} | {stops[0]: START, stops[-1]: END}
+    cells |= dict.fromkeys(stops[1:-1], WAYPOINT) | {stops[0]: START, stops[-1]: END}
     return [[cells.get(row * SIDE + column, FREE) for column in range(SIDE)] for row in range(SIDE)]
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from tam.tasks.benchmark import Progress
@@ -11,7 +11,7 @@ _LINE_EVERY = 10.0  # seconds
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Progress]:
+def progress(label: str) -> Generator[Progress]:
     """Yield a function to be told `(done, total)`; it writes to standard error.
 
     Nothing is shown for work that ends within a second.
@@ -30,6 +30,8 @@ def progress(label: str) -> Iterator[Progress]:
         line = f"{label}: {done} of {total}, {left:.0f} s left"
         print(f"\r\x1b[K{line}" if bar else line, end="" if bar else "\n", file=sys.stderr, flush=True)
 
-    yield tell
-    if bar and drawn:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    try:
+        yield tell
+    finally:
+        if bar and drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -57,6 +57,8 @@ class BenchmarkOptions:
             close = difflib.get_close_matches(str(self.name), get_args(Name), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UserError(f"there is no benchmark {self.name!r}: it is one of {list(get_args(Name))}{hint}")
+        if not isinstance(self.compositional, bool):
+            raise UserError(f"compositional is True or False, not {self.compositional!r}")
         if self.holdout is not None and not self.compositional:
             raise UserError("holdout has no effect unless compositional is set")
         if self.n is not None and self.name != "classification":
@@ -76,7 +78,7 @@ class BenchmarkOptions:
 
     def _check(self, field: str, low: int, high: int) -> None:
         value = getattr(self, field)
-        if value is None:
+        if value is None and field in ("holdout", "n"):  # where they have no effect
             return
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise UserError(f"{field} is an integer from {low} to {high}, not {value!r}")
@@ -113,9 +115,10 @@ def benchmark(
         use_cache: keep the set on disk, and read it from there the next time.
         **options: the other fields of `BenchmarkOptions`: holdout, n, train, valid, test, examples.
 
-    >>> tasks = benchmark("transduction", train=3, valid=1, test=2)
-    >>> tasks
-    TaskSet of 3 train, 1 valid, 2 test tasks (transduction, 12 tokens)
+    Examples:
+        >>> tasks = benchmark("transduction", train=3, valid=1, test=2)
+        >>> tasks
+        TaskSet of 3 train, 1 valid, 2 test tasks (transduction, 12 tokens)
     """
     known = {field.name for field in fields(BenchmarkOptions)}
     for option in options:

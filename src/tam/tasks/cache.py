@@ -25,39 +25,42 @@ def folder() -> Path:
 
 def path_of(name: str, options: Mapping[str, object]) -> Path:
     """The file of a task set with these options."""
-    digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
+    digest = _hash(json.dumps(options, sort_keys=True))
     return folder() / f"{name}-{digest[:16]}.safetensors"
 
 
 def write(path: Path, tasks: TaskSet) -> None:
     """Write a task set; a reader sees the whole file or none."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     everything = list(tasks)
     arrays = {f"x.{part}": array for part, array in _pack([task.x for task in everything]).items()}
     arrays |= {f"y.{part}": array for part, array in _pack([task.y for task in everything]).items()}
-    header = {
-        "fingerprint": tasks.fingerprint,
-        "vocabulary": tasks.vocabulary.tokens,
-        "splits": {split: len(members) for split, members in tasks.splits.items()},
-        "tasks": [[task.name, len(task), task.primitives, _labels(task)] for task in everything],
-    }
+    header = json.dumps(
+        {
+            "fingerprint": tasks.fingerprint,
+            "vocabulary": tasks.vocabulary.tokens,
+            "splits": {split: len(members) for split, members in tasks.splits.items()},
+            "tasks": [[task.name, len(task), task.primitives, _labels(task)] for task in everything],
+        }
+    )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
         os.close(descriptor)
         try:
-            save_file(arrays, temporary, {"tam": json.dumps(header)})
+            save_file(arrays, temporary, {"tam": f"{_hash(header)} {header}"})
             os.replace(temporary, path)
         finally:
             Path(temporary).unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         warnings.warn(f"the task set is not cached: {path} cannot be written ({error})", stacklevel=2)
 
 
 def read(path: Path, options: Mapping[str, object]) -> TaskSet | None:
     """The task set in this file; None if there is none, or, with a warning, if it is damaged."""
-    if not path.exists():
+    if not os.path.exists(path):  # unlike path.exists(), never an error
         return None
     try:
         return _read(path, options)
@@ -71,8 +74,11 @@ def _read(path: Path, options: Mapping[str, object]) -> TaskSet:
     from safetensors import safe_open
 
     with safe_open(path, framework="numpy") as file:
-        header: dict[str, Any] = json.loads(file.metadata()["tam"])
+        digest, text = file.metadata()["tam"].split(" ", 1)
         arrays: dict[str, Integers] = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    if _hash(text) != digest:
+        raise ValueError("its header does not match its hash")
+    header: dict[str, Any] = json.loads(text)
     vocabulary = Vocabulary(header["vocabulary"])
     counts = [count for _, count, _, _ in header["tasks"]]
     labels = [tuple(names) if names is not None else None for _, _, _, names in header["tasks"]]
@@ -90,6 +96,10 @@ def _read(path: Path, options: Mapping[str, object]) -> TaskSet:
     if found.fingerprint != header["fingerprint"]:
         raise ValueError("its content does not match its fingerprint")
     return found
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _labels(task: Task) -> list[int | str] | None:

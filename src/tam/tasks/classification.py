@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tam.errors import UserError
 from tam.tasks.draws import Draws
 from tam.tasks.family import Answers, Choice, Choices, Data
 from tam.tasks.integers import ELEMENTWISE, INPUTS, LENGTH, VALUES, inputs, random_codes, rows
@@ -259,6 +260,8 @@ def _balanced(classify: Callable[[Integers], Integers], count: int, draws: Draws
     chosen = _first_of_each(classify, random_codes(_FIRST_LOOK, draws), each)
     if min(map(len, chosen)) < each:  # a rare class: look at every input there is
         chosen = _first_of_each(classify, draws.permutation(INPUTS), each)
+        if (least := min(map(len, chosen))) < each:
+            raise UserError(f"{count} examples were asked for, {each} of each class, but a class has {least}")
     ids = np.repeat(np.arange(CLASSES), each)
     order = draws.permutation(len(ids))[:count]
     classes = Classes(compact(ids[order], CLASSES - 1), tuple(range(CLASSES)))

@@ -27,8 +27,7 @@ def inputs(codes: Integers) -> Integers:
 
 def random_codes(count: int, draws: Draws) -> Integers:
     """About `count` different sequences, by number: drawn uniformly, repeats left out."""
-    codes = draws.integers(INPUTS, count)
-    return codes[np.sort(np.unique(codes, return_index=True)[1])]
+    return _without_repeats(draws.integers(INPUTS, count))
 
 
 def random_inputs(count: int, draws: Draws) -> Integers:
@@ -36,8 +35,12 @@ def random_inputs(count: int, draws: Draws) -> Integers:
     spare = count + count * count // INPUTS + 16
     codes = random_codes(spare, draws)
     while len(codes) < count:
-        codes = np.unique(np.concatenate([codes, random_codes(spare, draws)]))
+        codes = _without_repeats(np.concatenate([codes, random_codes(spare, draws)]))
     return inputs(codes[:count])
+
+
+def _without_repeats(codes: Integers) -> Integers:
+    return codes[np.sort(np.unique(codes, return_index=True)[1])]
 
 
 def rows(x: Integers) -> Sequences:

@@ -145,8 +145,9 @@ def shortest_path(obstacles: Sequence[int], start: int, end: int, waypoint: int 
         end: where it ends.
         waypoint: a cell that it touches on the way.
 
-    >>> shortest_path([12, 35, 99, 22, 62, 44, 25, 21], 70, 14)
-    [70, 61, 52, 43, 34, 24, 14]
+    Examples:
+        >>> shortest_path([12, 35, 99, 22, 62, 44, 25, 21], 70, 14)
+        [70, 61, 52, 43, 34, 24, 14]
     """
     stops = [start, end] if waypoint is None else [start, waypoint, end]
     for cell in (*obstacles, *stops):

@@ -1,0 +1,179 @@
+"""The facts that the documentation quotes about the benchmarks: counts, sizes and ceilings.
+
+Run `.venv/bin/python benchmarks/tasks.py`; it writes results/tasks.json, in one process, in minutes.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+from dataclasses import asdict, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from tam.cli import main as command
+from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.ceiling import SHOTS, ceiling
+from tam.tasks.classification import ClassificationFamily
+from tam.tasks.composition import HELD_OUT, hold_out
+from tam.tasks.family import Family, pool
+from tam.tasks.integers import INPUTS
+from tam.tasks.task import Integers, Sequences, Task
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "results" / "tasks.json"
+
+SUPPORTS, QUERIES = 4, 32
+
+SHOWN = (
+    "tam tasks classification --show 2",
+    "tam tasks transduction --show 2",
+    "tam tasks pathfinding --show 1",
+    "tam tasks pathfinding --compositional --show 1",
+    "tam tasks classification --stats",
+)
+"""Commands whose output the documentation shows."""
+
+Facts = dict[str, Any]
+
+
+def main() -> None:
+    started = time.monotonic()
+    sets = [
+        BenchmarkOptions(name=name, compositional=compositional)
+        for compositional in (False, True)
+        for name in get_args(Name)
+    ]
+    facts: Facts = {
+        "what": "counts, sizes and ceilings of the benchmarks",
+        "command": "python benchmarks/tasks.py",
+        "benchmark_version": VERSION,
+        "commit": _git("rev-parse", "HEAD"),
+        "tasks_code_changed_since_commit": bool(_git("status", "--porcelain", "--", "src/tam/tasks")),
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "device": "cpu, 1 process",
+        "inputs": INPUTS,
+        "held_out": HELD_OUT,
+        "ceiling": {"shots": list(SHOTS), "supports": SUPPORTS, "queries": QUERIES},
+        "classification_families": [
+            classification_family(n, same)
+            for n, same in ((5, "classes"), (11, "classes"), (11, "outputs"), (15, "outputs"))
+        ],
+        "classification_n11_holdouts": [
+            len(training_functions(ClassificationFamily(11, "outputs"), 0, holdout))
+            for holdout in range(HOLDOUTS)
+        ],
+        "sets": {},
+    }
+    for options in sets:
+        key = f"{options.name}{' compositional' if options.compositional else ''}"
+        facts["sets"][key] = benchmark_set(options)
+        _say(started, f"{key}: {json.dumps(facts['sets'][key]['ceiling'])}")
+    facts["shown"] = {line: output(line) for line in SHOWN}
+    facts["seconds"] = round(time.monotonic() - started)
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    _say(started, f"written to {FILE.relative_to(ROOT)}")
+
+
+def classification_family(n: int, same: Any) -> Facts:
+    family = ClassificationFamily(n, same)
+    return {"n": n, "same": same, **counts(family), "smallest_class": smallest_class(family)}
+
+
+def counts(family: Family) -> Facts:
+    """How many primitives, choices of them, choices that are tasks, and different tasks there are."""
+    tasks = family.functions[family.functions >= 0]
+    return {
+        "primitives": [len(slot) for slot in family.slots],
+        "choices": int(family.functions.size),
+        "choices_that_are_tasks": len(tasks),
+        "different_tasks": len(np.unique(tasks)),
+    }
+
+
+def smallest_class(family: ClassificationFamily) -> int:
+    """Of all classes of all tasks the one with the fewest inputs."""
+    return int(family.sizes[family.functions >= 0].min())
+
+
+def benchmark_set(options: BenchmarkOptions) -> Facts:
+    family = family_of(options)
+    tasks = make(options)
+    facts: Facts = {
+        "options": {key: value for key, value in asdict(options).items() if value is not None},
+        "fingerprint": tasks.fingerprint,
+        "tokens": len(family.vocabulary),
+        "tasks": {split: len(members) for split, members in tasks.splits.items()},
+        "examples": {split: len(members[0]) for split, members in tasks.splits.items()},
+        **counts(family),
+    }
+    if options.name == "pathfinding":
+        facts["path_cells"] = lengths(list(tasks))
+    if isinstance(family, ClassificationFamily):
+        drawn = [choice for split in choices(family, options).values() for choice in split]
+        facts["smallest_class_drawn"] = int(min(family.sizes[choice].min() for choice in drawn))
+    if options.compositional:
+        facts["unseen_primitives"] = [len(places) for places in hold_out(family, options.seed, 0).unseen]
+        facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
+    scores = ceiling(options, SHOTS, SUPPORTS, QUERIES)
+    facts["metric"] = "accuracy" if options.name == "classification" else "perplexity"
+    facts["ceiling"] = {str(k): round(score, 4) for k, score in scores.items()}
+    return facts
+
+
+def lengths(tasks: list[Task]) -> Facts:
+    """The numbers of tokens of all answers."""
+    all_lengths = np.concatenate([task.y.lengths for task in tasks if isinstance(task.y, Sequences)])
+    return {
+        "min": int(all_lengths.min()),
+        "mean": round(float(all_lengths.mean()), 2),
+        "max": int(all_lengths.max()),
+        "paths": len(all_lengths),
+    }
+
+
+def training_functions(family: Family, seed: int, holdout: int) -> Integers:
+    """The different tasks that seen primitives alone make."""
+    return np.unique(pool(family, hold_out(family, seed, holdout).seen).functions)
+
+
+def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Facts:
+    """How many tasks there are to draw from: for training, and by the slot of the unseen primitive."""
+    train = training_functions(family, options.seed, holdout)
+    drawn = choices(family, replace(options, holdout=holdout))["train"]
+    known = [np.unique(places) for places in zip(*drawn, strict=True)]
+    by_slot = []
+    for slot, unseen in enumerate(hold_out(family, options.seed, holdout).unseen):
+        functions = pool(family, [*known[:slot], unseen, *known[slot + 1 :]]).functions
+        by_slot.append(len(np.setdiff1d(functions, train)))
+    return {"train": len(train), "test_by_unseen_slot": by_slot}
+
+
+def output(line: str) -> str:
+    """What a `tam …` command prints."""
+    arguments, sys.argv = sys.argv, line.split()
+    try:
+        with redirect_stdout(StringIO()) as printed:
+            command()
+    finally:
+        sys.argv = arguments
+    return printed.getvalue()
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _say(started: float, text: str) -> None:
+    print(f"{time.monotonic() - started:6.0f} s  {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

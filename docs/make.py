@@ -1,0 +1,270 @@
+"""Write what the documentation shows but nobody types: its figures, and its numbers from results/.
+
+Run `make pages`. What README.md and docs/*.md have between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
+is replaced by the block of that name. With --check nothing is written: files that are out of date are
+listed, and the exit code is 1 if there are any.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tam.report.figures import FIGURES
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = {
+    "classification": "Classification",
+    "transduction": "Transduction",
+    "pathfinding": "Path-finding",
+}
+
+Facts = dict[str, Any]
+
+
+class Results:
+    """The files under results/ that the documentation quotes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
+        self.paper: Facts = json.loads((folder / "paper.json").read_text())
+
+    def set(self, name: str, compositional: bool = False) -> Facts:
+        """The facts of a task set."""
+        return self.tasks["sets"][f"{name} compositional" if compositional else name]
+
+    def best(self, name: str, compositional: bool) -> dict[int, float]:
+        """The best that any method has in the paper's table, for each k."""
+        methods = self.paper["compositional sets" if compositional else "sets"][name].values()
+        better = max if name == "classification" else min
+        means = zip(*(method["mean"] for method in methods), strict=True)
+        scores = dict(zip(self.paper["shots"], map(better, means), strict=True))
+        return {k: score / 100 for k, score in scores.items()} if name == "classification" else scores
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, all columns but the first to the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def number(value: int) -> str:
+    """An integer with thin spaces between thousands."""
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def span(values: Sequence[int]) -> str:
+    """The smallest and the largest of some integers."""
+    low, high = min(values), max(values)
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
+def score(facts: Facts, value: float) -> str:
+    """An accuracy or a perplexity."""
+    return f"{value:.1%}".replace("%", " %") if facts["metric"] == "accuracy" else f"{value:.2f}"
+
+
+def ceilings(results: Results, compositional: bool, shots: Sequence[int]) -> str:
+    """The paper's best beside the ceiling."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        facts, best = results.set(name, compositional), results.best(name, compositional)
+        printed = [score(facts, best[k]) if k in best else "" for k in shots]
+        rows.append([f"{title}, {facts['metric']}", "the paper's best", *printed])
+        rows.append(["", "ceiling", *(f"**{score(facts, facts['ceiling'][str(k)])}**" for k in shots)])
+    return table(["", "", *(f"k = {k}" for k in shots)], rows).replace("---: |", "--- |", 1)
+
+
+def sizes(results: Results) -> str:
+    """How large the six sets are."""
+    rows = []
+    for compositional in (False, True):
+        for name, title in BENCHMARKS.items():
+            facts = results.set(name, compositional)
+            tasks = " / ".join(number(count) for count in facts["tasks"].values())
+            examples = " / ".join(number(count) for count in facts["examples"].values())
+            form = f"{title}, compositional" if compositional else title
+            rows.append([form, tasks, examples, number(facts["tokens"])])
+    return table(["", "train / valid / test tasks", "examples in each", "tokens"], rows)
+
+
+def classification_counts(results: Results) -> str:
+    """How many classification tasks there are, for each n."""
+    rows = []
+    for family in results.tasks["classification_families"]:
+        primitives = " · ".join(number(count) for count in family["primitives"])
+        counts = (family[key] for key in ("choices", "choices_that_are_tasks", "different_tasks"))
+        rows.append([str(family["n"]), f"same {family['same']}", primitives, *map(number, counts)])
+    head = [
+        "n",
+        "two tasks are one with",
+        "primitives",
+        "choices",
+        "with 4 outputs or more",
+        "different tasks",
+    ]
+    return table(head, rows)
+
+
+def family_counts(name: str) -> Callable[[Results], str]:
+    """How many tasks transduction or path-finding has."""
+
+    def sentence(results: Results) -> str:
+        facts = results.set(name)
+        *others, last = map(number, facts["primitives"])
+        return (
+            f"The slots have {', '.join(others)} and {last} primitives. That makes "
+            f"{number(facts['choices'])} choices and {number(facts['different_tasks'])} different tasks."
+        )
+
+    return sentence
+
+
+def waypoint_counts(results: Results) -> str:
+    """How many tasks path-finding with a waypoint has."""
+    facts = results.set("pathfinding", compositional=True)
+    return f"There are {number(facts['different_tasks'])} tasks with a waypoint."
+
+
+def smallest_class(results: Results) -> str:
+    """That every class has enough inputs."""
+    family = next(each for each in results.tasks["classification_families"] if each["n"] == 11)
+    needed = -(-results.set("classification")["examples"]["test"] // 4)
+    return (
+        f"The rarest class of any task has {number(family['smallest_class'])} of the "
+        f"{number(results.tasks['inputs'])} inputs; a test task needs {needed} of each class."
+    )
+
+
+def path_lengths(results: Results) -> str:
+    """How long paths are."""
+    plain, via = (results.set("pathfinding", form)["path_cells"] for form in (False, True))
+    return (
+        f"Paths have {plain['min']} to {plain['max']} cells, {plain['mean']:.1f} on average; "
+        f"with a waypoint {via['min']} to {via['max']}, {via['mean']:.1f} on average."
+    )
+
+
+def training_tasks(results: Results) -> str:
+    """How many training tasks there are to draw from, in each hold-out."""
+    sets = [results.set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    rows = []
+    for holdout, small in enumerate(results.tasks["classification_n11_holdouts"]):
+        rows.append([str(holdout), number(small), *(number(each[holdout]["train"]) for each in sets)])
+    return table(["hold-out", "classification, n = 11", "n = 15", "transduction", "path-finding"], rows)
+
+
+def test_tasks(results: Results) -> str:
+    """How many tasks with an unseen primitive there are to draw from, in each hold-out."""
+    sets = [results.set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    rows = []
+    for holdout in range(len(sets[0])):
+        counts = (each[holdout]["test_by_unseen_slot"] for each in sets)
+        rows.append([str(holdout), *("\u00a0· ".join(map(number, slots)) for slots in counts)])
+    return table(["hold-out", "classification, n = 15", "transduction", "path-finding"], rows)
+
+
+def unseen(results: Results) -> str:
+    """How many primitives are held out of each slot."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        facts = results.set(name, compositional=True)
+        pairs = zip(facts["unseen_primitives"], facts["primitives"], strict=True)
+        rows.append([title, *(f"{held} of {number(of)}" for held, of in pairs)])
+    return table(["unseen primitives", "slot 1", "slot 2", "slot 3"], rows)
+
+
+def why_15(results: Results) -> str:
+    """Why compositional classification has n = 15."""
+    small = results.tasks["classification_n11_holdouts"]
+    facts = results.set("classification", compositional=True)
+    wanted = facts["tasks"]["train"]
+    enough = sum(count >= wanted for count in small)
+    return (
+        f"With n = 11 the hold-outs leave {span(small)} different training tasks, and only {enough} of "
+        f"{len(small)} reach {number(wanted)}. With n = {facts['options']['n']} they leave "
+        f"{span([each['train'] for each in facts['holdouts']])}, and all do."
+    )
+
+
+def how_measured(results: Results) -> str:
+    """What the ceilings are means of."""
+    settings = results.tasks["ceiling"]
+    return (
+        f"Each number is a mean over the test tasks of the set with seed 0 (compositional: hold-out 0), with "
+        f"{settings['supports']} support sets and {settings['queries']} queries for each task."
+    )
+
+
+def output(command: str) -> Callable[[Results], str]:
+    """A command and what it prints."""
+    return lambda results: f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
+
+
+BLOCKS: dict[str, Callable[[Results], str]] = {
+    "ceilings": lambda results: ceilings(results, False, (1, 5, 10, 20)),
+    "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
+    "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
+    "how measured": how_measured,
+    "sizes": sizes,
+    "classification counts": classification_counts,
+    "transduction counts": family_counts("transduction"),
+    "path-finding counts": family_counts("pathfinding"),
+    "waypoint counts": waypoint_counts,
+    "smallest class": smallest_class,
+    "path lengths": path_lengths,
+    "training tasks": training_tasks,
+    "test tasks": test_tasks,
+    "unseen": unseen,
+    "why 15": why_15,
+    "show classification": output("tam tasks classification --show 2"),
+    "show transduction": output("tam tasks transduction --show 2"),
+    "show path-finding": output("tam tasks pathfinding --show 1"),
+    "show compositional": output("tam tasks pathfinding --compositional --show 1"),
+    "stats": output("tam tasks classification --stats"),
+}
+
+_MARK = re.compile(r"<!-- (begin|end): (.*?) -->")
+_BLOCK = re.compile(r"(<!-- begin: (.*?) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
+
+
+def fill(page: str, results: Results) -> str:
+    """The page with every marked block as it should be."""
+    marks = _MARK.findall(page)
+    if marks != [(kind, name) for _, name in marks[::2] for kind in ("begin", "end")]:
+        raise ValueError(f"every begin is followed by the end of the same name, but the marks are {marks}")
+    if unknown := {name for _, name in marks} - set(BLOCKS):
+        raise ValueError(f"there is no block {sorted(unknown)[0]!r}: the blocks are {list(BLOCKS)}")
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]](results)}\n\n{found[3]}", page)
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Every file that is made, with what should be in it."""
+    results = Results(ROOT / "results")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        yield page, fill(page.read_text(encoding="utf-8"), results)
+    for name, draw in FIGURES.items():
+        yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
+
+
+def main() -> None:
+    """Write the files, or check them."""
+    parser = argparse.ArgumentParser(description="Write the figures and the numbers of the documentation.")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a file is out of date"
+    )
+    check = parser.parse_args().check
+    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text("utf-8") != text]
+    for path, text in stale:
+        print(f"{path.relative_to(ROOT)} {'is out of date: run make pages' if check else 'written'}")
+        if not check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    sys.exit(1 if check and stale else 0)
+
+
+if __name__ == "__main__":
+    main()

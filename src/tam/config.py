@@ -1,0 +1,296 @@
+"""Everything that determines a run, as frozen dataclasses that are checked when made.
+
+This file imports nothing heavy: the command line is built from it.
+"""
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tam.errors import UserError
+
+Preset = Literal["smoke", "quick", "paper", "best"]
+
+
+def _at_least(settings: object, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and not value >= least:
+            raise UserError(f"{name} is at least {least}, not {value!r}")
+
+
+def _one_of(settings: object, name: str, choices: tuple[Any, ...]) -> None:
+    if getattr(settings, name) not in choices:
+        raise UserError(f"{name} is one of {list(choices)}, not {getattr(settings, name)!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The model: the sizes and choices that do not follow from the tasks."""
+
+    backbone: Literal["transformer", "lstm"] = "transformer"
+    """The network; the LSTM is for classification."""
+    conditioning: Literal["token", "adapter", "norm"] = "token"
+    """Where the task embedding enters."""
+    layers: int = 4
+    """Blocks of the transformer; the LSTM has as many parameters as that transformer."""
+    width: int = 128
+    """The size of an embedding."""
+    heads: int = 4
+    """Attention heads."""
+    bottleneck: int | None = None
+    """The width inside an adapter; for conditioning by adapters only."""
+    compositional: bool | None = None
+    """Whether the model is given the primitives; if not said, whether the tasks have some."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TamSettings:
+    """The settings of TAM."""
+
+    inner_steps: int = 25
+    """Most updates of z in one outer step, T."""
+    inner_rate: float = 0.03
+    """The rate of Adam on z."""
+    patience: int | None = 1
+    """A task stops when its loss has not improved for so many updates; None: never."""
+    theta_update: Literal["accumulated", "interleaved"] = "accumulated"
+    """θ moves once an outer step, by the gradients met on the way (the paper), or after every update of z."""
+    support: Literal["all", "mixed"] = "all"
+    """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
+    small_share: float | None = None
+    """With mixed supports: the share of tasks with a small one, 0.5 if not given."""
+    small_after: int | None = None
+    """With mixed supports: how many outer steps all rows come first, 400 if not given."""
+    small_sizes: tuple[int, int] | None = None
+    """With mixed supports: the smallest and largest small support, log-uniform, 4 and 64 if not given."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "inner_steps", "patience")
+        _at_least(self, 0, "inner_rate", "small_share", "small_after")
+        _one_of(self, "theta_update", ("accumulated", "interleaved"))
+        _one_of(self, "support", ("all", "mixed"))
+        for name, default in {"small_share": 0.5, "small_after": 400, "small_sizes": (4, 64)}.items():
+            given = getattr(self, name)
+            if self.support == "all" and given is not None:
+                raise UserError(f"{name} has no effect unless support is 'mixed'")
+            if self.support == "mixed" and given is None:
+                object.__setattr__(self, name, default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How θ is trained."""
+
+    steps: int = 20_000
+    """Outer steps."""
+    tasks: int = 16
+    """Tasks folded into one outer step, B."""
+    rows: int = 300
+    """Examples of each of them, N."""
+    rate: float = 1e-3
+    """The rate of Adam on θ, after the warm-up; it then falls to 0 along a cosine."""
+    warmup: int = 50
+    """Outer steps over which the rate rises from 0."""
+    clip: float = 1.0
+    """The longest gradient of θ; a longer one is shortened to this."""
+    validate_every: int = 500
+    """Outer steps between two validations."""
+    checkpoint_every: int = 100
+    """Outer steps between two checkpoints."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """What matrix products are computed in; weights and optimiser states are always float32."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "steps", "tasks", "rows", "validate_every", "checkpoint_every")
+        _at_least(self, 0, "rate", "warmup", "clip")
+        _one_of(self, "precision", ("float32", "bfloat16"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The k-shot protocol: see `tam.evaluation`."""
+
+    shots: tuple[int, ...] = (1, 5, 10, 20)
+    """The values of k: examples a task, for classification examples a class."""
+    supports: int = 4
+    """How many support sets are drawn for each task."""
+    queries: int = 100
+    """How many queries each of them is scored on, at most."""
+    adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
+    """The numbers of inner steps to choose from."""
+    adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
+    """The rates to choose from."""
+    support_seed: int = 0
+    """Supports and queries follow from it."""
+
+    def __post_init__(self) -> None:
+        for name in ("shots", "adapt_steps", "adapt_rates"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if not getattr(self, name) or min(getattr(self, name)) <= 0:
+                raise UserError(f"{name} has one value or more, all above 0, not {getattr(self, name)!r}")
+        _at_least(self, 1, "supports", "queries")
+
+
+SETTINGS: dict[str, type[TamSettings]] = {"tam": TamSettings}
+"""The settings of every method."""
+
+_SECTIONS = ("network", "settings", "training", "protocol")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run up to its tasks: config and seed give the same result again."""
+
+    method: str = "tam"
+    """How θ is trained and how a new task is learned."""
+    seed: int = 0
+    """Initialisation and every draw of training follow from it."""
+    device: str = "cpu"
+    """cpu, or cuda."""
+    network: Network = field(default_factory=Network)
+    settings: TamSettings = field(default_factory=TamSettings)
+    training: Training = field(default_factory=Training)
+    protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self) -> None:
+        _one_of(self, "method", tuple(SETTINGS))
+        _at_least(self, 0, "seed")
+
+    @classmethod
+    def from_preset(
+        cls, preset: str, method: str = "tam", benchmark: str | None = None, **values: Any
+    ) -> "Config":
+        """A preset, with single fields replaced by name.
+
+        Args:
+            preset: smoke, quick, paper or best.
+            method: How θ is trained and how a new task is learned.
+            benchmark: Where a preset has settings of its own for a benchmark, take those.
+            **values: Any field of any section.
+
+        >>> Config.from_preset("quick", steps=20).training.steps
+        20
+        """
+        if preset not in get_args(Preset):
+            raise UserError(f"there is no preset {preset!r}: it is one of {list(get_args(Preset))}")
+        if method not in SETTINGS:
+            raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
+        base = cls(method=method, settings=SETTINGS[method]())
+        chosen = PRESETS[preset] | PRESETS_BY_BENCHMARK.get((preset, benchmark or ""), {})
+        return base.override(**chosen).override(**values)
+
+    def override(self, **values: Any) -> "Config":
+        """The same with fields replaced by name, whichever section they are in."""
+        changes: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            section = self._section_of(name)
+            changes.setdefault(section, {})[name] = tuple(value) if isinstance(value, list) else value
+        top = changes.pop("", {})
+        parts = {section: replace(getattr(self, section), **change) for section, change in changes.items()}
+        return replace(self, **top, **parts)
+
+    def _section_of(self, name: str) -> str:
+        known = {
+            f.name: section for section in _SECTIONS for f in fields(getattr(self, section))
+        } | dict.fromkeys(("method", "seed", "device"), "")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UserError(f"there is no setting {name!r} of method {self.method!r}{hint}")
+        return known[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Config":
+        """From plain values; what is missing has its default, what is unknown is an error."""
+        known = {f.name for f in fields(cls)}
+        if unknown := [name for name in values if name not in known]:
+            raise UserError(f"a config has {sorted(known)}, not {unknown[0]!r}")
+        method = values.get("method", "tam")
+        if method not in SETTINGS:
+            raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
+        base = cls(method=method, settings=SETTINGS[method]())
+        flat = {name: values[name] for name in ("seed", "device") if name in values}
+        for section in _SECTIONS:
+            given = values.get(section, {})
+            if not isinstance(given, dict):
+                raise UserError(f"{section} is an object, not {given!r}")
+            names = {f.name for f in fields(getattr(base, section))}
+            if unknown := [name for name in given if name not in names]:
+                raise UserError(f"{section} has {sorted(names)}, not {unknown[0]!r}")
+            flat |= given
+        return base.override(**flat)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UserError(f"{path}{line}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: expected an object")
+    return value
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "smoke": {
+        "layers": 1,
+        "width": 16,
+        "heads": 2,
+        "inner_steps": 2,
+        "steps": 4,
+        "tasks": 4,
+        "rows": 16,
+        "warmup": 1,
+        "validate_every": 2,
+        "checkpoint_every": 2,
+        "shots": (1, 5),
+        "supports": 1,
+        "queries": 20,
+        "adapt_steps": (1, 5),
+        "adapt_rates": (0.1,),
+    },
+    "quick": {
+        "layers": 3,
+        "width": 64,
+        "inner_steps": 10,
+        "inner_rate": 0.05,
+        "patience": None,
+        "theta_update": "interleaved",
+        "steps": 300,
+        "rows": 64,
+        "warmup": 10,
+        "rate": 2e-3,
+        "validate_every": 100,
+        "checkpoint_every": 20,
+        "supports": 2,
+        "queries": 60,
+        "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25),
+        "adapt_rates": (0.03, 0.1),
+    },
+    "paper": {},
+    "best": {
+        "patience": None,
+        "theta_update": "interleaved",
+        "support": "mixed",
+        "precision": "bfloat16",
+    },
+}
+"""What each preset changes from the defaults, which are the paper's settings."""
+
+PRESETS_BY_BENCHMARK: dict[tuple[str, str], dict[str, Any]] = {
+    ("paper", "transduction"): {"inner_rate": 0.05},
+    ("best", "transduction"): {"inner_rate": 0.05},
+}
+"""What a preset changes for one benchmark."""

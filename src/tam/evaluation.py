@@ -1,0 +1,229 @@
+"""The k-shot protocol, the same for every method.
+
+For each k: the number of inner steps and the rate are chosen on the validation tasks, from a stated
+grid; then the test tasks are scored with that choice. Every task is learned from several support sets.
+Supports are drawn from a seed and the task's name alone, so every method sees the same ones; a support
+and its queries never overlap; nothing of the test tasks enters a choice.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tam.config import Protocol
+from tam.errors import UserError
+from tam.methods import Method
+from tam.models import Batch, Model, token_targets
+from tam.models.collate import collate
+from tam.tasks.draws import Draws
+from tam.tasks.task import Classes, Integers, Kind, Task
+
+_ROWS_AT_ONCE = 40_000
+
+
+class Choice(NamedTuple):
+    """How a new task is learned at one k."""
+
+    steps: int
+    rate: float
+
+
+class TaskScore(NamedTuple):
+    """How well one task was learned, over all its supports and queries."""
+
+    accuracy: float  # of the class, or of the whole sequence given its own past (exact match)
+    perplexity: float  # exp of the mean loss a class, or a token of y without its end
+
+
+class KShotScore(NamedTuple):
+    """The scores of a set of tasks at one k."""
+
+    k: int
+    choice: Choice
+    tasks: tuple[TaskScore, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the tasks."""
+        return float(np.mean([task.accuracy for task in self.tasks]))
+
+    @property
+    def perplexity(self) -> float:
+        """Mean over the tasks."""
+        return float(np.mean([task.perplexity for task in self.tasks]))
+
+    def interval(self, metric: str) -> float:
+        """Half the width of the 95 % interval of the mean over tasks."""
+        values = [getattr(task, metric) for task in self.tasks]
+        return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+class Episode(NamedTuple):
+    """A task with one of its supports and the queries to it, as rows of the task."""
+
+    task: int
+    support: Integers
+    query: Integers
+
+
+def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]:
+    """The supports and queries of every task at one k, task after task.
+
+    A task's supports at different k are nested, and its queries are the same at every k.
+    """
+    return [
+        _episode(number, task, k, protocol, draw)
+        for number, task in enumerate(tasks)
+        for draw in range(protocol.supports)
+    ]
+
+
+def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> Episode:
+    order = Draws("support", protocol.support_seed, task.name, draw).permutation(len(task))
+    most = max(*protocol.shots, k)
+    groups = [order]
+    if isinstance(task.y, Classes):
+        groups = [order[task.y.ids[order] == place] for place in range(len(task.y.labels))]
+    reserved = np.concatenate([group[:most] for group in groups])
+    query = order[~np.isin(order, reserved)][: protocol.queries]
+    support = np.concatenate([group[:k] for group in groups])
+    short = min(len(group) for group in groups)
+    if short < most or not len(query):
+        what = "of a class " if isinstance(task.y, Classes) else ""
+        raise UserError(
+            f"task {task.name!r} has {len(task)} examples, {short} {what}at least: too few for supports of "
+            f"{most} shots and queries beside them; give smaller shots"
+        )
+    return Episode(number, support, query)
+
+
+def evaluate(
+    method: Method,
+    models: Mapping[int, Model],
+    valid: Sequence[Task],
+    test: Sequence[Task],
+    protocol: Protocol,
+    primitives: Mapping[str, int] | None = None,
+) -> list[KShotScore]:
+    """Choose on the validation tasks, score the test tasks.
+
+    Args:
+        method: How a task is learned.
+        models: The network to use at each k; best checkpoints may differ.
+        valid: The tasks that steps and rate are chosen on.
+        test: The tasks that are scored.
+        protocol: The settings.
+        primitives: The ids of the primitives that the models know, if they are compositional.
+    """
+    scores = []
+    for k in protocol.shots:
+        choice = choose(method, models[k], valid, k, protocol, primitives).choice
+        scores.append(score(method, models[k], test, k, choice, protocol, primitives))
+    return scores
+
+
+def choose(
+    method: Method,
+    model: Model,
+    valid: Sequence[Task],
+    k: int,
+    protocol: Protocol,
+    primitives: Mapping[str, int] | None = None,
+) -> KShotScore:
+    """The choice of steps and rate that does best on these tasks at one k, with its scores."""
+    options: list[KShotScore] = []
+    for rate in protocol.adapt_rates:
+        scored = _score_steps(method, model, valid, k, protocol.adapt_steps, rate, protocol, primitives)
+        options += [
+            KShotScore(k, Choice(n, rate), s) for n, s in zip(protocol.adapt_steps, scored, strict=True)
+        ]
+    return min(options, key=lambda option: quality(option, valid[0].kind))
+
+
+def quality(score: KShotScore, kind: Kind) -> tuple[float, float]:
+    """What choices go by, smaller being better: the kind's headline metric, then the other."""
+    if kind == "classification":
+        return -score.accuracy, score.perplexity
+    return score.perplexity, -score.accuracy
+
+
+def score(
+    method: Method,
+    model: Model,
+    tasks: Sequence[Task],
+    k: int,
+    choice: Choice,
+    protocol: Protocol,
+    primitives: Mapping[str, int] | None = None,
+) -> KShotScore:
+    """The scores of these tasks at one k, learned as the choice says."""
+    (scored,) = _score_steps(method, model, tasks, k, (choice.steps,), choice.rate, protocol, primitives)
+    return KShotScore(k, choice, scored)
+
+
+def _score_steps(
+    method: Method,
+    model: Model,
+    tasks: Sequence[Task],
+    k: int,
+    steps: Sequence[int],
+    rate: float,
+    protocol: Protocol,
+    primitives: Mapping[str, int] | None,
+) -> list[tuple[TaskScore, ...]]:
+    """The tasks' scores after each number of steps."""
+    sums = np.zeros((len(steps), len(tasks), 4))  # right, asked, loss, predictions
+    for some in _chunks(episodes(tasks, k, protocol), _ROWS_AT_ONCE):
+        members = [tasks[episode.task] for episode in some]
+        device = next(model.parameters()).device
+        support = collate(members, [e.support for e in some], primitives).to(device)
+        query = collate(members, [e.query for e in some], primitives).to(device)
+        for place, states in enumerate(method.adapt(model, support, steps, rate)):
+            with torch.no_grad():
+                counts = tally(method.outcomes(model, states, query), query)
+            np.add.at(sums[place], [episode.task for episode in some], counts.cpu().numpy())
+    return [tuple(_task_score(*row) for row in place) for place in sums.tolist()]
+
+
+def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
+    mean = loss / predictions if predictions else 0.0
+    return TaskScore(right / asked, math.exp(mean) if mean < 700 else math.inf)
+
+
+def tally(outcomes: Tensor, batch: Batch) -> Tensor:
+    """Of each task how many answers are right, how many were asked, their loss, and of how many predictions.
+
+    A sequence is right if greedy decoding gives it: if each of its tokens and its end are the likeliest
+    after those before. Its loss is over its tokens alone, without the end.
+    """
+    if batch.y_length is None:
+        right = outcomes.argmax(-1) == batch.y
+        total = -outcomes.gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
+        count = torch.ones_like(total)
+    else:
+        target, scored = token_targets(batch, end=outcomes.shape[-1] - 1)
+        right = ((outcomes.argmax(-1) == target) | ~scored).all(-1)
+        in_y = scored & (target != outcomes.shape[-1] - 1)
+        total = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)
+        count = batch.y_length.to(total.dtype)
+    present = torch.ones_like(right) if batch.present is None else batch.present
+    columns = (right & present, present, total.masked_fill(~present, 0.0), count * present)
+    return torch.stack([column.double().sum(1) for column in columns], dim=1)
+
+
+def _chunks(items: Sequence[Episode], rows: int) -> Iterator[list[Episode]]:
+    """Episodes in groups of about so many rows."""
+    chunk: list[Episode] = []
+    size = 0
+    for item in items:
+        size += len(item.support) + len(item.query)
+        chunk.append(item)
+        if size >= rows:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

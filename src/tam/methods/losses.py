@@ -1,0 +1,42 @@
+"""What every method minimises: the negative log-likelihood of the answers.
+
+Shapes: B tasks, N rows of each, S components of a task embedding.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tam.models import Batch, Model
+
+
+class ExampleLosses(NamedTuple):
+    """The loss of every example, and of how many predictions it is the sum."""
+
+    total: Tensor  # [B, N], 0 where there is no example
+    predictions: Tensor  # [B, N]: 1 for a class, the length of y and its end token for a sequence
+
+    def per_task(self, rows: Tensor | None = None) -> Tensor:
+        """The mean over a task's predictions, `[B]`; of the chosen rows `[B, N]` if given."""
+        if rows is None:
+            return self.total.sum(1) / self.predictions.sum(1)
+        return (self.total * rows).sum(1) / (self.predictions * rows).sum(1)
+
+
+def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosses:
+    """−log p(y | x, z; θ) of every example; `z` is `[B, 1, S]` or `[B, N, S]`."""
+    return losses_of(model(z, batch), batch)
+
+
+def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
+    """The losses, given the log-probabilities of a batch's answers as a model returns them."""
+    if batch.y_length is None:
+        total = -log_prob.gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
+        count = torch.ones_like(total)
+    else:
+        total = -log_prob.sum(-1)
+        count = (batch.y_length + 1).to(total.dtype)
+    if batch.present is None:
+        return ExampleLosses(total, count)
+    return ExampleLosses(total.masked_fill(~batch.present, 0.0), count * batch.present)

@@ -1,0 +1,52 @@
+"""What every method is to the rest of the program.
+
+Shapes: B tasks, N rows of each.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, Protocol
+
+from torch import Tensor
+
+from tam.models import Batch, Condition, Model
+
+TaskStates = Tensor
+"""What a method knows of B tasks after adapting, stacked: `[B, …]`."""
+
+Update = Callable[[Tensor], None]
+"""Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
+
+
+class Losses(NamedTuple):
+    """How a training step went, averaged over its tasks; tensors, so that nothing waits for a GPU."""
+
+    start: Tensor  # the loss with a blank task state
+    end: Tensor  # the loss with the state at the end of the step
+    steps: Tensor  # how many inner steps were taken
+
+
+class Method(Protocol):
+    """How θ is trained and how a new task is learned. A frozen dataclass: its fields are its settings."""
+
+    version: ClassVar[int]
+    """Raised when its results would change; part of every result's identity."""
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """Outer step number `step`, on B tasks at once; calls `update` wherever θ moves."""
+        ...
+
+    def phase(self, step: int) -> int:
+        """Outer steps of one phase do the same operations on the same shapes, so one recording serves them."""
+        ...
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[TaskStates]:
+        """Learn B tasks at once; one trajectory yields the states after each number of steps."""
+        ...
+
+    def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
+        """Log-probabilities of all answers under these states, as `Model.outcomes` gives them."""
+        ...
+
+    def condition(self, model: Model, states: TaskStates, batch: Batch) -> Condition:
+        """What the network sees of tasks in these states, for decoding."""
+        ...

@@ -1,0 +1,115 @@
+"""TAM: transformers trained with alternating minimisation (Algorithms 1 and 2 of the paper).
+
+Logeswaran, Lee, Ott, Lee, Ranzato, Szlam: Few-shot Sequence Learning with Transformers, 2020.
+
+Algorithm 2, the compositional form, is Algorithm 1 with z as the embedding of one primitive that
+plays unknown: the model takes the other primitives' embeddings from its table, which is part of θ.
+
+Shapes: B tasks, N rows of each, S components of a task embedding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.config import TamSettings
+from tam.methods.losses import example_losses
+from tam.methods.method import Losses, Update
+from tam.methods.search import Search
+from tam.models import Batch, Condition, Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class TAM(TamSettings):
+    """TAM with its settings."""
+
+    version: ClassVar[int] = 1
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """Algorithm 1 for the B tasks of a batch, from line 4 on."""
+        chosen = self._small_supports(batch, step)
+        search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0, Δθ = 0
+        taken = search.active.new_zeros(())
+        loss, gradient = z_gradient(model, search.z, batch, chosen)
+        start = loss
+        for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
+            search.observe(loss)
+            search.step(gradient)  # z ← z − ∇z
+            count = search.active.sum()
+            loss, gradient = z_gradient(
+                model, search.z, batch, chosen, theta_weights=search.active
+            )  # Δθ −= ∇θ
+            taken = taken + count
+            if self.theta_update == "interleaved":
+                update(count)
+        if self.theta_update == "accumulated":
+            update(taken)  # θ ← θ + Δθ
+        return Losses(start.mean(), loss.mean(), taken / batch.tasks)
+
+    def phase(self, step: int) -> int:
+        """1 once z follows small supports, 0 before."""
+        return 0 if self.small_after is None else int(step >= self.small_after)
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+        search = Search(model.blank(support.tasks), rate, self.patience)
+        states: dict[int, Tensor] = {}
+        for step in range(max(steps) + 1):
+            loss, gradient = z_gradient(model, search.z, support)
+            search.observe(loss)
+            states[step] = search.best_z
+            search.step(gradient)
+        return [states[step] for step in steps]
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x, z; θ), a z for each task."""
+        return model.outcomes(self.condition(model, states, batch), batch)
+
+    def condition(self, model: Model, states: Tensor, batch: Batch) -> Condition:
+        """What the network sees of tasks with these embeddings."""
+        return model.condition(states.unsqueeze(1), batch)
+
+    def _small_supports(self, batch: Batch, step: int) -> Tensor | None:
+        """Which rows z follows, `[B, N]`; None for all. Rows are in random order, so the first are a draw."""
+        if self.phase(step) == 0 or self.small_share is None or self.small_sizes is None:
+            return None
+        assert batch.chance is not None
+        low, high = self.small_sizes
+        size = (low * (high / low) ** batch.chance[:, 0]).round()
+        size = torch.where(batch.chance[:, 1] < self.small_share, size, float(batch.rows))
+        rows = torch.arange(batch.rows, device=batch.device) < size.unsqueeze(1)
+        return rows.to(batch.chance.dtype)
+
+
+def z_gradient(
+    model: Model, z: Tensor, batch: Batch, chosen: Tensor | None = None, theta_weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The loss of every task at z, `[B]`, and its gradient in z, `[B, S]`.
+
+    Args:
+        model: The network.
+        z: Task embeddings, `[B, S]`.
+        batch: The examples of the tasks.
+        chosen: The rows that z's loss is over, `[B, N]`; None for all. One backward pass serves z and θ:
+            every row has its own copy of z, so that rows can be left out of z's gradient afterwards.
+        theta_weights: Adds to `.grad` of θ the gradient of the tasks' losses (over all rows), weighted by
+            these, `[B]`. A task of weight 0 gets no gradient in z either. None: θ is left alone.
+    """
+    copies = 1 if chosen is None else batch.rows
+    rows = z.detach().unsqueeze(1).repeat(1, copies, 1).requires_grad_()
+    with torch.enable_grad():
+        losses = example_losses(model, rows, batch)
+        loss = losses.per_task()
+        if theta_weights is None:
+            (gradient,) = torch.autograd.grad(loss.sum(), rows)
+        else:
+            torch.autograd.backward((loss * theta_weights).sum(), inputs=[rows, *model.parameters()])
+            assert rows.grad is not None
+            gradient = rows.grad
+    if chosen is None:
+        return loss.detach(), gradient.sum(1)
+    share = losses.predictions.sum(1) / (losses.predictions * chosen).sum(1)
+    return losses.per_task(chosen).detach(), (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)

@@ -1,0 +1,51 @@
+"""Multi-head attention, plain and fused.
+
+Shapes: R rows, L places, Q of them asking, d width, H heads, D = d / H.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tam.models.linear import Linear
+
+
+def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What to add to attention scores: 0 where the mask is true, −∞ elsewhere."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
+
+
+def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    """Attention from matrix products and a softmax, differentiable as often as one likes."""
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    if bias is not None:
+        scores = scores + bias
+    return scores.softmax(dim=-1).to(v.dtype) @ v
+
+
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    """The same in one kernel, which has no second derivative."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=None if bias is None else bias.to(q.dtype))
+
+
+class Attention(nn.Module):
+    """Every asking place takes a mixture of the places that it may see."""
+
+    def __init__(self, width: int, heads: int, generator: torch.Generator, *, out_std: float):
+        super().__init__()
+        self.heads = heads
+        self.query = Linear(width, width, generator)
+        self.key_value = Linear(width, 2 * width, generator)
+        self.out = Linear(width, width, generator, std=out_std)
+
+    def forward(self, asking: Tensor, seen: Tensor, bias: Tensor | None, *, fused: bool) -> Tensor:
+        """Attend from `asking` `[R, Q, d]` to `seen` `[R, L, d]`.
+
+        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`.
+        """
+        q = self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [R, H, Q, D]
+        k, v = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)  # [R, H, L, D]
+        attention = fused_attention if fused else plain_attention
+        return self.out(attention(q, k, v, bias).transpose(1, 2).flatten(2))

@@ -1,0 +1,91 @@
+"""What the network sees of a task: tokens for the sequence, or offsets on shared weights.
+
+Shapes: B tasks, M copies of each one's embedding (1, or one a row), G = B · M, K slots, S components
+of a task embedding, d width.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tam.models.adapter import AdapterOffset, adapter_size, split_adapter_offsets
+from tam.models.norm import NormOffset, split_norm_offsets
+from tam.models.spec import ModelSpec
+
+
+@dataclass(frozen=True, eq=False)
+class BlockOffsets:
+    """Offsets for the two LayerNorms and the two adapters of one block."""
+
+    norms: tuple[NormOffset | None, ...] = (None, None)
+    adapters: tuple[AdapterOffset | None, ...] = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Modulation:
+    """Offsets for all blocks, two a block, and for the final LayerNorm; empty where there are none."""
+
+    norms: tuple[NormOffset, ...] = ()
+    adapters: tuple[AdapterOffset, ...] = ()
+
+    def block(self, index: int) -> BlockOffsets:
+        """The offsets of one block."""
+        pair = slice(2 * index, 2 * index + 2)
+        return BlockOffsets(self.norms[pair] or (None, None), self.adapters[pair] or (None, None))
+
+    @property
+    def final_norm(self) -> NormOffset | None:
+        """The offset of the LayerNorm after the last block."""
+        return self.norms[-1] if self.norms else None
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """What the network sees of B tasks, made by `Model.condition`.
+
+    Attributes:
+        tasks: Number of tasks B.
+        copies: Number M of copies: 1 if a task's rows share one, or the number of rows.
+        tokens: The task's tokens, `[B, M, K, d]`, or None.
+        modulation: Offsets on LayerNorms or adapters, in G = B · M groups, or None.
+    """
+
+    tasks: int
+    copies: int
+    tokens: Tensor | None = None
+    modulation: Modulation | None = None
+
+    def check(self, tasks: int, rows: int) -> None:
+        """Raise an error unless this can condition `rows` rows of each of `tasks` tasks."""
+        if self.tasks != tasks or self.copies not in (1, rows):
+            raise ValueError(
+                f"a condition of {self.tasks} tasks with {self.copies} copies each does not fit "
+                f"{tasks} tasks of {rows} rows: tasks are equal, and copies are 1 or one a row"
+            )
+
+
+def task_size(spec: ModelSpec) -> int:
+    """Number of components S of a task embedding.
+
+    - token: `width`.
+    - norm: scale and bias of 2 LayerNorms a layer and a final one, `(2 · layers + 1) · 2 · width`.
+    - adapter: 2 adapters a layer, each two matrices with their biases,
+      `2 · layers · (2 · width · bottleneck + bottleneck + width)`.
+    - none: 0.
+    """
+    if spec.conditioning == "token":
+        return spec.width
+    if spec.conditioning == "norm":
+        return (2 * spec.layers + 1) * 2 * spec.width
+    if spec.bottleneck is not None:
+        return 2 * spec.layers * adapter_size(spec.width, spec.bottleneck)
+    return 0
+
+
+def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation | None:
+    """Read task embeddings `[G, S]` as offsets, in the order in which the network uses them."""
+    if spec.conditioning == "norm":
+        return Modulation(norms=split_norm_offsets(z, 2 * spec.layers + 1, spec.width))
+    if spec.bottleneck is not None:
+        return Modulation(adapters=split_adapter_offsets(z, 2 * spec.layers, spec.width, spec.bottleneck))
+    return None

@@ -1,0 +1,120 @@
+"""What a model is: its kind of task, its sizes, and where the task embedding enters."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Kind = Literal["classification", "transduction"]
+Backbone = Literal["transformer", "lstm"]
+Conditioning = Literal["token", "adapter", "norm", "none"]
+
+DEFAULT_BOTTLENECK = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """The sizes and choices that determine a network up to its weights.
+
+    An option that would have no effect is an error, so two different specs are two different models.
+
+    Attributes:
+        kind: What is predicted: a class, or a sequence.
+        vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
+        classes: Number of classes C; classification only.
+        max_x: Longest input.
+        max_y: Longest answer, without its end token; transduction only.
+        primitives: Rows of the table of primitive embeddings; 0 if tasks are not compositional.
+        slots: Primitives that compose one task; with `primitives` only.
+        backbone: The network. The LSTM classifies only, conditioned by a token or not at all.
+        conditioning: Where the task embedding enters: as a token of the sequence, as an offset on the
+            weights of adapters, as an offset on the LayerNorms, or nowhere.
+        layers: Blocks of the transformer. The LSTM has as many parameters as that transformer.
+        width: Size of an embedding and of the transformer's hidden states.
+        heads: Attention heads of the transformer.
+        bottleneck: Width inside an adapter; 8 unless told, and None for any other conditioning.
+    """
+
+    kind: Kind
+    vocabulary: int
+    classes: int = 0
+    max_x: int
+    max_y: int = 0
+    primitives: int = 0
+    slots: int = 0
+    backbone: Backbone = "transformer"
+    conditioning: Conditioning = "token"
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
+    bottleneck: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.conditioning == "adapter" and self.bottleneck is None:
+            object.__setattr__(self, "bottleneck", DEFAULT_BOTTLENECK)
+        self._check_choices()
+        self._check_sizes()
+        self._check_kind()
+        self._check_compositional()
+        self._check_backbone()
+
+    @property
+    def compositional(self) -> bool:
+        """Whether tasks are composed of primitives."""
+        return self.primitives > 0
+
+    @property
+    def outputs(self) -> int:
+        """Number of logits: one a class, or one a token and one for the end."""
+        return self.classes if self.kind == "classification" else self.vocabulary + 1
+
+    def _check_choices(self) -> None:
+        for name, choices in (("kind", Kind), ("backbone", Backbone), ("conditioning", Conditioning)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(f"{name} is one of {list(get_args(choices))}, not {getattr(self, name)!r}")
+
+    def _check_sizes(self) -> None:
+        smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "bottleneck": 1}
+        for name, least in smallest.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} is at least {least}, not {value}")
+        if self.width % self.heads:
+            raise ValueError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+        if self.conditioning != "adapter" and self.bottleneck is not None:
+            raise ValueError(
+                f"bottleneck is the width of an adapter and has no effect with conditioning "
+                f"{self.conditioning!r}; leave it out (given: {self.bottleneck})"
+            )
+
+    def _check_kind(self) -> None:
+        needed, unused = ("classes", "max_y") if self.kind == "classification" else ("max_y", "classes")
+        if getattr(self, needed) < 1:
+            raise ValueError(f"{self.kind} needs {needed} of at least 1, not {getattr(self, needed)}")
+        if getattr(self, unused) != 0:
+            raise ValueError(
+                f"{unused} has no effect on {self.kind}; leave it out (given: {getattr(self, unused)})"
+            )
+
+    def _check_compositional(self) -> None:
+        if self.primitives < 0 or self.slots < 0 or (self.primitives > 0) != (self.slots > 0):
+            raise ValueError(
+                "a compositional model needs both primitives and slots, any other model neither; "
+                f"given: primitives={self.primitives}, slots={self.slots}"
+            )
+        if self.compositional and self.conditioning != "token":
+            raise ValueError(
+                f"primitives enter as tokens: conditioning is 'token', not {self.conditioning!r}, "
+                "when primitives are given"
+            )
+
+    def _check_backbone(self) -> None:
+        if self.backbone == "transformer":
+            return
+        if self.kind != "classification":
+            raise ValueError(f"the LSTM is for classification, not for {self.kind}")
+        if self.conditioning not in ("token", "none"):
+            raise ValueError(
+                f"the LSTM's conditioning is 'token' or 'none', not {self.conditioning!r}: "
+                "it has neither adapters nor LayerNorms"
+            )
+        if self.compositional:
+            raise ValueError("the LSTM has no primitives; leave primitives and slots out")

@@ -1,0 +1,119 @@
+"""The transformer: pre-norm blocks over any sequence of vectors.
+
+Shapes: R rows, L places, d width.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tam.models.adapter import Adapter
+from tam.models.attention import Attention, additive
+from tam.models.conditioning import BlockOffsets, Modulation
+from tam.models.linear import Linear
+from tam.models.norm import LayerNorm
+
+ALL = slice(None)
+
+
+def transformer_parameters(layers: int, width: int) -> int:
+    """Number of parameters of a transformer without adapters."""
+    attention = 4 * width * (width + 1)
+    mlp = 8 * width * width + 5 * width
+    norm = 2 * width
+    return layers * (attention + mlp + 2 * norm) + norm
+
+
+class MLP(nn.Module):
+    """Two linear layers with a GELU between them, four times as wide inside."""
+
+    def __init__(self, width: int, generator: torch.Generator, *, out_std: float):
+        super().__init__()
+        self.inner = Linear(width, 4 * width, generator)
+        self.out = Linear(4 * width, width, generator, std=out_std)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Apply to each place."""
+        return self.out(F.gelu(self.inner(hidden)))
+
+
+class Block(nn.Module):
+    """Attention and MLP, each on a normalised copy and added back, each with its adapter if there is one."""
+
+    def __init__(
+        self, width: int, heads: int, bottleneck: int | None, generator: torch.Generator, *, depth: int
+    ):
+        super().__init__()
+        # What the 2 · depth branches add to the residual stream then sums to about unit variance.
+        shrink = (2 * depth) ** -0.5
+        self.attention_norm = LayerNorm(width, generator)
+        self.attention = Attention(width, heads, generator, out_std=shrink * width**-0.5)
+        self.mlp_norm = LayerNorm(width, generator)
+        self.mlp = MLP(width, generator, out_std=shrink * (4 * width) ** -0.5)
+        self.adapters: nn.ModuleList | None = None
+        if bottleneck is not None:
+            self.adapters = nn.ModuleList(Adapter(width, bottleneck, generator) for _ in range(2))
+
+    def forward(
+        self, hidden: Tensor, bias: Tensor | None, offsets: BlockOffsets, read: slice, *, fused: bool
+    ) -> Tensor:
+        """Transform `[R, L, d]`, and return the places `read` alone."""
+        normed = self.attention_norm(hidden, offsets.norms[0])
+        change = self.attention(normed[:, read], normed, bias, fused=fused)
+        hidden = hidden[:, read] + self._adapt(0, change, offsets)
+        change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
+        return hidden + self._adapt(1, change, offsets)
+
+    def _adapt(self, index: int, change: Tensor, offsets: BlockOffsets) -> Tensor:
+        return change if self.adapters is None else self.adapters[index](change, offsets.adapters[index])
+
+
+class Transformer(nn.Module):
+    """Pre-norm blocks and a final LayerNorm.
+
+    Attributes:
+        fused: Whether attention runs in one kernel, which has no second derivative.
+    """
+
+    def __init__(
+        self, *, layers: int, width: int, heads: int, bottleneck: int | None, generator: torch.Generator
+    ):
+        super().__init__()
+        self.fused = False
+        self.blocks = nn.ModuleList(
+            Block(width, heads, bottleneck, generator, depth=layers) for _ in range(layers)
+        )
+        self.norm = LayerNorm(width, generator)
+
+    def forward(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None = None,
+        modulation: Modulation | None = None,
+        read: slice = ALL,
+    ) -> Tensor:
+        """Transform a sequence of vectors.
+
+        Args:
+            hidden: The vectors, `[R, L, d]`.
+            mask: Which place (row) sees which (column); broadcasts to `[R, L, L]`. Each place must see
+                at least one. None: all see all.
+            modulation: What the tasks add to LayerNorms or adapters. Row r belongs to group ⌊r · G / R⌋.
+            read: The places wanted. The last block computes these alone.
+
+        Returns:
+            The hidden states at the places `read`.
+        """
+        modulation = Modulation() if modulation is None else modulation
+        bias = None if mask is None else additive(mask, hidden.dtype).unsqueeze(-3)
+        last = len(self.blocks) - 1
+        for index, block in enumerate(self.blocks):
+            places = read if index == last else ALL
+            offsets = modulation.block(index)
+            hidden = block(hidden, _ask(bias, places), offsets, places, fused=self.fused)
+        return self.norm(hidden, modulation.final_norm)
+
+
+def _ask(bias: Tensor | None, places: slice) -> Tensor | None:
+    """The rows of the bias that belong to the asking places."""
+    return bias if bias is None or bias.shape[-2] == 1 else bias[..., places, :]

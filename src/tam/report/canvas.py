@@ -1,0 +1,163 @@
+"""A white card to draw figures on: boxes, text, lines and rows of tokens, measured in pixels from the top."""
+
+from collections.abc import Sequence
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+
+Point = tuple[float, float]
+Align = Literal["left", "center", "right"]
+
+INK, MUTED, FAINT, RULE, PALE, WHITE = "#1f2937", "#667085", "#9aa4b2", "#d5dae1", "#f3f5f8", "#ffffff"
+BLUE, ORANGE, GREEN, RED, PURPLE, SLATE = "#1f6fb2", "#c67c00", "#0b8f6a", "#d1495b", "#8a5aa8", "#55606f"
+LIGHT_BLUE, LIGHT_ORANGE = "#dbeafa", "#fdedc8"
+
+CELL = 24.0
+_PIXELS_PER_INCH = 72
+
+
+class Canvas:
+    """A figure of a fixed size; it is legible on a light and on a dark page."""
+
+    def __init__(self, width: float, height: float) -> None:
+        from matplotlib.figure import Figure
+
+        self.figure = Figure(figsize=(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH))
+        self.figure.patch.set_alpha(0)
+        self.axes: Axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set(xlim=(0, width), ylim=(height, 0))
+        self.axes.axis("off")
+        self.box(1, 1, width - 2, height - 2, fill=WHITE, edge=RULE, radius=10)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: float = 12,
+        colour: str = INK,
+        bold: bool = False,
+        mono: bool = False,
+        align: Align = "left",
+        upward: bool = False,
+    ) -> None:
+        """Words in one line, centred on `y`; upward, a line that reads from below."""
+        self.axes.text(
+            x,
+            y,
+            words,
+            size=size,
+            color=colour,
+            weight="bold" if bold else "normal",
+            family="DejaVu Sans Mono" if mono else "DejaVu Sans",
+            ha=align,
+            va="center" if upward else "center_baseline",
+            rotation=90 if upward else 0,
+            parse_math=False,
+        )
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str = "none",
+        edge: str = "none",
+        radius: float = 4,
+        thickness: float = 1,
+        dashed: bool = False,
+    ) -> None:
+        """A rectangle with round corners."""
+        from matplotlib.patches import FancyBboxPatch
+
+        style = f"round,pad=0,rounding_size={radius}"
+        look: dict[str, Any] = {"facecolor": fill, "edgecolor": edge, "linewidth": thickness}
+        dashes = (0, (3, 2)) if dashed else "-"
+        self._add(FancyBboxPatch((x, y), width, height, boxstyle=style, linestyle=dashes, **look))
+
+    def circle(self, x: float, y: float, radius: float, fill: str) -> None:
+        """A filled circle."""
+        from matplotlib.patches import Circle
+
+        self._add(Circle((x, y), radius, facecolor=fill, edgecolor=WHITE, linewidth=1.2))
+
+    def line(self, points: Sequence[Point], colour: str = RULE, width: float = 1) -> None:
+        """A line through points."""
+        xs, ys = zip(*points, strict=True)
+        self.axes.plot(
+            xs, ys, color=colour, linewidth=width, solid_capstyle="round", solid_joinstyle="round", zorder=1
+        )
+
+    def arrow(
+        self, start: Point, end: Point, colour: str = MUTED, width: float = 1.4, head: float = 9
+    ) -> None:
+        """An arrow from point to point."""
+        from matplotlib.patches import FancyArrowPatch
+
+        look: dict[str, Any] = {"color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
+        self._add(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=head, **look))
+
+    def tokens(
+        self,
+        x: float,
+        y: float,
+        values: Sequence[int],
+        *,
+        dropped: Sequence[bool] = (),
+        marked: Sequence[bool] = (),
+        fill: str = PALE,
+    ) -> None:
+        """A row of numbers in cells, its top left corner at (x, y); dropped ones fade, marked ones glow."""
+        for place, value in enumerate(values):
+            gone = bool(dropped) and dropped[place]
+            shown = LIGHT_ORANGE if marked and marked[place] else fill
+            left = x + place * CELL
+            edge = RULE if gone else FAINT
+            self.box(
+                left + 1, y, CELL - 2, CELL, fill=WHITE if gone else shown, edge=edge, radius=3, dashed=gone
+            )
+            self.text(left + CELL / 2, y + CELL / 2, str(value), colour=RULE if gone else INK, align="center")
+
+    def chip(
+        self, x: float, y: float, words: str, colour: str, *, width: float, dashed: bool = False
+    ) -> None:
+        """A label of the height of a cell, its top left corner at (x, y): filled, or only outlined."""
+        self.box(
+            x,
+            y,
+            width,
+            CELL,
+            fill="none" if dashed else colour,
+            edge=colour,
+            radius=CELL / 2,
+            thickness=1.3,
+            dashed=dashed,
+        )
+        self.text(
+            x + width / 2,
+            y + CELL / 2,
+            words,
+            size=11,
+            colour=colour if dashed else WHITE,
+            bold=True,
+            align="center",
+        )
+
+    def svg(self) -> str:
+        """The figure as SVG, the same text every time."""
+        from matplotlib import rc_context
+
+        file = StringIO()
+        with rc_context({"svg.hashsalt": "tam", "svg.fonttype": "path", "path.simplify": False}):
+            self.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        return file.getvalue()
+
+    def _add(self, patch: "Patch") -> None:
+        self.axes.add_patch(patch)
+        patch.set_zorder(1)

@@ -1,0 +1,77 @@
+"""Adam on θ, with gradient clipping, a warm-up and a cosine.
+
+Rows of embedding tables that a step does not use stay as they are: they neither drift by momentum nor
+forget it. Torch's Adam moves every row of a table at every step.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+BETAS = (0.9, 0.98)
+EPSILON = 1e-8
+
+
+def rate_at(step: int, *, peak: float, warmup: int, steps: int) -> float:
+    """The rate of outer step `step`: a linear rise, then a cosine down to 0."""
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1)))
+
+
+class Adam:
+    """Moves parameters by their `.grad`, and clears it.
+
+    All parameters and all gradients become views of two long vectors, so that a move is a few
+    operations, and a sum over processes one message.
+
+    Attributes:
+        gradient: All gradients, one after another.
+        rate: The rate of the next moves, a tensor.
+        norm: The length of the last gradient, before clipping, a tensor.
+    """
+
+    def __init__(self, model: nn.Module, tables: tuple[str, ...], clip: float) -> None:
+        named = dict(model.named_parameters())
+        self.clip = clip
+        self._values = torch.cat([p.detach().flatten() for p in named.values()])
+        self.gradient, self._mean, self._square = (torch.zeros_like(self._values) for _ in range(3))
+        self._used = torch.ones_like(self._values)
+        self.rate, self.norm, self._moves = (self._values.new_zeros(()) for _ in range(3))
+        self._tables: list[tuple[Tensor, Tensor]] = []
+        place = 0
+        for name, parameter in named.items():
+            part = slice(place, place + parameter.numel())
+            parameter.data = self._values[part].view_as(parameter)
+            parameter.grad = self.gradient[part].view_as(parameter)
+            if name in tables:
+                self._tables.append((parameter.grad, self._used[part].view_as(parameter)))
+            place = part.stop
+
+    @torch.no_grad()
+    def move(self, count: Tensor) -> None:
+        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps."""
+        self.gradient /= count.clamp(min=1)
+        self.norm.copy_(torch.linalg.vector_norm(self.gradient))
+        self.gradient *= (self.clip / (self.norm + 1e-6)).clamp(max=1.0)
+        for gradient, used in self._tables:
+            used.copy_((gradient != 0).any(-1, keepdim=True).expand_as(used))
+        self._moves += 1
+        self._mean += self._used * (1 - BETAS[0]) * (self.gradient - self._mean)
+        self._square += self._used * (1 - BETAS[1]) * (self.gradient.square() - self._square)
+        mean = self._mean / (1 - BETAS[0] ** self._moves)
+        root = (self._square / (1 - BETAS[1] ** self._moves)).sqrt()
+        self._values -= self._used * self.rate * mean / (root + EPSILON)
+        self.gradient.zero_()
+
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint needs."""
+        return {"mean": self._mean, "square": self._square, "moves": self._moves}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take up a state."""
+        self._mean.copy_(state["mean"])
+        self._square.copy_(state["square"])
+        self._moves.copy_(state["moves"])

@@ -1,0 +1,63 @@
+"""Training tasks as tensors on the device, and the draw of a batch from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tam.models import Batch
+from tam.models.collate import collate
+from tam.tasks.task import Task
+
+
+class TrainingData:
+    """All examples of the training tasks, and the draw of B tasks with N examples each."""
+
+    def __init__(
+        self, tasks: Sequence[Task], device: torch.device | str, primitives: Mapping[str, int] | None = None
+    ) -> None:
+        everything = collate(tasks, [np.arange(len(task)) for task in tasks], primitives)
+        self._all = everything.to(device)
+        counts = torch.tensor([len(task) for task in tasks], device=device)
+        self._missing = torch.arange(everything.rows, device=device) >= counts.unsqueeze(1)
+
+    @property
+    def tasks(self) -> int:
+        """How many training tasks there are."""
+        return self._all.tasks
+
+    def draw(self, tasks: int, rows: int, generator: torch.Generator) -> Batch:
+        """Different tasks, and different examples of each, in random order."""
+        device = self._all.device
+        order = torch.rand(self.tasks, generator=generator, device=device).argsort()
+        chosen = order[: min(tasks, self.tasks)]
+        scores = torch.rand(len(chosen), self._all.rows, generator=generator, device=device)
+        scores = scores + self._missing[chosen]  # examples that are not there come last
+        picked = scores.argsort(dim=1)[:, :rows]
+        chance = torch.rand(len(chosen), 2, generator=generator, device=device)
+        unknown = None
+        if self._all.primitives is not None:  # Algorithm 2: pretend that one primitive is unknown
+            slots = self._all.primitives.shape[1]
+            unknown = torch.randint(slots, (len(chosen),), generator=generator, device=device)
+        return replace(self._take(chosen, picked), unknown=unknown, chance=chance)
+
+    def _take(self, chosen: Tensor, picked: Tensor) -> Batch:
+        everything = self._all
+        which = chosen.unsqueeze(1)
+
+        def rows(values: Tensor) -> Tensor:
+            return values[which, picked]
+
+        return replace(
+            everything,
+            x=rows(everything.x),
+            x_length=rows(everything.x_length),
+            y=rows(everything.y),
+            y_length=None if everything.y_length is None else rows(everything.y_length),
+            present=None if everything.present is None else rows(everything.present),
+            classes=None if everything.classes is None else everything.classes[chosen],
+            primitives=None if everything.primitives is None else everything.primitives[chosen],
+            task=chosen,
+        )

@@ -1,0 +1,305 @@
+"""The training loop."""
+
+import json
+import math
+import signal
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tam.config import Config
+from tam.errors import UserError
+from tam.evaluation import Choice, KShotScore, choose, quality
+from tam.methods import METHODS, Losses, Method
+from tam.models import ModelSpec, build_model
+from tam.tasks.task import Sequences
+from tam.tasks.taskset import TaskSet
+from tam.training import distribution
+from tam.training.adam import Adam, rate_at
+from tam.training.capture import CapturedStep
+from tam.training.checkpoint import load_weights, read_tensors, write_tensors
+from tam.training.data import TrainingData
+
+Log = Callable[[Mapping[str, Any]], None]
+
+_TABLES = ("primitives", "x.token", "y.token")
+_LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make the host wait
+
+
+class DivergedError(UserError):
+    """The loss is no number any more."""
+
+
+class InterruptedRunError(Exception):
+    """The user or the system asked to stop; a checkpoint is written."""
+
+
+@dataclass
+class Best:
+    """The best validation at one k so far."""
+
+    step: int
+    quality: tuple[float, float]
+    choice: Choice
+
+
+@dataclass
+class State:
+    """What changes during training, besides weights and optimiser."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: dict[int, Best] = field(default_factory=dict)
+
+
+def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
+    """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
+    compositional = (
+        bool(tasks.primitives) if config.network.compositional is None else config.network.compositional
+    )
+    if not compositional:
+        return None
+    if not tasks.primitives:
+        raise UserError("a compositional model needs tasks with primitives, and these have none")
+    seen = (name for name in tasks.primitives if name not in tasks.unseen_primitives)
+    return {name: number for number, name in enumerate(seen)}
+
+
+def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
+    """The model that fits these tasks."""
+    primitives = known_primitives(tasks, config)
+    network = config.network
+    y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
+    return ModelSpec(
+        kind=tasks.kind,
+        vocabulary=len(tasks.vocabulary),
+        classes=tasks.n_classes,
+        max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
+        max_y=max(1, *map(int, y)) if y else 0,
+        primitives=len(primitives or ()),
+        slots=len(tasks.train[0].primitives) if primitives else 0,
+        backbone=network.backbone,
+        conditioning=network.conditioning,
+        layers=network.layers,
+        width=network.width,
+        heads=network.heads,
+        bottleneck=network.bottleneck,
+    )
+
+
+class Trainer:
+    """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together."""
+
+    def __init__(self, config: Config, tasks: TaskSet, folder: Path) -> None:
+        self.config, self.tasks, self.folder = config, tasks, folder
+        self.device = torch.device(config.device)
+        self.primitives = known_primitives(tasks, config)
+        start = torch.Generator().manual_seed(config.seed)
+        self.model = build_model(spec_of(tasks, config), start).to(self.device)
+        self.method: Method = METHODS[config.method](**asdict(config.settings))
+        self.data = TrainingData(tasks.train, self.device, self.primitives)
+        self.generator = torch.Generator(self.device).manual_seed(config.seed)
+        self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.state = State()
+        self._share = distribution.share(min(config.training.tasks, self.data.tasks))
+        self._fast = self.model
+        self._captured: dict[int, CapturedStep] = {}
+        if self.device.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+            self._fast = torch.compile(self.model, dynamic=False)
+
+    def step(self) -> Losses:
+        """One outer step."""
+        training = self.config.training
+        self.adam.rate.fill_(
+            rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
+        )
+        losses = self._run_step()
+        self.state.step += 1
+        return losses
+
+    def _run_step(self) -> Losses:
+        if self.device.type != "cuda" or distribution.world_size() > 1:
+            return self._eager_step()
+        phase = self.method.phase(self.state.step)
+        if phase not in self._captured:
+            self._captured[phase] = CapturedStep(self._eager_step, self.generator)
+        return self._captured[phase]()
+
+    def _eager_step(self) -> Losses:
+        training = self.config.training
+        batch = self.data.draw(training.tasks, training.rows, self.generator).part(self._share)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=training.precision == "bfloat16"):
+            return self.method.training_step(self._fast, batch, self._move, self.state.step)
+
+    def _move(self, count: Tensor) -> None:
+        distribution.add_up([self.adam.gradient, count])
+        self.adam.move(count)
+
+    def validate(self) -> list[KShotScore]:
+        """Score the validation tasks at every k, and keep the weights that are the best so far at that k."""
+        protocol = self.config.protocol
+        scores = []
+        for k in protocol.shots:
+            score = choose(self.method, self.model, self.tasks.valid, k, protocol, self.primitives)
+            scores.append(score)
+            reached = quality(score, self.tasks.kind)
+            if k not in self.state.best or reached < self.state.best[k].quality:
+                self.state.best[k] = Best(self.state.step, reached, score.choice)
+                self.write_weights(best_file(self.folder, k))
+        return scores
+
+    def write_weights(self, path: Path) -> None:
+        """Write the weights as they are now."""
+        if distribution.rank() == 0:
+            write_tensors(path, dict(self.model.named_parameters()), {"step": self.state.step})
+
+    def write_checkpoint(self) -> None:
+        """Write everything that is needed to go on as if nothing had happened."""
+        if distribution.rank() != 0:
+            return
+        tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
+        tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
+        tensors["generator"] = self.generator.get_state()
+        best = {str(k): [b.step, b.quality, b.choice] for k, b in self.state.best.items()}
+        header = {"step": self.state.step, "seconds": self.state.seconds, "best": best}
+        write_tensors(checkpoint_file(self.folder), tensors, header)
+
+    def read_checkpoint(self) -> None:
+        """Take up the last checkpoint, if there is one."""
+        path = checkpoint_file(self.folder)
+        if not path.exists():
+            return
+        tensors, header = read_tensors(path)
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
+        for name, value in tensors.items():
+            group, _, rest = name.partition(".")
+            groups.setdefault(group, {})[rest] = value
+        load_weights(self.model, groups["model"], path)
+        self.adam.load(groups["adam"])
+        self.generator.set_state(tensors["generator"])
+        best = {
+            int(k): Best(step, (q[0], q[1]), Choice(*choice))
+            for k, (step, q, choice) in header["best"].items()
+        }
+        self.state = State(header["step"], header["seconds"], best)
+
+
+def checkpoint_file(folder: Path) -> Path:
+    """Where a run's last checkpoint is."""
+    return folder / "checkpoint.safetensors"
+
+
+def best_file(folder: Path, k: int) -> Path:
+    """Where the weights are that validated best at k."""
+    return folder / f"best-{k}.safetensors"
+
+
+def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
+    """Train until the last step; from the folder's checkpoint on, if it has one.
+
+    `log` is given a record for every look at the losses and every validation; the same records stand in
+    `metrics.jsonl`.
+    """
+    trainer = Trainer(config, tasks, folder)
+    trainer.read_checkpoint()
+    training, state = config.training, trainer.state
+    look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
+    started = time.monotonic() - state.seconds
+    with _metrics(folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+        while state.step < training.steps:
+            losses = trainer.step()
+            last = state.step == training.steps
+            if state.step % look_every == 0 or last or state.step % training.checkpoint_every == 0:
+                state.seconds = time.monotonic() - started
+                record(_loss_record(trainer, losses))
+            if state.step % training.validate_every == 0 or last:
+                record({"step": state.step, "valid": _valid_record(trainer.validate())})
+            state.seconds = time.monotonic() - started
+            if state.step % training.checkpoint_every == 0 or last or asked_to_stop():
+                trainer.write_checkpoint()
+            if asked_to_stop() and not last:
+                raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+    trainer.write_weights(folder / "model.safetensors")
+    return trainer
+
+
+def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
+    """The losses as numbers; an error if they are none."""
+    start, end, steps = (float(value) for value in losses)
+    rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
+    if not (math.isfinite(end) and math.isfinite(norm)):
+        raise DivergedError(
+            f"training diverged at step {trainer.state.step}: loss {end}, gradient {norm}, rate {rate:.2g}; "
+            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, a smaller inner_rate or a "
+            "longer warmup"
+        )
+    return {
+        "step": trainer.state.step,
+        "loss": round(end, 5),
+        "blank_loss": round(start, 5),
+        "inner_steps": round(steps, 2),
+        "gradient": round(norm, 4),
+        "rate": rate,
+        "seconds": round(trainer.state.seconds, 2),
+    }
+
+
+def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
+    return {
+        str(score.k): {
+            "accuracy": round(score.accuracy, 4),
+            "perplexity": round(score.perplexity, 4),
+            "steps": score.choice.steps,
+            "rate": score.choice.rate,
+        }
+        for score in scores
+    }
+
+
+@contextmanager
+def _metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
+    """Append records to metrics.jsonl, after dropping those that a lost part of a run had written."""
+    if distribution.rank() != 0:
+        yield lambda _: None
+        return
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    with open(path, "a", encoding="utf-8") as file:
+
+        def record(values: Mapping[str, Any]) -> None:
+            file.write(json.dumps(values) + "\n")
+            file.flush()
+            log(values)
+
+        yield record
+
+
+@contextmanager
+def _polite_stop() -> Generator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop after the step."""
+    asked: list[int] = []
+
+    def ask(number: int, _: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    try:
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: signals are somebody else's
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

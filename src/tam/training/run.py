@@ -1,0 +1,128 @@
+"""A run: config and seed → a folder with `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
+
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tam.config import Config, read_json
+from tam.errors import UserError
+from tam.evaluation import KShotScore, evaluate
+from tam.methods import METHODS
+from tam.models import Model, build_model
+from tam.tasks.benchmark import BenchmarkOptions, make
+from tam.tasks.jsonl import read_tasks
+from tam.tasks.taskset import TaskSet
+from tam.training import distribution
+from tam.training.checkpoint import load_weights, read_tensors, write_json
+from tam.training.loop import Log, best_file, checkpoint_file, spec_of, train
+
+
+def load_tasks(source: Mapping[str, Any]) -> TaskSet:
+    """The task set that a config names: a benchmark's options, or the `path` of a file."""
+    if "path" in source:
+        if unknown := set(source) - {"path", "splits", "seed"}:
+            raise UserError(f"tasks from a file have path, splits and seed, not {sorted(unknown)[0]!r}")
+        return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
+    try:
+        return make(BenchmarkOptions(**source))
+    except TypeError:
+        raise UserError(
+            f"tasks are a benchmark's options or the path of a file, not {dict(source)}"
+        ) from None
+
+
+def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
+    """A config file: the config, and where its tasks come from."""
+    values = read_json(path)
+    if not isinstance(source := values.pop("tasks", None), dict):
+        raise UserError(f"{path}: 'tasks' is an object: a benchmark's options, or the path of a file")
+    try:
+        return Config.from_json(values), source
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
+    """Make the folder of a new run, or check that there is one to resume."""
+    file = folder / "config.json"
+    if resume:
+        if not file.exists():
+            raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
+        if read_config(file) != (config, dict(source)):
+            raise UserError(f"{file}: the run there has other settings; resume it without changing any")
+        return
+    if file.exists():
+        raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(file, {"tasks": dict(source), **config.to_json()})
+
+
+def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
+    """Train in a folder that `start` made, evaluate, and write the result."""
+    with distribution.process_group():
+        trainer = train(config, tasks, folder, log)
+        if distribution.rank() != 0:
+            return {}
+        models = best_models(config, tasks, folder)
+        scores = evaluate(
+            trainer.method, models, tasks.valid, tasks.test, config.protocol, trainer.primitives
+        )
+        steps = {str(k): best.step for k, best in trainer.state.best.items()}
+        result = _result(config, tasks, scores, trainer.state.seconds, steps)
+        write_json(folder / "result.json", result)
+        checkpoint_file(folder).unlink(missing_ok=True)
+        return result
+
+
+def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model]:
+    """For every k the model that validated best at it."""
+    models: dict[int, Model] = {}
+    for k in config.protocol.shots:
+        model = build_model(spec_of(tasks, config), torch.Generator().manual_seed(0)).to(config.device)
+        load_weights(model, read_tensors(best_file(folder, k))[0], best_file(folder, k))
+        models[k] = model
+    return models
+
+
+def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
+    """Scores as plain values."""
+    return [
+        {
+            "k": score.k,
+            "accuracy": score.accuracy,
+            "accuracy_interval": score.interval("accuracy"),
+            "perplexity": score.perplexity,
+            "perplexity_interval": score.interval("perplexity"),
+            "steps": score.choice.steps,
+            "rate": score.choice.rate,
+            "tasks": len(score.tasks),
+        }
+        for score in scores
+    ]
+
+
+def _result(
+    config: Config, tasks: TaskSet, scores: list[KShotScore], seconds: float, best_steps: Mapping[str, int]
+) -> dict[str, Any]:
+    device = torch.cuda.get_device_name() if config.device.startswith("cuda") else platform.machine()
+    return {
+        "method": config.method,
+        "version": METHODS[config.method].version,
+        "kind": tasks.kind,
+        "tasks": dict(tasks.options),
+        "fingerprint": tasks.fingerprint,
+        "config": config.to_json(),
+        "scores": score_table(scores),
+        "best_steps": dict(best_steps),
+        "parameters": sum(
+            p.numel() for p in build_model(spec_of(tasks, config), torch.Generator()).parameters()
+        ),
+        "seconds": round(seconds, 1),
+        "device": device,
+        "torch": torch.__version__,
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }

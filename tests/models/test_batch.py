@@ -1,0 +1,46 @@
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import torch
+
+from tam.models import Batch, ModelSpec
+
+X = torch.zeros(2, 3, 5, dtype=torch.int64)
+LENGTH = torch.zeros(2, 3, dtype=torch.int64)
+
+
+def test_sizes() -> None:
+    batch = Batch(X, LENGTH, LENGTH)
+    assert (batch.tasks, batch.rows, batch.device) == (2, 3, torch.device("cpu"))
+
+
+def test_to_moves_every_tensor(spec: ModelSpec, make_batch: Callable[..., Batch]) -> None:
+    batch = make_batch(spec)
+    moved = batch.to("meta")
+    for field in fields(batch):
+        before, after = getattr(batch, field.name), getattr(moved, field.name)
+        assert (before is None) == (after is None)
+        if after is not None:
+            assert after.is_meta
+            assert after.shape == before.shape
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"x": X[0]}, r"x is an int64 tensor \[B, N, X\]"),
+        ({"x": X.float()}, "not torch.float32"),
+        ({"y": LENGTH.float()}, "y is an int64 tensor"),
+        ({"y": X}, "without y_length"),
+        ({"y_length": LENGTH}, "with y_length"),
+        ({"x_length": LENGTH[:, :2]}, r"x_length belongs to \[2, 3\]"),
+        ({"y": LENGTH[:1]}, r"y belongs to \[2, 3\]"),
+        ({"classes": torch.zeros(3)}, r"classes belongs to \[2\]"),
+        ({"unknown": torch.zeros(2)}, "give primitives too"),
+    ],
+)
+def test_wrong_batches_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(Batch(X, LENGTH, LENGTH), **wrong)

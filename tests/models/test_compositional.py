@@ -1,0 +1,111 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tam.models import Batch, Model, ModelSpec
+
+Make = Callable[..., Batch]
+MakeModel = Callable[..., Model]
+MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+
+IDS = torch.tensor([[1, 2, 3], [4, 2, 3], [1, 5, 3]])
+UNKNOWN = torch.tensor([0, 1, 2])
+
+
+def batch_of(batch: Batch, ids: Tensor = IDS, unknown: Tensor | None = UNKNOWN) -> Batch:
+    return replace(batch, primitives=ids, unknown=unknown)
+
+
+def table_gradient(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
+    assert model.primitives is not None
+    return torch.autograd.grad(model(z, batch).exp().square().sum(), model.primitives)[0]
+
+
+def test_the_unknown_id_is_not_looked_at(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
+    z = make_z(model, batch)
+    for absurd in (0, -1, 10**12):
+        ids = IDS.scatter(1, UNKNOWN[:, None], absurd)
+        assert torch.equal(model(z, batch_of(batch, ids)), model(z, batch))
+
+
+def test_the_known_ids_matter(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
+    z = make_z(model, batch)
+    before = model(z, batch)
+    for slot in range(3):
+        ids = IDS.clone()
+        ids[:, slot] = 0
+        same = (model(z, batch_of(batch, ids)) == before).flatten(1).all(1)
+        assert torch.equal(same, UNKNOWN.eq(slot))
+
+
+def test_slots_are_told_apart(compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
+    model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec), unknown=None)
+    swapped = batch_of(batch, IDS[:, [1, 0, 2]], None)
+    assert (model(None, batch) != model(None, swapped)).any(-1).all()
+
+
+def test_only_known_rows_get_a_gradient(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    """Row 0, which is looked up in place of the unknown one, included."""
+    model, batch = make_model(compositional_spec), make_batch(compositional_spec, 1)
+    z = make_z(model, batch)
+    for slot in range(3):
+        gradient = table_gradient(model, z, batch_of(batch, IDS[:1], torch.tensor([slot])))
+        used = gradient.ne(0).any(-1)
+        assert used.tolist() == [False, slot != 0, slot != 1, slot != 2, False, False]
+
+
+def test_a_row_counts_where_it_is_known(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    """Unknown in one task and known in another: the gradient is the other one's."""
+    model, batch = make_model(compositional_spec), make_batch(compositional_spec, 2)
+    z, ids, unknown = make_z(model, batch), torch.tensor([[1, 2, 3], [1, 4, 5]]), torch.tensor([0, 1])
+    both = table_gradient(model, z, batch_of(batch, ids, unknown))
+    second = Batch(**{name: value[1:] for name, value in vars(batch).items() if value is not None})
+    alone = table_gradient(model, z[1:], batch_of(second, ids[1:], unknown[1:]))
+    assert alone[1].ne(0).any()
+    torch.testing.assert_close(both[[1, 4, 5]], alone[[1, 4, 5]])
+
+
+def test_z_in_place_of_a_primitive_equals_that_primitive(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make
+) -> None:
+    model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
+    assert model.primitives is not None
+    z = model.primitives[IDS.gather(1, UNKNOWN[:, None])]
+    torch.testing.assert_close(model(z, batch), model(None, batch_of(batch, unknown=None)))
+
+
+def test_without_unknown_all_rows_get_a_gradient(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec), unknown=None)
+    used = table_gradient(model, None, batch).ne(0).any(-1)
+    assert used.tolist() == [False, True, True, True, True, True]
+    with pytest.raises(ValueError, match="in which a slot is unknown: give None"):
+        model(make_z(model, batch), batch)
+
+
+def test_wrong_primitives_are_refused(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
+) -> None:
+    model, batch = make_model(compositional_spec), make_batch(compositional_spec)
+    z = make_z(model, batch)
+    with pytest.raises(ValueError, match="has 3 primitives in this model, not None"):
+        model(z, replace(batch, primitives=None, unknown=None))
+    with pytest.raises(ValueError, match="has 3 primitives in this model, not 2"):
+        model(z, replace(batch, primitives=IDS[:, :2]))
+    with pytest.raises(ValueError, match="give one"):
+        model(None, batch)

@@ -1,0 +1,261 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import tam
+from tam.errors import UserError
+from tam.tasks.benchmark import BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.task import Classes, Sequences
+from tam.tasks.taskset import TaskSet
+
+NAMES: tuple[Name, ...] = get_args(Name)
+
+# The default sets
+#
+# Fingerprints were written down once. If one of them changes, the same options give other tasks:
+# raise VERSION in tam.tasks.benchmark, or cached files are read that no longer fit.
+
+DEFAULT_FINGERPRINTS: dict[Name, str] = {
+    "classification": "99ba3806c9d46237",
+    "transduction": "abe9ec9ce11fe085",
+    "pathfinding": "d3baa0becbd70990",
+}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def default(request: pytest.FixtureRequest) -> TaskSet:
+    return tam.benchmark(request.param)
+
+
+def test_sizes(default: TaskSet) -> None:
+    """500, 16 and 64 tasks; 500 examples to train on, and for 20 shots (a class) and 500 queries."""
+    assert {split: len(tasks) for split, tasks in default.splits.items()} == {
+        "train": 500,
+        "valid": 16,
+        "test": 64,
+    }
+    assert {len(task) for task in default.train} == {500}
+    expected = 580 if default.kind == "classification" else 520
+    assert {len(task) for task in (*default.valid, *default.test)} == {expected}
+
+
+def test_default_fingerprints(default: TaskSet) -> None:
+    name = default.options["name"]
+    assert {name: default.fingerprint[:16]} == {name: DEFAULT_FINGERPRINTS[name]}  # pyright: ignore[reportArgumentType]
+
+
+def test_options_of_a_set_make_it_again(default: TaskSet) -> None:
+    expected = {"seed": 0, "compositional": False, "train": 500, "valid": 16, "test": 64, "examples": 500}
+    expected |= {"n": 11} if default.kind == "classification" else {}
+    assert {key: value for key, value in default.options.items() if key != "name"} == expected
+    options = BenchmarkOptions(**dict(default.options))  # pyright: ignore[reportArgumentType]
+    assert make(options).fingerprint == default.fingerprint
+
+
+def test_splits_are_disjoint_and_no_two_tasks_are_the_same(default: TaskSet) -> None:
+    names = {split: {task.name for task in tasks} for split, tasks in default.splits.items()}
+    assert not any(one & other for one, other in combinations(names.values(), 2))
+    options = BenchmarkOptions(**dict(default.options))  # pyright: ignore[reportArgumentType]
+    family = family_of(options)
+    drawn = choices(family, options)
+    for split, members in drawn.items():
+        assert [family.title(choice) for choice in members] == [task.name for task in default.splits[split]]
+    numbers = [int(family.functions[choice]) for members in drawn.values() for choice in members]
+    assert len(set(numbers)) == len(numbers) == 580
+    assert min(numbers) >= 0
+
+
+def test_examples_fit_the_benchmark(default: TaskSet) -> None:
+    for task in default:
+        assert task.primitives == ()
+        if isinstance(task.y, Classes):
+            assert np.bincount(task.y.ids, minlength=4).tolist() == [len(task) // 4] * 4
+        elif default.options["name"] == "transduction":
+            assert set(task.y.lengths.tolist()) == {5}
+            assert task.y.ids.max() < 12
+        else:
+            ends = np.stack([task.y.ids[:, 0], task.y.ids[np.arange(len(task)), task.y.lengths - 1]])
+            assert (ends == ends[:, :1]).all()
+            assert task.y.flat.min() >= 100
+        assert set(task.x.lengths.tolist()) == ({8} if default.options["name"] == "pathfinding" else {5})
+        assert task.x.ids.dtype == task.y.ids.dtype == np.uint8
+        if default.options["name"] != "pathfinding":
+            assert len(np.unique(task.x.ids, axis=0)) == len(task)
+
+
+def test_tasks_do_not_share_their_inputs(default: TaskSet) -> None:
+    """Every task draws its own: a learner cannot know a task by the inputs it is asked."""
+    drawn = [task.x.ids[:50].tobytes() for task in default]
+    assert len(set(drawn)) == len(drawn)
+
+
+# Small sets of all six forms
+
+SMALL: dict[str, Any] = {"train": 6, "valid": 2, "test": 2, "examples": 20}
+FORMS: dict[str, tuple[Name, dict[str, Any]]] = {
+    f"{name}{' compositional' if compositional else ''}": (
+        name,
+        {**SMALL, "compositional": compositional, **({"n": 5} if name == "classification" else {})},
+    )
+    for name in NAMES
+    for compositional in (False, True)
+}
+FINGERPRINTS = {
+    "classification": "bc68551a7fca3617",
+    "classification compositional": "e2de07d66fa1aa6e",
+    "transduction": "37c352545d7b4ba9",
+    "transduction compositional": "e52608413fcd6e71",
+    "pathfinding": "1cd31a4f1932e66d",
+    "pathfinding compositional": "de78f9cd35bc6992",
+}
+
+SCRIPT = """
+import json, sys, tam
+forms = json.loads(sys.argv[1])
+print(json.dumps({
+    form: tam.benchmark(name, use_cache=False, **options).fingerprint[:16]
+    for form, (name, options) in forms.items()
+}))
+"""
+
+
+def test_same_fingerprints_in_any_process() -> None:
+    """In two processes with different hash seeds, one of them with tasks made in another order."""
+    started = []
+    for hash_seed, forms in (("1", FORMS), ("2718", dict(reversed(FORMS.items())))):
+        command = [sys.executable, "-c", SCRIPT, json.dumps(forms)]
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    found = [json.loads(process.communicate()[0]) for process in started]
+    assert found == [FINGERPRINTS, FINGERPRINTS]
+
+
+def test_every_option_matters() -> None:
+    base: dict[str, Any] = {**SMALL, "n": 5}
+    composed = {**base, "compositional": True}
+    sets = [
+        base,
+        {**base, "seed": 1},
+        {**base, "n": 6},
+        {**base, "train": 7},
+        {**base, "valid": 3},
+        {**base, "test": 3},
+        {**base, "examples": 24},
+        composed,
+        {**composed, "holdout": 1},
+        {**composed, "holdout": 1, "seed": 1},
+    ]
+    made = [tam.benchmark("classification", **options) for options in sets]
+    assert len({tasks.fingerprint for tasks in made}) == len(sets)
+    for options, tasks in zip(sets, made, strict=True):
+        assert options.items() <= tasks.options.items()
+    again = tam.benchmark("classification", **composed, holdout=0)
+    assert again.fingerprint == made[7].fingerprint
+
+
+def test_compositional_examples() -> None:
+    tasks = tam.benchmark("pathfinding", compositional=True, train=20, valid=2, test=2, examples=10)
+    assert {len(task) for task in tasks.train} == {10}
+    assert {len(task) for task in (*tasks.valid, *tasks.test)} == {520}
+    for task in tasks:
+        start, via, end = (int(name[-4]) * 10 + int(name[-2]) + 100 for name in task.primitives)
+        assert [name.split()[0] for name in task.primitives] == ["start", "via", "end"]
+        assert isinstance(task.y, Sequences)
+        for row in range(len(task)):
+            path = task.y.row(row).tolist()
+            assert (path[0], path[-1]) == (start, end)
+            assert via in path
+
+
+def test_odd_numbers_of_examples() -> None:
+    tasks = tam.benchmark("classification", n=5, train=3, valid=1, test=1, examples=7)
+    for task in tasks.train:
+        assert isinstance(task.y, Classes)
+        assert len(task) == 7
+        assert np.bincount(task.y.ids, minlength=4).max() <= 2
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    options = BenchmarkOptions(name="transduction", **SMALL)
+    make(options, use_cache=False, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 10) for done in range(1, 11)]
+
+
+def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAM_CACHE", str(tmp_path / "cache"))
+    tam.benchmark("transduction", use_cache=False, **SMALL)
+    assert not (tmp_path / "cache").exists()
+
+
+# Mistakes
+
+BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown name": (
+        {"name": "sorting"},
+        "there is no benchmark 'sorting': it is one of ['classification', ",
+    ),
+    "misspelt name": ({"name": "path-finding"}, "did you mean 'pathfinding'?"),
+    "name of another type": ({"name": 3}, "there is no benchmark 3"),
+    "unknown option": ({"shots": 5}, "a benchmark has no option 'shots': the options are ['compositional', "),
+    "misspelt option": ({"hold_out": 1}, "did you mean holdout?"),
+    "holdout without effect": ({"holdout": 0}, "holdout has no effect unless compositional is set"),
+    "n without effect": ({"name": "transduction", "n": 5}, "n has no effect on transduction"),
+    "n without effect, too": ({"name": "pathfinding", "n": 5}, "n has no effect on pathfinding"),
+    "no hold-out 8": ({"compositional": True, "holdout": 8}, "holdout is an integer from 0 to 7, not 8"),
+    "no hold-out -1": ({"compositional": True, "holdout": -1}, "holdout is an integer from 0 to 7, not -1"),
+    "negative seed": ({"seed": -1}, "seed is an integer from 0 to 9223372036854775807, not -1"),
+    "no seed": ({"seed": None}, "seed is an integer from 0 to 9223372036854775807, not None"),
+    "no examples": ({"examples": None}, "examples is an integer from 4 to 100000, not None"),
+    "n of nothing": ({"n": 0}, "n is an integer from 1 to"),
+    "no training tasks": ({"train": 0}, "train is an integer from 1 to"),
+    "no valid tasks": ({"valid": 0}, "valid is an integer from 1 to"),
+    "no test tasks": ({"test": -3}, "test is an integer from 1 to"),
+    "too few examples": ({"examples": 3}, "examples is an integer from 4 to 100000, not 3"),
+    "too many examples": ({"examples": 100_001}, "examples is an integer from 4 to 100000, not 100001"),
+    "a float": ({"train": 10.0}, "train is an integer from 1 to 1000000, not 10.0"),
+    "a truth value": ({"test": True}, "test is an integer from 1 to 1000000, not True"),
+    "a string": ({"seed": "0"}, "seed is an integer from 0 to 9223372036854775807, not '0'"),
+    "not a truth value": ({"compositional": "no"}, "compositional is True or False, not 'no'"),
+    "too many tasks": ({"n": 5, "train": 800}, "880 tasks were asked for, but classification has 809"),
+    "too many composed tasks": (
+        {"n": 3, "compositional": True, "train": 5000},
+        "5000 training tasks were asked for, but hold-out 0 has ",
+    ),
+    "more examples than there are": (
+        {"n": 2, "train": 5, "examples": 100_000},
+        "100000 examples were asked for, 25000 of each class, but a class has ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(case: str) -> None:
+    options, message = BAD_OPTIONS[case]
+    with pytest.raises(UserError) as caught:
+        tam.benchmark(**{"name": "classification", **options})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_just_enough_tasks() -> None:
+    tasks = tam.benchmark("classification", n=5, train=807, valid=1, test=1, examples=4)
+    assert len({task.name for task in tasks}) == 809
+
+
+def test_options_are_values() -> None:
+    options = BenchmarkOptions(name="pathfinding")
+    assert (options.sizes, options.holdout, options.n) == ((500, 16, 64), None, None)
+    options = BenchmarkOptions(name="classification", compositional=True)
+    assert (options.sizes, options.holdout, options.n) == ((5000, 100, 100), 0, 15)
+    assert options == BenchmarkOptions(name="classification", compositional=True, holdout=0, n=15, train=5000)
+    with pytest.raises(FrozenInstanceError):
+        options.seed = 3  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,238 @@
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tam
+from tam.tasks import benchmark as benchmark_module
+from tam.tasks import cache
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Vocabulary
+
+SMALL: dict[str, Any] = {"train": 2, "valid": 1, "test": 1, "examples": 5}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TAM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, a set that is not in the cache cannot be had."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the set is made again")
+
+    monkeypatch.setattr(benchmark_module, "_generate", refuse)
+
+
+def only_file(folder: Path) -> Path:
+    [file] = folder.iterdir()
+    return file
+
+
+def differences(one: TaskSet, other: TaskSet) -> list[str]:
+    """In what two sets differ, whether or not the fingerprint covers it."""
+    found = []
+    if one.vocabulary != other.vocabulary:
+        found.append("vocabulary")
+    if dict(one.options) != dict(other.options):
+        found.append("options")
+    if {split: len(tasks) for split, tasks in one.splits.items()} != {
+        split: len(tasks) for split, tasks in other.splits.items()
+    }:
+        return [*found, "splits"]
+    if list(one.splits) != list(other.splits):
+        found.append("order of splits")
+    for mine, yours in zip(one, other, strict=True):
+        if (mine.name, mine.primitives) != (yours.name, yours.primitives):
+            found.append(f"name of {mine.name}")
+        if list(mine) != list(yours):
+            found.append(f"examples of {mine.name}")
+        if isinstance(mine.y, Classes) and isinstance(yours.y, Classes) and mine.y.labels != yours.y.labels:
+            found.append(f"labels of {mine.name}")
+        if (mine.x.ids.dtype, mine.y.ids.dtype) != (yours.x.ids.dtype, yours.y.ids.dtype):
+            found.append(f"types of {mine.name}")
+    return found
+
+
+# Kept and found again
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("classification", {"n": 3}),
+        ("transduction", {"compositional": True, "holdout": 2}),
+        ("pathfinding", {}),
+    ],
+)
+def test_the_second_call_reads_the_file(
+    name: Any, options: dict[str, Any], folder: Path, request: pytest.FixtureRequest
+) -> None:
+    made = tam.benchmark(name, **SMALL, **options)
+    assert only_file(folder).name.startswith(f"{name}-")
+    request.getfixturevalue("no_generator")
+    read = tam.benchmark(name, **SMALL, **options)
+    assert differences(read, made) == []
+    assert read.fingerprint == made.fingerprint
+
+
+def test_other_options_are_other_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tam.benchmark("pathfinding", **SMALL)
+    tam.benchmark("pathfinding", **SMALL, seed=1)
+    assert len(list(folder.iterdir())) == 2
+    monkeypatch.setattr(benchmark_module, "VERSION", benchmark_module.VERSION + 1)
+    tam.benchmark("pathfinding", **SMALL)
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_options_that_mean_the_same_are_one_file(folder: Path) -> None:
+    tam.benchmark("pathfinding", **SMALL)
+    tam.benchmark("pathfinding", **dict(reversed(SMALL.items())), seed=0, compositional=False)
+    only_file(folder)
+
+
+def test_any_set_can_be_kept(tmp_path: Path) -> None:
+    """Empty sequences, strings as tokens and labels, several test splits, more than 256 tokens."""
+    vocabulary = Vocabulary(["ä", *range(300)])
+    x = Sequences.from_lists([[0, 300], [], [7]], len(vocabulary))
+    empty = Sequences.from_lists([[]], len(vocabulary))
+    tasks = [
+        Task("one", vocabulary, x, Classes(np.array([0, 1, 0], dtype=np.uint8), ("no", 4)), ("p", "q")),
+        Task("two →", vocabulary, empty, Classes(np.array([2], dtype=np.uint8), (1, "1", "2")), ("p", "r")),
+        Task("three", vocabulary, x, Classes(np.array([0, 0, 0], dtype=np.uint8), ("no",)), ("q",)),
+        Task("four", vocabulary, x, Classes(np.array([1, 1, 0], dtype=np.uint8), (8, 9)), ("q",)),
+    ]
+    names = ("train", "valid", "test_b", "test_a")
+    splits: dict[str, tuple[Task, ...]] = {name: (task,) for name, task in zip(names, tasks, strict=True)}
+    written = TaskSet(splits, vocabulary, {"seed": 3})
+    cache.write(tmp_path / "any.safetensors", written)
+    read = cache.read(tmp_path / "any.safetensors", {"seed": 3})
+    assert read is not None
+    assert differences(read, written) == []
+
+
+# Damage
+
+
+def foreign(raw: bytes) -> bytes:
+    return b"PK\x03\x04 not one of ours" * 20
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda raw: b"",
+    "cut in the header": lambda raw: raw[:100],
+    "cut in the data": lambda raw: raw[:-1],
+    "longer": lambda raw: raw + b"\0",
+    "zeros": lambda raw: bytes(len(raw)),
+    "foreign bytes": foreign,
+    "a token": lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+    "a name": lambda raw: raw.replace(b",0)", b",1)", 1),
+    "no header of ours": lambda raw: raw.replace(b'"tam"', b'"tom"'),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_damaged_file_is_made_again(case: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    made = tam.benchmark("pathfinding", **SMALL)
+    file = only_file(folder)
+    raw = file.read_bytes()
+    damaged = DAMAGE[case](raw)
+    assert damaged != raw
+    file.write_bytes(damaged)
+    with pytest.warns(UserWarning, match=r"pathfinding-.*\.safetensors is damaged \(.+\); .* made again"):
+        again = tam.benchmark("pathfinding", **SMALL)
+    assert differences(again, made) == []
+    assert only_file(folder).read_bytes() == raw
+    request.getfixturevalue("no_generator")
+    assert differences(tam.benchmark("pathfinding", **SMALL), made) == []
+
+
+def test_no_flipped_bit_goes_unnoticed(folder: Path, tmp_path: Path) -> None:
+    """Each is either found, or does no harm, as in the space between two numbers."""
+    made = tam.benchmark("pathfinding", **SMALL, compositional=True)
+    raw = only_file(folder).read_bytes()
+    header = 8 + int.from_bytes(raw[:8], "little")
+    places = [*range(header), *range(header, len(raw), 97)]
+    file = tmp_path / "flipped.safetensors"
+    noticed = 0
+    for number, place in enumerate(places):
+        flipped = bytearray(raw)
+        flipped[place] ^= 1 << (0, 1, 3, 5)[number % 4]
+        file.write_bytes(flipped)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read = cache.read(file, made.options)
+        if read is None:
+            noticed += 1
+            assert len(caught) == 1
+        else:
+            assert differences(read, made) == [], (place, raw[place - 10 : place + 10])
+    assert noticed > 0.95 * len(places)
+
+
+# Folders that do not work
+
+
+@pytest.mark.parametrize("place", ["a file", "a file/below", "x" * 300])
+def test_a_folder_that_cannot_be_written(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a file").write_text("in the way")
+    monkeypatch.setenv("TAM_CACHE", str(tmp_path / place))
+    with pytest.warns(UserWarning, match="the task set is not cached: .* cannot be written"):
+        made = tam.benchmark("pathfinding", **SMALL)
+    assert made.fingerprint == tam.benchmark("pathfinding", **SMALL, use_cache=False).fingerprint
+    assert (tmp_path / "a file").read_text() == "in the way"
+
+
+FULL_DISK = """
+import resource, warnings, tam
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    tasks = tam.benchmark("pathfinding", train=2, valid=1, test=1, examples=5)
+print(len(tasks), *(warning.message for warning in caught))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+def test_a_full_disk(folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FULL_DISK], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("4 the task set is not cached")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_appears_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tam.benchmark("pathfinding", **SMALL)
+    file = only_file(folder)
+    before = file.read_bytes()
+
+    def die(*_: object) -> None:
+        assert sorted(path.suffix for path in folder.iterdir()) == [".part", ".safetensors"]
+        assert file.read_bytes() == before
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", die)
+        with pytest.raises(KeyboardInterrupt):
+            cache.write(file, made)
+    assert only_file(folder).read_bytes() == before
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache.folder() == tmp_path / "cache"
+    monkeypatch.setenv("TAM_CACHE", "")
+    assert cache.folder() == tmp_path / "xdg" / "tam"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache.folder() == tmp_path / "home" / ".cache" / "tam"

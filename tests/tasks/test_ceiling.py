@@ -1,0 +1,176 @@
+"""The ceiling against Bayes' rule written out over every task, one input at a time."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from tam.tasks.benchmark import BenchmarkOptions, choices, make
+from tam.tasks.ceiling import Weights, ceiling
+from tam.tasks.classification import ClassificationFamily
+from tam.tasks.composition import hold_out
+from tam.tasks.draws import Draws
+from tam.tasks.family import Choice, Choices, Family
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.transduction import TransductionFamily
+
+QUERIES, SUPPORTS = 12, 2
+
+
+def supports(task: Task, k: int) -> tuple[list[int], list[list[int]]]:
+    """The rows that are asked, and those of every support: the draw that `ceiling` makes."""
+    draws = Draws("ceiling", task.name)
+    order = draws.permutation(len(task))
+    asked, rest = order[:QUERIES].tolist(), order[QUERIES:]
+    chosen = []
+    for _ in range(SUPPORTS):
+        shuffled = rest[draws.permutation(len(rest))].tolist()
+        if isinstance(task.y, Classes):
+            ids = task.y.ids.tolist()
+            groups = [[row for row in shuffled if ids[row] == number][:k] for number in range(4)]
+            chosen.append([row for group in groups for row in group])
+        else:
+            chosen.append(shuffled[:k])
+    return asked, chosen
+
+
+# Classification: all tasks with parameters 1 and 2
+
+
+def bayes_accuracy(
+    family: ClassificationFamily, candidates: dict[Choice, float], task: Task, k: int
+) -> float:
+    """P(task | support) ∝ P(task) · ∏ P(x | class) where it gives every class of the support right."""
+    assert isinstance(task.y, Classes)
+    ids = task.y.ids.tolist()
+    classes = {choice: family.classify(choice, task.x.ids.astype(np.int64)).tolist() for choice in candidates}
+    sizes = {choice: family.sizes[choice].tolist() for choice in candidates}
+    asked, chosen = supports(task, k)
+    right = []
+    for support in chosen:
+        posterior = {}
+        for choice, prior in candidates.items():
+            found = classes[choice]
+            if all(found[row] == ids[row] for row in support):
+                posterior[choice] = log(prior) - sum(log(sizes[choice][found[row]]) for row in support)
+        most = max(posterior.values())
+        for row in asked:
+            votes = [0.0] * 4
+            for choice, weight in posterior.items():
+                number = classes[choice][row]
+                if number >= 0:  # else this task does not draw such an input
+                    votes[number] += exp(weight - most) / sizes[choice][number]
+            best = [number for number in range(4) if votes[number] > max(votes) * (1 - 1e-9)]
+            right.append((ids[row] in best) / len(best))
+    return sum(right) / len(right)
+
+
+def one_choice_each(family: ClassificationFamily) -> dict[Choice, float]:
+    """Every different task, all equally likely."""
+    firsts: dict[int, Choice] = {}
+    for choice in np.ndindex(family.functions.shape):
+        if family.functions[choice] >= 0:
+            firsts.setdefault(int(family.functions[choice]), choice)
+    return dict.fromkeys(firsts.values(), 1.0)
+
+
+def test_classification_against_brute_force() -> None:
+    options = BenchmarkOptions(name="classification", n=2, train=2, valid=1, test=6, examples=4)
+    family = ClassificationFamily(2, "classes")
+    candidates = one_choice_each(family)
+    assert len(candidates) > 50
+    found = ceiling(options, shots=(0, 1, 2), supports=SUPPORTS, queries=QUERIES)
+    tasks = make(options).test
+    expected = {
+        k: np.mean([bayes_accuracy(family, candidates, task, k) for task in tasks]) for k in (0, 1, 2)
+    }
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert found[0] < found[1] < 1  # there is something to be found out
+
+
+def test_more_shots_are_no_worse() -> None:
+    options = BenchmarkOptions(name="classification", n=5, train=2, valid=1, test=16, examples=4)
+    scores = ceiling(options)
+    assert list(scores) == [0, 1, 5, 10, 20]
+    assert list(scores.values()) == sorted(scores.values())
+    assert scores[0] < 0.4
+    assert scores[1] > 0.6
+    assert scores[20] > 0.99
+
+
+# Transduction: all 89,080 choices, by how often they are drawn
+
+
+def bayes_perplexity(family: Family, candidates: Choices, prior: Weights, task: Task, k: int) -> float:
+    """exp of the mean negative log-likelihood of each token, given those before it."""
+    assert isinstance(task.y, Sequences)
+    asked, chosen = supports(task, k)
+    losses: list[float] = []
+    for support in chosen:
+        rows = [*support, *asked]
+        answers = family.answers(candidates, task.x.ids[rows].astype(np.int64)).y
+        targets = task.y.ids[rows]
+        explains = (answers[:, :k] == targets[:k]).all((1, 2))
+        for place in range(k, len(rows)):
+            agrees = explains
+            for position, token in enumerate(targets[place]):
+                before = prior[agrees].sum()
+                agrees = agrees & (answers[:, place, position] == token)
+                losses.append(log(before / prior[agrees].sum()))
+    return exp(sum(losses) / len(losses))
+
+
+def test_transduction_against_brute_force() -> None:
+    options = BenchmarkOptions(name="transduction", train=2, valid=1, test=3, examples=4)
+    family = TransductionFamily()
+    every = np.array(list(np.ndindex(family.functions.shape)))
+    prior = family.weights.reshape(-1)
+    found = ceiling(options, shots=(2, 0, 1), supports=SUPPORTS, queries=QUERIES)
+    scores = [
+        [bayes_perplexity(family, every, prior, task, k) for k in (2, 0, 1)] for task in make(options).test
+    ]
+    assert list(found) == [2, 0, 1]
+    assert list(found.values()) == pytest.approx(np.mean(scores, axis=0).tolist(), rel=1e-9)
+    assert found[0] > found[1] > found[2] >= 1
+
+
+def test_known_primitives_are_told() -> None:
+    """In the compositional form only the one that training never shows is to be found out."""
+    options = BenchmarkOptions(
+        name="transduction", compositional=True, holdout=1, train=300, valid=1, test=12, examples=4
+    )
+    family = TransductionFamily()
+    held = hold_out(family, 0, 1)
+    sayable = set(family.functions[np.ix_(*held.seen)].reshape(-1).tolist())
+    found = ceiling(options, shots=(0, 1), supports=SUPPORTS, queries=QUERIES)
+    scores = []
+    for task, truth in zip(make(options).test, choices(family, options)["test"], strict=True):
+        [slot] = [slot for slot in range(3) if truth[slot] in held.unseen[slot]]
+        meant = [(*truth[:slot], place, *truth[slot + 1 :]) for place in held.unseen[slot].tolist()]
+        meant = [choice for choice in meant if int(family.functions[choice]) not in sayable]
+        assert truth in meant
+        prior = np.array([family.weights[choice] for choice in meant])
+        scores.append([bayes_perplexity(family, np.array(meant), prior, task, k) for k in (0, 1)])
+    assert list(found.values()) == pytest.approx(np.mean(scores, axis=0).tolist(), rel=1e-9)
+    assert found[0] > found[1] >= 1
+
+
+# Path-finding: a path shows where it starts and ends
+
+
+@pytest.mark.parametrize("compositional", [False, True])
+def test_one_path_tells_the_task(compositional: bool) -> None:
+    options = BenchmarkOptions(
+        name="pathfinding", compositional=compositional, train=5, valid=1, test=2, examples=4
+    )
+    found = ceiling(options, shots=(0, 1, 5), supports=1, queries=4)
+    assert found[0] > 1.5
+    assert found[1] == pytest.approx(1, abs=1e-9 if not compositional else 0.3)
+    assert found[5] == pytest.approx(1, abs=1e-9 if not compositional else 0.3)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    options = BenchmarkOptions(name="classification", n=2, train=2, valid=1, test=3, examples=4)
+    ceiling(options, shots=(0,), progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]

@@ -1,0 +1,355 @@
+"""Classification against the paper in plain Python: no numpy, no shortcuts, one input at a time."""
+
+import hashlib
+import statistics
+from collections import Counter
+from functools import cache
+from itertools import combinations_with_replacement, product
+from math import isclose, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tam.errors import UserError
+from tam.tasks.classification import LABELLING, ClassificationFamily, divisors, outputs
+from tam.tasks.draws import Draws
+from tam.tasks.family import Choice
+from tam.tasks.integers import inputs, random_inputs
+from tam.tasks.task import Classes, Integers
+
+EVERYTHING = list(product(range(12), repeat=5))
+GOLDEN = "mul 2 → not greater than 5 → count"
+
+# The oracle: the tables of the paper's appendix, read by name.
+
+
+def transform(primitive: str, value: int) -> int:
+    operation, v = primitive.split()
+    match operation:
+        case "mul":
+            return value * int(v)
+        case "add":
+            return value + int(v)
+        case "div":
+            return value // int(v)
+        case _:
+            assert operation == "mod"
+            return value % int(v)
+
+
+def extracts(primitive: str, value: int) -> bool:
+    positive = primitive.removeprefix("do not ").removeprefix("not ")
+    match positive.split():
+        case ["multiple", "of", v]:
+            holds = any(int(v) * factor == value for factor in range(value + 1))
+        case ["greater", "than", v]:
+            holds = value > int(v)
+        case ["have", "exactly", v, "divisors"]:
+            holds = len([d for d in range(1, value + 1) if value % d == 0]) == int(v)
+        case _:
+            raise AssertionError(primitive)
+    return holds if positive == primitive else not holds
+
+
+def label(primitive: str, values: list[int]) -> int | None:
+    """None where it is undefined."""
+    if primitive == "count":
+        return len(values)
+    if not values:
+        return None
+    match primitive:
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+        case "mean":
+            return sum(values) // len(values)
+        case "median":
+            return statistics.median_low(values)
+        case "mode":
+            return min(statistics.multimode(values))
+        case "first":
+            return values[0]
+        case "last":
+            return values[-1]
+        case "max-min":
+            return max(values) - min(values)
+        case _:
+            assert primitive == "middle"
+            return values[(len(values) - 1) // 2]
+
+
+def oracle(title: str, x: tuple[int, ...]) -> int | None:
+    first, second, third = title.split(" → ")
+    transformed = [transform(first, value) for value in x]
+    return label(third, [value for value in transformed if extracts(second, value)])
+
+
+def oracle_frequencies(title: str, domain: list[tuple[int, ...]] = EVERYTHING) -> Counter[int]:
+    """How many inputs have each output."""
+    first, second, third = title.split(" → ")
+    transformed = [transform(first, value) for value in range(12)]
+    kept = [extracts(second, value) for value in transformed]
+    found = Counter(label(third, [transformed[v] for v in x if kept[v]]) for x in domain)
+    return Counter({output: count for output, count in found.items() if output is not None})
+
+
+def by_frequency(frequencies: Counter[int]) -> list[int]:
+    """The four classes: outputs from the most frequent down, the smaller first among equals."""
+    return sorted(frequencies, key=lambda output: (-frequencies[output], output))[:4]
+
+
+# What is tested.
+
+
+@cache
+def family(n: int, same: str = "classes") -> ClassificationFamily:
+    return ClassificationFamily(n, "classes" if same == "classes" else "outputs")
+
+
+def choice_of(made: ClassificationFamily, title: str) -> Choice:
+    names = title.split(" → ")
+    return tuple(slot.index(name) for slot, name in zip(made.slots, names, strict=True))
+
+
+def sample(made: ClassificationFamily, count: int, *, tasks: bool = True) -> list[Choice]:
+    """Random choices that are tasks, or that are not."""
+    places = np.argwhere((made.functions >= 0) == tasks)
+    order = Draws("sample", count, int(tasks)).permutation(len(places))[:count]
+    return [tuple(choice) for choice in places[order].tolist()]
+
+
+def every_input() -> Integers:
+    return inputs(np.arange(12**5))
+
+
+def test_primitives_are_those_of_the_paper() -> None:
+    numbers = range(1, 6)
+    kinds = ["multiple of {}", "greater than {}", "have exactly {} divisors"]
+    negated = ["not multiple of {}", "not greater than {}", "do not have exactly {} divisors"]
+    labels = {"count", "min", "max", "mean", "median", "mode", "first", "last", "max-min", "middle"}
+    first, second, third = family(5).slots
+    assert sorted(first) == sorted(f"{name} {v}" for name in ("mul", "add", "div", "mod") for v in numbers)
+    assert sorted(second) == sorted(kind.format(v) for kind in kinds + negated for v in numbers)
+    assert len(third) == 10
+    assert set(third) == labels
+    assert family(5).vocabulary.tokens == tuple(range(12))
+
+
+def test_every_first_and_second_primitive_on_every_value() -> None:
+    made = family(15, "outputs")
+    assert made.tables.shape == (60, 90, 12)
+    for row, first in zip(made.tables.tolist(), made.slots[0], strict=True):
+        transformed = [transform(first, value) for value in range(12)]
+        expected = [
+            [value if extracts(second, value) else -1 for value in transformed] for second in made.slots[1]
+        ]
+        assert row == expected, first
+
+
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=8))
+@settings(max_examples=30, deadline=None)
+def test_divisors(values: list[int]) -> None:
+    expected = [sum(value % d == 0 for d in range(1, value + 1)) for value in values]
+    assert divisors(np.array(values)).tolist() == expected
+
+
+@pytest.mark.parametrize("name", LABELLING)
+def test_labelling_functions_on_all_short_subsequences(name: str) -> None:
+    rows = list(product((-1, 0, 1, 2, 3), repeat=5))
+    expected = [label(name, [value for value in row if value >= 0]) for row in rows]
+    assert outputs(name, np.array(rows)).tolist() == [-1 if y is None else y for y in expected]
+
+
+@pytest.mark.parametrize("name", LABELLING)
+@given(rows=st.lists(st.lists(st.integers(-1, 165), min_size=5, max_size=5), min_size=1, max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_labelling_functions(name: str, rows: list[list[int]]) -> None:
+    expected = [label(name, [value for value in row if value >= 0]) for row in rows]
+    assert outputs(name, np.array(rows)).tolist() == [-1 if y is None else y for y in expected]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_classes_and_their_sizes_by_brute_force(number: int) -> None:
+    made = family(11)
+    choice = sample(made, 5)[number]
+    title = made.title(choice)
+    frequencies = oracle_frequencies(title)
+    top = by_frequency(frequencies)
+    assert made.tops[choice].tolist() == top
+    assert made.sizes[choice].tolist() == [frequencies[output] for output in top]
+    x = random_inputs(300, Draws("inputs", number))
+    answers = [oracle(title, tuple(row)) for row in x.tolist()]
+    expected = [top.index(y) if y is not None and y in top else -1 for y in answers]
+    assert made.classify(choice, x).tolist() == expected
+
+
+def test_golden_task_of_the_paper() -> None:
+    """Twice a value is not greater than 5 just if the value is less than 3."""
+    made = family(11)
+    choice = choice_of(made, GOLDEN)
+    assert made.title(choice) == GOLDEN
+    counts = {(0, 1, 2, 3, 4): 3, (11, 9, 3, 2, 5): 1, (3, 3, 3, 3, 3): 0, (2, 2, 7, 9, 11): 2}
+    assert [oracle(GOLDEN, x) for x in counts] == list(counts.values())
+    # A quarter of the values is counted: 1 is the most frequent count, then come 2, 0 and 3.
+    sizes = {count: ways * 3**count * 9 ** (5 - count) for count, ways in enumerate((1, 5, 10, 10, 5, 1))}
+    assert oracle_frequencies(GOLDEN) == sizes
+    assert made.tops[choice].tolist() == [1, 2, 0, 3]
+    assert made.sizes[choice].tolist() == [sizes[count] for count in (1, 2, 0, 3)]
+    x = np.array([*counts, (0, 1, 2, 2, 5), (0, 1, 2, 2, 1)])
+    assert made.classify(choice, x).tolist() == [3, 0, 2, 1, -1, -1]
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_classify(data: st.DataObject) -> None:
+    made = family(11)
+    choice = data.draw(st.sampled_from(sample(made, 300)))
+    x = data.draw(st.tuples(*[st.integers(0, 11)] * 5))
+    output = oracle(made.title(choice), x)
+    top = made.tops[choice].tolist()
+    expected = top.index(output) if output in top else -1
+    assert made.classify(choice, np.array([x])).tolist() == [expected]
+
+
+def test_classes_are_ordered_by_frequency() -> None:
+    made = family(11)
+    tasks = made.functions >= 0
+    sizes, tops = made.sizes[tasks], made.tops[tasks]
+    falls, level = sizes[:, :-1] > sizes[:, 1:], sizes[:, :-1] == sizes[:, 1:]
+    assert (falls | (level & (tops[:, :-1] < tops[:, 1:]))).all()
+    assert sizes.min() > 0
+    assert sizes.sum(1).max() <= 12**5
+
+
+def test_sizes_of_many_tasks() -> None:
+    made = family(11)
+    x = every_input()
+    for choice in sample(made, 20):
+        classes = made.classify(choice, x)
+        assert np.bincount(classes[classes >= 0], minlength=4).tolist() == made.sizes[choice].tolist()
+
+
+# Which tasks are the same
+
+
+@pytest.mark.parametrize(("n", "tasks"), [(5, 809), (11, 2701)])
+def test_number_of_unique_tasks(n: int, tasks: int) -> None:
+    functions = family(n).functions
+    assert sorted(set(functions.reshape(-1).tolist())) == list(range(-1, tasks))
+
+
+@pytest.mark.parametrize("same", ["classes", "outputs"])
+def test_equal_numbers_are_equal_tasks_on_every_input(same: str) -> None:
+    """Both ways, over every pair of a sample that is rich in equal ones and in near misses."""
+    made = family(5, same)
+    x = every_input()
+    numbers: dict[bytes, int] = {}
+    for choice in _related_choices(made):
+        if same == "classes":
+            behaviour = made.classify(choice, x)
+        else:
+            behaviour = outputs(made.slots[2][choice[2]], made.tables[choice[0], choice[1]][x])
+        key = hashlib.sha256(behaviour.astype(np.int16).tobytes()).digest()
+        assert numbers.setdefault(key, int(made.functions[choice])) == made.functions[choice]
+    assert len(set(numbers.values())) == len(numbers)
+    assert len(numbers) > 20
+
+
+def _related_choices(made: ClassificationFamily) -> list[Choice]:
+    """Tasks, and for each another with the same number, and two that differ in one primitive."""
+    related: dict[Choice, None] = {}
+    for place, choice in enumerate(sample(made, 14)):
+        draws = Draws("related", place)
+        alike = np.argwhere(made.functions == made.functions[choice])
+        neighbours = [
+            (first, second, choice[2])
+            for first, second in ((choice[0], slice(None)), (slice(None), choice[1]))
+        ]
+        related[choice] = None
+        related[tuple(alike[draws.integers(len(alike), 1)[0]].tolist())] = None
+        for near in neighbours:
+            column = np.flatnonzero(made.functions[near] >= 0)
+            other = int(column[draws.integers(len(column), 1)[0]])
+            related[tuple(other if isinstance(part, slice) else part for part in near)] = None
+    return list(related)
+
+
+def test_no_task_with_fewer_than_four_outputs() -> None:
+    made = family(5)
+    # The order of the values decides which of the outputs comes out, not which outputs there are.
+    multisets = list(combinations_with_replacement(range(12), 5))
+    for choice in sample(made, 60, tasks=False):
+        assert len(oracle_frequencies(made.title(choice), multisets)) < 4, made.title(choice)
+    for choice in sample(made, 60):
+        assert len(oracle_frequencies(made.title(choice), multisets)) >= 4, made.title(choice)
+
+
+# Examples and answers
+
+
+@pytest.mark.parametrize("count", [4, 30, 500, 580, 971])
+def test_examples_are_balanced_different_and_right(count: int) -> None:
+    made = family(11)
+    rarest = np.unravel_index(
+        np.where(made.functions >= 0, made.sizes.min(-1), 12**5).argmin(), made.functions.shape
+    )
+    for choice in [tuple(int(place) for place in rarest), *sample(made, 8)]:
+        x, y = made.examples(choice, count, Draws("examples", count))
+        assert isinstance(y, Classes)
+        assert len(x) == len(y) == count
+        assert y.labels == (0, 1, 2, 3)
+        shares = np.bincount(y.ids, minlength=4)
+        assert shares.max() <= -(-count // 4)
+        assert count % 4 or shares.tolist() == [count // 4] * 4
+        rows = [tuple(row) for row in x.ids.tolist()]
+        assert len(set(rows)) == count
+        top = made.tops[choice].tolist()
+        for row, number in zip(rows[:100], y.ids[:100].tolist(), strict=True):
+            assert oracle(made.title(choice), row) == top[number]
+
+
+def test_examples_are_drawn_uniformly_from_each_class_in_random_order() -> None:
+    made = family(11)
+    choice = choice_of(made, GOLDEN)
+    x, y = made.examples(choice, 40_000, Draws("uniform"))
+    assert isinstance(y, Classes)
+    for number, output in enumerate((1, 2, 0, 3)):
+        rows = x.ids[y.ids == number]
+        small = (rows < 3).mean(0)  # in every place the share of what is counted is output/5
+        assert np.abs(small - output / 5).max() < 0.02
+        values = np.bincount(rows[rows >= 3], minlength=12)[3:] / (rows >= 3).sum()
+        assert np.abs(values - 1 / 9).max() < 0.01
+    halves = np.bincount(y.ids[:20_000], minlength=4)
+    assert np.abs(halves - 5_000).max() < 300
+
+
+def test_more_examples_than_a_class_has() -> None:
+    made = family(11)
+    size = int(made.sizes[choice_of(made, GOLDEN)].min())
+    x, _ = made.examples(choice_of(made, GOLDEN), 4 * size, Draws("all"))
+    assert len(np.unique(x.ids, axis=0)) == 4 * size
+    with pytest.raises(UserError, match=f"{4 * size + 4} examples were asked for.* a class has {size}"):
+        made.examples(choice_of(made, GOLDEN), 4 * size + 4, Draws("all"))
+
+
+def test_answers_of_many_tasks() -> None:
+    made = family(11)
+    choices = sample(made, 60)
+    x = random_inputs(40, Draws("asked"))
+    y, log_p = made.answers(np.array(choices), x)
+    assert y.shape == (60, 40, 1)
+    assert log_p.shape == (60, 40)
+    for place, choice in enumerate(choices):
+        top, sizes = made.tops[choice].tolist(), made.sizes[choice].tolist()
+        for row, values in enumerate(x.tolist()):
+            output = oracle(made.title(choice), tuple(values))
+            if output in top:
+                number = top.index(output)
+                assert y[place, row].tolist() == [number]
+                assert isclose(log_p[place, row], -log(sizes[number]))
+            else:
+                assert y[place, row].tolist() == [-1]
+                assert log_p[place, row] == -np.inf

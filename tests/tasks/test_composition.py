@@ -1,0 +1,158 @@
+from collections import Counter
+from functools import cache
+from itertools import combinations
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from tam.errors import UserError
+from tam.tasks.benchmark import BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.composition import HoldOut, compose, hold_out
+from tam.tasks.family import Choice, Family
+
+NAMES: tuple[Name, ...] = get_args(Name)
+HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 choices and takes its time
+    "classification": tuple(range(8)),
+    "transduction": tuple(range(8)),
+    "pathfinding": (0, 5),
+}
+
+
+@cache
+def family(name: Name) -> Family:
+    return family_of(BenchmarkOptions(name=name, compositional=True))
+
+
+@cache
+def drawn(name: Name, holdout: int) -> dict[str, list[Choice]]:
+    """The tasks of a set of the default size, without their examples."""
+    return choices(family(name), BenchmarkOptions(name=name, compositional=True, holdout=holdout))
+
+
+def parts(name: Name, holdout: int) -> HoldOut:
+    return hold_out(family(name), 0, holdout)
+
+
+def unseen_slots(choice: Choice, held: HoldOut) -> list[int]:
+    return [slot for slot, place in enumerate(choice) if place in held.unseen[slot]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_default_sizes_are_there_in_every_hold_out(name: Name) -> None:
+    for holdout in HOLDOUTS[name]:
+        sizes = {split: len(members) for split, members in drawn(name, holdout).items()}
+        assert sizes == {"train": 5000, "valid": 100, "test": 100}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_two_tasks_are_the_same(name: Name) -> None:
+    functions = family(name).functions
+    for holdout in HOLDOUTS[name]:
+        numbers = [int(functions[choice]) for tasks in drawn(name, holdout).values() for choice in tasks]
+        assert len(set(numbers)) == len(numbers) == 5200
+        assert min(numbers) >= 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_tasks_have_seen_primitives_only(name: Name) -> None:
+    for holdout in HOLDOUTS[name]:
+        held = parts(name, holdout)
+        assert not any(unseen_slots(choice, held) for choice in drawn(name, holdout)["train"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_tasks_have_exactly_one_unseen_primitive_and_known_ones(name: Name) -> None:
+    for holdout in HOLDOUTS[name]:
+        held, tasks = parts(name, holdout), drawn(name, holdout)
+        trained = [set(places) for places in zip(*tasks["train"], strict=True)]
+        for choice in tasks["valid"] + tasks["test"]:
+            [unseen] = unseen_slots(choice, held)
+            known = [slot for slot in range(3) if slot != unseen]
+            assert all(choice[slot] in trained[slot] for slot in known)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_test_task_can_be_said_with_seen_primitives(name: Name) -> None:
+    functions = family(name).functions
+    for holdout in HOLDOUTS[name]:
+        sayable = np.unique(functions[np.ix_(*parts(name, holdout).seen)])
+        tasks = drawn(name, holdout)
+        asked = [int(functions[choice]) for choice in tasks["valid"] + tasks["test"]]
+        assert not np.isin(asked, sayable).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_unseen_slot_is_uniform(name: Name) -> None:
+    for split in ("valid", "test"):
+        found = Counter(
+            unseen_slots(choice, parts(name, holdout))[0]
+            for holdout in HOLDOUTS[name]
+            for choice in drawn(name, holdout)[split]
+        )
+        total = found.total()
+        sigma = (total * 2 / 9) ** 0.5
+        assert all(abs(found[slot] - total / 3) < 3.5 * sigma for slot in range(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "unseen"),
+    [("classification", [6, 9, 1]), ("transduction", [2, 26, 2]), ("pathfinding", [10, 10, 10])],
+)
+def test_a_tenth_of_every_slot_is_held_out(name: Name, unseen: list[int]) -> None:
+    for holdout in range(8):
+        held = parts(name, holdout)
+        assert [len(places) for places in held.unseen] == unseen
+        for slot, (some, others) in enumerate(zip(held.seen, held.unseen, strict=True)):
+            assert sorted([*some.tolist(), *others.tolist()]) == list(range(len(family(name).slots[slot])))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hold_outs_differ(name: Name) -> None:
+    def key(seed: int, holdout: int) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(places.tolist()) for places in hold_out(family(name), seed, holdout).unseen)
+
+    keys = [key(0, holdout) for holdout in range(8)]
+    assert all(one != other for one, other in combinations(keys, 2))
+    assert key(1, 0) not in keys
+    assert key(0, 3) == keys[3]
+
+
+def test_every_primitive_is_held_out_as_often() -> None:
+    """Over many seeds; a fixed slot of 10 labelling functions with 1 held out."""
+    found = Counter(int(hold_out(family("classification"), seed, 0).unseen[2][0]) for seed in range(2000))
+    assert all(abs(found[place] - 200) < 60 for place in range(10))
+
+
+def test_more_tasks_than_there_are() -> None:
+    with pytest.raises(
+        UserError, match=r"9000 training tasks were asked for, but hold-out 2 has [5-7][0-9]{3}$"
+    ):
+        compose(family("classification"), (9000, 1, 1), 0, 2)
+    with pytest.raises(
+        UserError, match=r"^100000 tasks with one unseen primitive were asked for; there are [0-9]+$"
+    ):
+        compose(family("classification"), (300, 50_000, 50_000), 0, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tasks_name_their_primitives(name: Name) -> None:
+    n = 7 if name == "classification" else None
+    options = BenchmarkOptions(
+        name=name, compositional=True, holdout=3, n=n, train=300, valid=20, test=20, examples=8
+    )
+    tasks = make(options)
+    held = hold_out(family_of(options), 0, 3)
+    slots = family_of(options).slots
+    unseen = [{slot[place] for place in places} for slot, places in zip(slots, held.unseen, strict=True)]
+    trained = [set(names) for names in zip(*(task.primitives for task in tasks.train), strict=True)]
+    assert not any(known & new for known, new in zip(trained, unseen, strict=True))
+    for task in (*tasks.valid, *tasks.test):
+        new = [part for part, names in zip(task.primitives, unseen, strict=True) if part in names]
+        assert len(new) == 1
+        assert tasks.unseen_primitives.issuperset(new)
+        assert not tasks.unseen_primitives.intersection(set(task.primitives) - set(new))
+        ids = tasks.primitive_ids(task)
+        assert tuple(tasks.primitives[index] for index in ids) == task.primitives
+    if name != "pathfinding":
+        assert all(task.name == " → ".join(task.primitives) for task in tasks)

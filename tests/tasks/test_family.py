@@ -1,0 +1,79 @@
+"""Drawing tasks from a family: a made-up one of 2 × 3 choices, small enough to count by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tam.tasks.draws import Draws
+from tam.tasks.family import Answers, Choice, Choices, Data, pool, race
+from tam.tasks.task import Integers
+from tam.tasks.vocabulary import Vocabulary
+
+EVERYTHING = (np.arange(2), np.arange(3))
+
+
+class Tiny:
+    """Four tasks: number 7 has two choices, number 3 as well, and one choice is no task."""
+
+    vocabulary = Vocabulary(range(2))
+    slots = (("a", "b"), ("x", "y", "z"))
+    functions = np.array([[7, 7, 3], [-1, 3, 5]])
+
+    def __init__(self, weights: NDArray[np.float64] | None = None) -> None:
+        self.weights = weights
+
+    def title(self, choice: Choice) -> str:
+        return repr(choice)
+
+    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
+        raise NotImplementedError
+
+    def answers(self, choices: Choices, x: Integers) -> Answers:
+        raise NotImplementedError
+
+
+def test_pool_has_every_choice_that_is_a_task() -> None:
+    choices, functions, weights = pool(Tiny(), EVERYTHING)
+    assert choices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
+    assert functions.tolist() == [7, 7, 3, 3, 5]
+    assert weights.tolist() == [0.5, 0.5, 0.5, 0.5, 1]
+
+
+def test_pool_of_some_primitives() -> None:
+    family = Tiny(np.array([[1.0, 2, 3], [4, 5, 6]]))
+    choices, functions, weights = pool(family, (np.array([1]), np.array([0, 2])))
+    assert (choices.tolist(), functions.tolist(), weights.tolist()) == ([[1, 2]], [5], [6.0])
+    choices, functions, weights = pool(family, (np.array([0, 1]), np.array([2, 1])))
+    assert choices.tolist() == [[0, 2], [0, 1], [1, 2], [1, 1]]
+    assert weights.tolist() == [3, 2, 6, 5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "shares"),
+    [
+        (None, {7: 1 / 3, 3: 1 / 3, 5: 1 / 3}),
+        ([[1, 3, 1], [9, 2, 3]], {7: 4 / 10, 3: 3 / 10, 5: 3 / 10}),
+    ],
+)
+def test_tasks_are_drawn_by_weight_without_replacement(
+    weights: list[list[float]] | None, shares: dict[int, float]
+) -> None:
+    family = Tiny(None if weights is None else np.array(weights, dtype=np.float64))
+    orders = [race(family, EVERYTHING, Draws("race", number)) for number in range(6_000)]
+    numbers = [[int(family.functions[choice]) for choice in order] for order in orders]
+    assert all(sorted(order) == [3, 5, 7] for order in numbers)
+    first = Counter(order[0] for order in numbers)
+    for number, share in shares.items():
+        assert first[number] / len(orders) == pytest.approx(share, abs=0.025)
+    after_seven = Counter(order[1] for order in numbers if order[0] == 7)
+    expected = shares[3] / (shares[3] + shares[5])
+    assert after_seven[3] / after_seven.total() == pytest.approx(expected, abs=0.04)
+
+
+def test_the_choice_of_a_task_is_drawn_by_weight() -> None:
+    family = Tiny(np.array([[1.0, 3, 1], [9, 2, 3]]))
+    orders = [race(family, EVERYTHING, Draws("race", number)) for number in range(6_000)]
+    chosen = Counter(choice for order in orders for choice in order if choice[0] == 0 and choice[1] < 2)
+    assert chosen[0, 1] / chosen.total() == pytest.approx(3 / 4, abs=0.02)
