@@ -31,6 +31,9 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
+        self.runs: list[Facts] = [
+            json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
+        ]
 
     def set(self, name: str, compositional: bool = False) -> Facts:
         """The facts of a task set."""
@@ -190,6 +193,44 @@ def why_15(results: Results) -> str:
     )
 
 
+def reference(results: Results) -> str:
+    """What a run is shown beside, for the package: the paper's TAM and the ceiling, as JSON."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in BENCHMARKS:
+        for form, sets in (("", "sets"), (" compositional", "compositional sets")):
+            means = results.paper[sets][name]["tam"]["mean"]
+            scale = 100 if name == "classification" else 1
+            paper = {str(k): mean / scale for k, mean in zip(results.paper["shots"], means, strict=True)}
+            found[name + form] = {"paper": paper, "ceiling": results.tasks["sets"][name + form]["ceiling"]}
+    return json.dumps(found, indent=1) + "\n"
+
+
+def runs(results: Results) -> str:
+    """Every run under results/runs beside the paper's TAM."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        facts = results.set(name)
+        scale = 100 if name == "classification" else 1
+        means = results.paper["sets"][name]["tam"]["mean"]
+        rows.append(
+            [f"{title}, {facts['metric']}", "the paper's TAM", "", *(score(facts, m / scale) for m in means)]
+        )
+        for run in results.runs:
+            if run["tasks"]["name"] == name and not run["tasks"]["compositional"]:
+                settings, training = run["config"]["settings"], run["config"]["training"]
+                support = ", mixed supports" if settings["support"] == "mixed" else ""
+                rows.append(
+                    [
+                        "",
+                        f"θ {settings['theta_update']}{support}, {number(training['steps'])} outer steps",
+                        f"{run['seconds'] / 60:.0f} min",
+                        *(score(facts, one[facts["metric"]]) for one in run["scores"]),
+                    ]
+                )
+    head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
+    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+
+
 def how_measured(results: Results) -> str:
     """What the ceilings are means of."""
     settings = results.tasks["ceiling"]
@@ -208,6 +249,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "ceilings": lambda results: ceilings(results, False, (1, 5, 10, 20)),
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
+    "runs": runs,
     "how measured": how_measured,
     "sizes": sizes,
     "classification counts": classification_counts,
@@ -246,6 +288,7 @@ def files() -> Iterator[tuple[Path, str]]:
     results = Results(ROOT / "results")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)
+    yield ROOT / "src" / "tam" / "report" / "reference.json", reference(results)
     for name, draw in FIGURES.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
 

@@ -7,21 +7,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tam.embedding import TaskEmbedding
     from tam.errors import UserError
+    from tam.learner import Learner, load
     from tam.tasks.benchmark import benchmark
     from tam.tasks.jsonl import read_tasks
     from tam.tasks.task import Example, Task
     from tam.tasks.taskset import TaskSet
 
 __version__ = "0.1.0"
-__all__ = ["Example", "Task", "TaskSet", "UserError", "benchmark", "read_tasks"]
+__all__ = [
+    "Example",
+    "Learner",
+    "Task",
+    "TaskEmbedding",
+    "TaskSet",
+    "UserError",
+    "benchmark",
+    "load",
+    "read_tasks",
+]
 
 _HOME = {
     "Example": "tam.tasks.task",
+    "Learner": "tam.learner",
     "Task": "tam.tasks.task",
+    "TaskEmbedding": "tam.embedding",
     "TaskSet": "tam.tasks.taskset",
     "UserError": "tam.errors",
     "benchmark": "tam.tasks.benchmark",
+    "load": "tam.learner",
     "read_tasks": "tam.tasks.jsonl",
 }
 

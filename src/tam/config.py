@@ -43,8 +43,8 @@ class Network:
     """Attention heads."""
     bottleneck: int | None = None
     """The width inside an adapter; for conditioning by adapters only."""
-    compositional: bool | None = None
-    """Whether the model is given the primitives; if not said, whether the tasks have some."""
+    use_primitives: bool | None = None
+    """Whether the model is given the tasks' primitives; if not said, whether they have some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,16 +268,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "inner_rate": 0.05,
         "patience": None,
         "theta_update": "interleaved",
-        "steps": 300,
+        "steps": 350,
         "rows": 64,
         "warmup": 10,
         "rate": 2e-3,
-        "validate_every": 100,
+        "validate_every": 350,
         "checkpoint_every": 20,
-        "supports": 2,
+        "supports": 1,
         "queries": 60,
         "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25),
-        "adapt_rates": (0.03, 0.1),
+        "adapt_rates": (0.05,),
     },
     "paper": {},
     "best": {

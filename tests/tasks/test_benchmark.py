@@ -139,12 +139,12 @@ def test_same_fingerprints_in_any_process() -> None:
 
 
 def test_every_option_matters() -> None:
-    base: dict[str, Any] = {**SMALL, "n": 5}
+    base: dict[str, Any] = {**SMALL, "n": 2}
     composed = {**base, "compositional": True}
     sets = [
         base,
         {**base, "seed": 1},
-        {**base, "n": 6},
+        {**base, "n": 3},
         {**base, "train": 7},
         {**base, "valid": 3},
         {**base, "test": 3},
@@ -185,14 +185,14 @@ def test_odd_numbers_of_examples() -> None:
 
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
-    options = BenchmarkOptions(name="transduction", **SMALL)
+    options = BenchmarkOptions(name="pathfinding", **SMALL)
     make(options, use_cache=False, progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 10) for done in range(1, 11)]
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAM_CACHE", str(tmp_path / "cache"))
-    tam.benchmark("transduction", use_cache=False, **SMALL)
+    tam.benchmark("pathfinding", use_cache=False, **SMALL)
     assert not (tmp_path / "cache").exists()
 
 

@@ -54,6 +54,14 @@ def test_no_two_tasks_are_the_same(name: Name) -> None:
         assert min(numbers) >= 0
 
 
+def test_a_task_with_several_unseen_primitives_to_choose_from_is_taken_once() -> None:
+    functions = family("classification").functions
+    for holdout in range(8):
+        composed = compose(family("classification"), (300, 400, 400), 0, holdout)
+        numbers = [int(functions[choice]) for tasks in composed for choice in tasks]
+        assert len(set(numbers)) == len(numbers) == 1100
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_training_tasks_have_seen_primitives_only(name: Name) -> None:
     for holdout in HOLDOUTS[name]:

@@ -573,8 +573,6 @@ def test_writes_through_a_link(tmp_path: Path) -> None:
 
 
 UNWRITABLE: dict[str, tuple[dict[str, Any], str]] = {
-    "empty split": ({"valid": ()}, "cannot be written: split 'valid' is empty"),
-    "unknown split": ({"dev": (build("d", "classification", [([], 1)], VOCABULARY),)}, "unknown split 'dev'"),
     "no examples": (
         {"test": (build("c", "classification", [], VOCABULARY),)},
         "cannot be written: task 'c' has no examples",

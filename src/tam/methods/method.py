@@ -36,7 +36,7 @@ class Method(Protocol):
         ...
 
     def phase(self, step: int) -> int:
-        """Outer steps of one phase do the same operations on the same shapes, so one recording serves them."""
+        """Outer steps of one phase do the same operations on the same shapes: one recording serves them."""
         ...
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[TaskStates]:
@@ -45,6 +45,10 @@ class Method(Protocol):
 
     def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
         """Log-probabilities of all answers under these states, as `Model.outcomes` gives them."""
+        ...
+
+    def losses(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
+        """The mean loss of each task under its state, `[B]`."""
         ...
 
     def condition(self, model: Model, states: TaskStates, batch: Batch) -> Condition:

@@ -68,6 +68,10 @@ class TAM(TamSettings):
         """Log p(· | x, z; θ), a z for each task."""
         return model.outcomes(self.condition(model, states, batch), batch)
 
+    def losses(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """The mean loss of each task at its z, `[B]`."""
+        return example_losses(model, states.unsqueeze(1), batch).per_task()
+
     def condition(self, model: Model, states: Tensor, batch: Batch) -> Condition:
         """What the network sees of tasks with these embeddings."""
         return model.condition(states.unsqueeze(1), batch)

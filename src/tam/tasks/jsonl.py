@@ -73,7 +73,7 @@ def write_tasks(taskset: TaskSet, path: str | Path) -> None:
     The file appears complete or not at all.
 
     Raises:
-        TasksFileError: If the file cannot be written, or could not be read back, as when a split is empty.
+        TasksFileError: If the file cannot be written, or could not be read back, as when a task is empty.
 
     Example:
         ```python
@@ -204,10 +204,6 @@ def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
 def _check_writable(taskset: TaskSet, file: Path) -> None:
     if file.exists() and not file.is_file():
         raise FormatError("cannot be written: it exists and is not a file")
-    for split, tasks in taskset.splits.items():
-        check_name(split)
-        if not tasks:
-            raise FormatError(f"cannot be written: split {split!r} is empty")
     with_primitives = bool(next(iter(taskset)).primitives)
     for task in taskset:
         if not task.name or not len(task):

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tam.errors import UserError
+
 Token = int | str
 
 
@@ -48,7 +50,7 @@ class Vocabulary:
         try:
             return [self._ids[token] for token in tokens]
         except KeyError as error:
-            raise ValueError(
+            raise UserError(
                 f"unknown token {error.args[0]!r}: not one of the {len(self)} tokens of the vocabulary"
             ) from None
 

@@ -52,18 +52,20 @@ class Adam:
 
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
-        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps."""
+        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps; over none, not at all."""
+        some = (count > 0).to(self.gradient.dtype)
         self.gradient /= count.clamp(min=1)
         self.norm.copy_(torch.linalg.vector_norm(self.gradient))
         self.gradient *= (self.clip / (self.norm + 1e-6)).clamp(max=1.0)
         for gradient, used in self._tables:
             used.copy_((gradient != 0).any(-1, keepdim=True).expand_as(used))
-        self._moves += 1
-        self._mean += self._used * (1 - BETAS[0]) * (self.gradient - self._mean)
-        self._square += self._used * (1 - BETAS[1]) * (self.gradient.square() - self._square)
-        mean = self._mean / (1 - BETAS[0] ** self._moves)
-        root = (self._square / (1 - BETAS[1] ** self._moves)).sqrt()
-        self._values -= self._used * self.rate * mean / (root + EPSILON)
+        self._moves += some
+        self._mean += self._used * (some * (1 - BETAS[0])) * (self.gradient - self._mean)
+        self._square += self._used * (some * (1 - BETAS[1])) * (self.gradient.square() - self._square)
+        moves = self._moves.clamp(min=1)
+        mean = self._mean / (1 - BETAS[0] ** moves)
+        root = (self._square / (1 - BETAS[1] ** moves)).sqrt()
+        self._values -= self._used * (some * self.rate) * mean / (root + EPSILON)
         self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:

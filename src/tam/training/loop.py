@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import METHODS, Losses, Method
-from tam.models import ModelSpec, build_model
+from tam.models import Model, ModelSpec, build_model
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -25,6 +25,7 @@ from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
 from tam.training.checkpoint import load_weights, read_tensors, write_tensors
 from tam.training.data import TrainingData
+from tam.training.saved import Saved
 
 Log = Callable[[Mapping[str, Any]], None]
 
@@ -60,13 +61,11 @@ class State:
 
 def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
     """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
-    compositional = (
-        bool(tasks.primitives) if config.network.compositional is None else config.network.compositional
-    )
-    if not compositional:
+    asked = config.network.use_primitives
+    if asked is False or (asked is None and not tasks.primitives):
         return None
     if not tasks.primitives:
-        raise UserError("a compositional model needs tasks with primitives, and these have none")
+        raise UserError("use_primitives needs tasks with primitives, and these have none")
     seen = (name for name in tasks.primitives if name not in tasks.unseen_primitives)
     return {name: number for number, name in enumerate(seen)}
 
@@ -107,12 +106,13 @@ class Trainer:
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.adam = Adam(self.model, _TABLES, config.training.clip)
         self.state = State()
+        self.choices: dict[int, Choice] = {}
         self._share = distribution.share(min(config.training.tasks, self.data.tasks))
         self._fast = self.model
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high")
-            self._fast = torch.compile(self.model, dynamic=False)
+            self._fast = cast(Model, torch.compile(self.model, dynamic=False))
 
     def step(self) -> Losses:
         """One outer step."""
@@ -149,11 +149,16 @@ class Trainer:
         for k in protocol.shots:
             score = choose(self.method, self.model, self.tasks.valid, k, protocol, self.primitives)
             scores.append(score)
+            self.choices[k] = score.choice
             reached = quality(score, self.tasks.kind)
             if k not in self.state.best or reached < self.state.best[k].quality:
                 self.state.best[k] = Best(self.state.step, reached, score.choice)
                 self.write_weights(best_file(self.folder, k))
         return scores
+
+    def saved(self) -> Saved:
+        """The model as it is now, with what it is used with."""
+        return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
 
     def write_weights(self, path: Path) -> None:
         """Write the weights as they are now."""
@@ -226,7 +231,10 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
                 trainer.write_checkpoint()
             if asked_to_stop() and not last:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
-    trainer.write_weights(folder / "model.safetensors")
+    if not trainer.choices:  # taken up after the last step
+        trainer.validate()
+    if distribution.rank() == 0:
+        trainer.saved().write(folder)
     return trainer
 
 

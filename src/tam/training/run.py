@@ -1,8 +1,10 @@
-"""A run: config and seed → a folder with `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
+"""A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
+import math
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import torch
 
 from tam.config import Config, read_json
 from tam.errors import UserError
-from tam.evaluation import KShotScore, evaluate
+from tam.evaluation import KShotScore, evaluate, score
 from tam.methods import METHODS
 from tam.models import Model, build_model
 from tam.tasks.benchmark import BenchmarkOptions, make
@@ -18,7 +20,7 @@ from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import load_weights, read_tensors, write_json
-from tam.training.loop import Log, best_file, checkpoint_file, spec_of, train
+from tam.training.loop import Log, best_file, checkpoint_file, known_primitives, spec_of, train
 
 
 def load_tasks(source: Mapping[str, Any]) -> TaskSet:
@@ -68,14 +70,41 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
         if distribution.rank() != 0:
             return {}
         models = best_models(config, tasks, folder)
-        scores = evaluate(
-            trainer.method, models, tasks.valid, tasks.test, config.protocol, trainer.primitives
-        )
+        scores = [
+            score(trainer.method, models[k], tasks.test, k, best.choice, config.protocol, trainer.primitives)
+            for k, best in trainer.state.best.items()
+        ]
         steps = {str(k): best.step for k, best in trainer.state.best.items()}
         result = _result(config, tasks, scores, trainer.state.seconds, steps)
         write_json(folder / "result.json", result)
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
+
+
+def read_result(folder: Path) -> dict[str, Any] | None:
+    """The result of a finished run; None if it is not finished."""
+    file = folder / "result.json"
+    return read_json(file) if file.exists() else None
+
+
+def evaluate_run(folder: Path, shots: Sequence[int] = (), supports: int | None = None) -> dict[str, Any]:
+    """Score a finished run's test tasks anew, with the weights that validated best at each k."""
+    result = read_result(folder)
+    if result is None:
+        raise UserError(f"{folder}: there is no finished run here (no result.json)")
+    config, source = read_config(folder / "config.json")
+    changes = {"shots": tuple(shots) or None, "supports": supports}
+    asked = config.override(**{name: value for name, value in changes.items() if value is not None})
+    tasks = load_tasks(source)
+    trained = config.protocol.shots
+    models = best_models(config, tasks, folder)
+    nearest = {
+        k: models[min(trained, key=lambda other: abs(math.log(other / k)))] for k in asked.protocol.shots
+    }
+    method = METHODS[config.method](**asdict(config.settings))
+    primitives = known_primitives(tasks, config)
+    scores = evaluate(method, nearest, tasks.valid, tasks.test, asked.protocol, primitives)
+    return result | {"scores": score_table(scores)}
 
 
 def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model]:
@@ -92,16 +121,16 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
     """Scores as plain values."""
     return [
         {
-            "k": score.k,
-            "accuracy": score.accuracy,
-            "accuracy_interval": score.interval("accuracy"),
-            "perplexity": score.perplexity,
-            "perplexity_interval": score.interval("perplexity"),
-            "steps": score.choice.steps,
-            "rate": score.choice.rate,
-            "tasks": len(score.tasks),
+            "k": one.k,
+            "accuracy": one.accuracy,
+            "accuracy_interval": one.interval("accuracy"),
+            "perplexity": one.perplexity,
+            "perplexity_interval": one.interval("perplexity"),
+            "steps": one.choice.steps,
+            "rate": one.choice.rate,
+            "tasks": len(one.tasks),
         }
-        for score in scores
+        for one in scores
     ]
 
 

@@ -1,0 +1,1 @@
+"""The commands of `tam`, one file each; heavy imports wait until a command runs."""

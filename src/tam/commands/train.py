@@ -1,0 +1,119 @@
+"""`tam train`: train on a benchmark or on your own tasks, evaluate, and show the result."""
+
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from tam.config import Config, Network, Preset, Protocol, TamSettings, Training
+from tam.errors import UserError
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train on a benchmark or on your own tasks, evaluate, and show the result."""
+
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    """The folder of the run."""
+    method: str = "tam"
+    """How the shared weights are trained and how a new task is learned."""
+    preset: Preset = "quick"
+    """Where the settings below start from: smoke (seconds), quick (minutes), paper, best (ours)."""
+    resume: bool = False
+    """Take up a run that was stopped."""
+    seed: int = 0
+    """Initialisation and every draw of training follow from it."""
+    device: str = "cpu"
+    """cpu, or cuda."""
+    tasks_seed: int = 0
+    """The seed of the benchmark's tasks."""
+    compositional: bool = False
+    """The compositional form of the benchmark."""
+    holdout: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Which of the 8 draws of unseen primitives; compositional only."""
+    network: Network = field(default_factory=Network)
+    settings: TamSettings = field(default_factory=TamSettings)
+    training: Training = field(default_factory=Training)
+    protocol: Protocol = field(default_factory=Protocol)
+
+    @classmethod
+    def with_defaults_of(cls, arguments: list[str]) -> "type[Train]":
+        """The same command with the settings of the preset that these arguments name as defaults."""
+        preset = _value_of("--preset", arguments) or "quick"
+        try:
+            base = Config.from_preset(preset, benchmark=next(iter(arguments), None))
+        except UserError:
+            return cls  # the parser says what is wrong with the preset
+        parts = {name: getattr(base, name) for name in ("network", "settings", "training", "protocol")}
+        namespace: dict[str, Any] = {
+            "__annotations__": dict.fromkeys(parts, Any) | {n: type(p) for n, p in parts.items()},
+            "__doc__": cls.__doc__,
+            "__module__": cls.__module__,
+        }
+        namespace |= {name: field(default=part) for name, part in parts.items()}
+        return dataclass(frozen=True)(type("Train", (cls,), namespace))
+
+    def run(self) -> None:
+        """Train, evaluate and show."""
+        from tam.report.curve import draw, score_table
+        from tam.report.progress import TrainingLog
+        from tam.training.loop import InterruptedRunError
+        from tam.training.run import load_tasks, read_result, run, start
+
+        config, source = self._config(), self._source()
+        start(self.out, config, source, resume=self.resume)
+        result = read_result(self.out)
+        if result is None:
+            print(
+                f"training {config.method} on {self.source}; everything goes to {self.out}/", file=sys.stderr
+            )
+            tasks = load_tasks(source)
+            try:
+                with TrainingLog(config.training.steps) as log:
+                    result = run(config, tasks, self.out, log)
+            except InterruptedRunError as error:
+                sys.exit(f"{error}; take it up again with the same command and --resume")
+        if not result:
+            return  # another process of this run has it
+        pictures = draw(result, self.out / "scores")
+        print(f"\n{score_table(result)}\n\npicture: {', '.join(map(str, pictures))}")
+        print(f"next: tam eval {self.out}, or tam adapt {self.out} EXAMPLES.jsonl --out my-rule.json")
+
+    def _config(self) -> Config:
+        return Config(
+            method=self.method,
+            seed=self.seed,
+            device=self.device,
+            network=self.network,
+            settings=self.settings,
+            training=self.training,
+            protocol=self.protocol,
+        )
+
+    def _source(self) -> dict[str, Any]:
+        from tam.tasks.benchmark import BenchmarkOptions
+
+        if Path(self.source).exists():
+            if self.compositional or self.holdout is not None or self.tasks_seed:
+                raise UserError("compositional, holdout and tasks-seed have no effect on tasks from a file")
+            return {"path": self.source}
+        options = BenchmarkOptions(
+            name=self.source,  # pyright: ignore[reportArgumentType]
+            seed=self.tasks_seed,
+            compositional=self.compositional,
+            holdout=self.holdout,
+        )
+        return {name: value for name, value in asdict(options).items() if value is not None}
+
+
+def _value_of(option: str, arguments: list[str]) -> str | None:
+    for place, argument in enumerate(arguments):
+        if argument == option:
+            return next(iter(arguments[place + 1 :]), None)
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+    return None

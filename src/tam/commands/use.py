@@ -1,0 +1,120 @@
+"""`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from tam.errors import UserError
+
+Run = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Score the test tasks of a run at each k."""
+
+    run_folder: Run
+    """The folder of a finished run."""
+    shots: tuple[int, ...] = ()
+    """The values of k; those of the run if not given."""
+    supports: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """How many support sets are drawn for each task; as in the run if not given."""
+
+    def run(self) -> None:
+        """Evaluate and print."""
+        from tam.report.curve import score_table
+        from tam.training.run import evaluate_run
+
+        print(score_table(evaluate_run(self.run_folder, self.shots, self.supports)))
+
+
+@dataclass(frozen=True)
+class Adapt:
+    """Learn a task from examples, and write its embedding."""
+
+    run_folder: Run
+    """The folder of a finished run, or of a saved learner."""
+    examples: File
+    """JSONL, one example a line: {"x": [tokens], "y": label or [tokens]}."""
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    """Where the task embedding goes, as JSON."""
+    primitives: tuple[str, ...] = ()
+    """For a compositional model: the task's primitives."""
+
+    def run(self) -> None:
+        """Adapt and write."""
+        from tam.learner import load
+
+        learner = load(self.run_folder)
+        rule = learner.adapt(read_examples(self.examples), self.primitives)
+        rule.save(self.out)
+        print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
+        print(f'next: tam predict {self.run_folder} {self.out} "{_some_input(learner)}"')
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Answer inputs with a task embedding."""
+
+    run_folder: Run
+    """The folder of a finished run, or of a saved learner."""
+    rule: File
+    """A task embedding that `tam adapt` wrote."""
+    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")]
+    """Inputs, their tokens separated by spaces."""
+    beams: int = 1
+    """For sequences: how many beginnings are followed at a time."""
+
+    def run(self) -> None:
+        """Predict and print, a line an input."""
+        from tam.embedding import TaskEmbedding
+        from tam.learner import load
+
+        learner = load(self.run_folder)
+        if not self.inputs:
+            raise UserError('give one input or more, such as "2 7 1 8 2"')
+        rule = TaskEmbedding.load(self.rule)
+        rows = [[_token(word, learner.vocabulary_) for word in text.split()] for text in self.inputs]
+        for text, answer in zip(self.inputs, learner.predict(rule, rows, self.beams), strict=True):
+            shown = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+            print(f"{text}  →  {shown}")
+
+
+def read_examples(path: Path) -> list[tuple[Any, Any]]:
+    """Examples from JSONL; an error names the line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    found: list[tuple[Any, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path}:{number}: not JSON: {error.msg} at column {error.colno}") from None
+        if not isinstance(value, dict) or set(value) != {"x", "y"}:
+            raise UserError(f'{path}:{number}: expected {{"x": [tokens], "y": label or [tokens]}}')
+        found.append((value["x"], value["y"]))
+    if not found:
+        raise UserError(f"{path}: empty: expected one example a line")
+    return found
+
+
+def _token(word: str, vocabulary: Any) -> int | str:
+    """A word of the command line as a token: an integer where the vocabulary has it as one."""
+    if word.lstrip("-").isdigit() and int(word) in vocabulary:
+        return int(word)
+    return word
+
+
+def _some_input(learner: Any) -> str:
+    tokens = learner.vocabulary_.tokens
+    return " ".join(
+        str(tokens[place % len(tokens)]) for place in range(1, 1 + min(5, learner.model_.spec.max_x))
+    )

@@ -1,0 +1,88 @@
+"""The picture of a run: its score against k, beside the paper's and the ceiling."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tam.report.table import table
+
+PAPER, OURS, CEILING = "the paper's TAM", "this run", "ceiling"
+
+
+def reference(name: str, *, compositional: bool) -> dict[str, dict[int, float]]:
+    """The paper's TAM and the ceiling on a benchmark, for each k; empty for other tasks."""
+    facts = json.loads(files("tam.report").joinpath("reference.json").read_text(encoding="utf-8"))
+    found = facts.get(f"{name} compositional" if compositional else name, {})
+    return {row: {int(k): value for k, value in values.items()} for row, values in found.items()}
+
+
+def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+    """A run's scores and what to compare them with, in the headline metric, for each k."""
+    metric = metric_of(result)
+    ours = {score["k"]: score[metric] for score in result["scores"]}
+    options = result["tasks"]
+    known = reference(str(options.get("name", "")), compositional=bool(options.get("compositional")))
+    return {OURS: ours} | {PAPER if row == "paper" else CEILING: values for row, values in known.items()}
+
+
+def metric_of(result: Mapping[str, Any]) -> str:
+    """The headline metric: accuracy for classification, perplexity for sequences."""
+    return "accuracy" if result["kind"] == "classification" else "perplexity"
+
+
+def score_table(result: Mapping[str, Any]) -> str:
+    """A run's scores with 95 % intervals over tasks, and what to compare them with."""
+    metric = metric_of(result)
+    shots = [score["k"] for score in result["scores"]]
+    shown = [
+        f"{_number(metric, score[metric])} ± {_number(metric, score[f'{metric}_interval'])}"
+        for score in result["scores"]
+    ]
+    lines: list[Sequence[object]] = [[OURS, *shown]]
+    for name, values in rows_of(result).items():
+        if name != OURS:
+            lines.append([name, *(_number(metric, values[k]) if k in values else "–" for k in shots)])
+    return table([f"{metric} at k =", *map(str, shots)], lines)
+
+
+def _number(metric: str, value: float) -> str:
+    return f"{100 * value:.1f} %" if metric == "accuracy" else f"{value:.2f}"
+
+
+def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
+    """Draw score against k, as SVG and PNG beside each other; returns the files."""
+    from matplotlib.figure import Figure
+
+    metric = metric_of(result)
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    looks = {OURS: ("#1d4ed8", "-", 3), PAPER: ("#6b7280", "--", 2), CEILING: ("#059669", ":", 1)}
+    for name, values in rows_of(result).items():
+        colour, line, order = looks[name]
+        scale = 100 if metric == "accuracy" else 1
+        shots = [k for k in sorted(values) if k > 0]
+        axes.plot(
+            shots,
+            [scale * values[k] for k in shots],
+            line,
+            color=colour,
+            marker="o",
+            label=name,
+            zorder=order,
+        )
+    axes.set_xscale("log")
+    ticks = [score["k"] for score in result["scores"]]
+    axes.set_xticks(ticks, [str(k) for k in ticks])
+    axes.minorticks_off()
+    per_class = " per class" if metric == "accuracy" else ""
+    axes.set_xlabel(f"k, examples of the new task{per_class}")
+    axes.set_ylabel("accuracy, %" if metric == "accuracy" else "perplexity")
+    axes.set_title(f"{result['tasks'].get('name', 'your tasks')}: learning a new task from k examples")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    written = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
+    for file in written:
+        figure.savefig(file, dpi=150)
+    return written

@@ -1,0 +1,344 @@
+"""The command `tam`: in this process where its words matter, as a real command where the process does."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tam
+from tam.cli import main
+
+COMMAND = str(Path(sys.executable).with_name("tam"))
+SMALL = ["--train", "5", "--valid", "2", "--test", "3", "--examples", "8"]
+SETS = {
+    "classification": ["classification", "--n", "3", *SMALL],
+    "transduction": ["transduction", *SMALL],
+    "pathfinding": ["pathfinding", *SMALL],
+    "compositional": ["pathfinding", "--compositional", "--holdout", "0", *SMALL],
+}
+
+OPTIONS = {
+    "tam": {"-h", "--help"},
+    "tam tasks": {
+        *("-h", "--help", "--show", "--task", "--stats", "--ceiling", "--out"),
+        *("--compositional", "--holdout", "--seed", "--n", "--train", "--valid", "--test", "--examples"),
+    },
+}
+"""Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [COMMAND, *arguments], capture_output=True, text=True, check=False, env=os.environ | environment
+    )
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command here; its output, or the message with which it ends."""
+
+    def run_here(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["tam", *arguments])
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                assert capsys.readouterr().out == ""
+                return str(end.code)
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run_here
+
+
+# What there is
+
+
+def test_the_options_are_frozen(call: Any) -> None:
+    found = {}
+    for command in OPTIONS:
+        text = call(*command.split()[1:], "--help")
+        assert text.startswith(f"usage: {command} ")
+        found[command] = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", text))
+    assert found == OPTIONS
+    assert re.findall(r"• (\S+)", call("--help")) == ["tasks"]
+
+
+def test_help_is_quick() -> None:
+    best = 9.0
+    for _ in range(25):  # the machine may be busy; once is enough
+        started = time.perf_counter()
+        subprocess.run([COMMAND, "--help"], stdout=subprocess.DEVNULL, check=True)
+        best = min(best, time.perf_counter() - started)
+        if best < 0.3:
+            break
+    assert best < 0.3
+
+
+HEAVY = ("torch", "numpy", "matplotlib", "rich", "safetensors")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import tam; tam.__version__; dir(tam); tam.UserError",
+        "import sys, tam.cli; sys.argv = ['tam', '--help']; tam.cli.main()",
+        "import sys, tam.cli; sys.argv = ['tam', 'tasks', '--help']; tam.cli.main()",
+    ],
+)
+def test_heavy_packages_are_imported_late(statement: str) -> None:
+    script = f"""
+import sys
+try:
+    {statement}
+except SystemExit:
+    pass
+sys.exit(str([name for name in {HEAVY!r} if name in sys.modules]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_benchmark_needs_neither_torch_nor_figures(call: Any) -> None:
+    script = f"""
+import sys, tam.cli
+sys.argv = ["tam", "tasks", *{SETS["pathfinding"]!r}]
+tam.cli.main()
+sys.exit(str([name for name in ("torch", "matplotlib", "rich") if name in sys.modules]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"
+    assert done.stdout == call("tasks", *SETS["pathfinding"])
+
+
+# Showing tasks
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_show(case: str, call: Any) -> None:
+    text = call("tasks", *SETS[case], "--show", "2")
+    head, *tasks = text.rstrip("\n").split("\n\n")
+    assert head.startswith(SETS[case][0])
+    assert "5 train, 2 valid, 3 test tasks" in head
+    assert len(tasks) == 2
+    assert all("   (test, " in task.splitlines()[0] for task in tasks)
+    assert "\x1b" not in text
+    assert len(call("tasks", *SETS[case]).split("\n\n")) == 4
+
+
+def test_the_real_command() -> None:
+    done = run("tasks", *SETS["classification"], "--show", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    module = subprocess.run(
+        [sys.executable, "-m", "tam", "tasks", *SETS["classification"], "--show", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert module.stdout == done.stdout
+    assert len(done.stdout.splitlines()) == 2 + 1 + 5
+
+
+def test_some_tasks_only(call: Any) -> None:
+    name = tam.benchmark("classification", n=3, train=5, valid=2, test=3, examples=8).train[4].name
+    text = call("tasks", *SETS["classification"], "--task", name)
+    assert text.split("\n\n")[1].startswith(f"{name}   (train, 8 examples)")
+    first, _, last = name.split(" → ")
+    assert name in call("tasks", *SETS["classification"], "--show", "99", "--task", f"{first} → * → {last}")
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_stats(case: str, call: Any) -> None:
+    text = call("tasks", *SETS[case], "--stats")
+    assert text.count("slot ") == (2 if case == "pathfinding" else 3)
+    assert text.endswith("uniqueness: 10 of 10 tasks differ from all others on some input\n")
+
+
+def test_ceiling_of_classification(call: Any) -> None:
+    head, *rows = call("tasks", *SETS["classification"], "--ceiling").splitlines()
+    assert head.split("  ")[0] == "k per class"
+    found = {int(k): float(share.rstrip("%")) for k, share in (row.split() for row in rows)}
+    assert list(found) == [0, 1, 5, 10, 20]
+    assert 25 <= found[0] < found[1] < found[20] <= 100
+
+
+def test_ceiling_of_pathfinding(call: Any) -> None:
+    head, *rows = call("tasks", "pathfinding", *SMALL, "--test", "1", "--ceiling").splitlines()
+    assert head.split() == ["k", "perplexity"]
+    assert [row.split()[1] for row in rows[1:]] == ["1.000"] * 4
+    assert float(rows[0].split()[1]) > 1.5
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_what_is_written_reads_back_the_same(case: str, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    text = call("tasks", *SETS[case], "--out", str(file))
+    assert text.splitlines()[1] == f"written to {file}"
+    fingerprint = text.splitlines()[0].split(" · ")[-1]
+    tasks = tam.read_tasks(file)
+    assert tasks.fingerprint.startswith(fingerprint)
+    assert len(tasks) == 10
+    shown = call("tasks", str(file))
+    assert fingerprint in shown
+    assert tasks.test[0].name in shown
+
+
+def test_own_tasks_and_seed(call: Any, tmp_path: Path) -> None:
+    line = '{{"task": "{}", "kind": "transduction", "examples": [{{"x": ["a"], "y": ["b", "b"]}}]}}\n'
+    file = tmp_path / "own.jsonl"
+    file.write_text("".join(line.format(number) for number in range(20)))
+    shown = {call("tasks", str(file), "--seed", str(seed)) for seed in range(4)}
+    assert len(shown) == 4
+    assert call("tasks", str(file), "--seed", "0") in shown
+    assert "  a  →  b b" in call("tasks", str(file))
+    assert "repeated inputs inside a task: 0" in call("tasks", str(file), "--stats")
+
+
+def test_a_folder_called_like_a_benchmark_does_not_hide_it(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pathfinding").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "5 train, 2 valid, 3 test tasks" in call("tasks", *SETS["pathfinding"])
+    assert "a folder without tasks.jsonl" in call("tasks", "./pathfinding")
+
+
+# Mistakes
+
+ERRORS = {
+    "unknown benchmark": ("clasification", "error: there is no benchmark 'clasification': it is one of"),
+    "no such file": ("tasks.jsonl", "error: tasks.jsonl: there is no such file or folder"),
+    "no such folder": ("no/such/folder", "error: no/such/folder: there is no such file or folder"),
+    "a very long name": ("x" * 5000, "error: there is no benchmark 'xxx"),
+    "without effect": ("transduction --n 3", "error: n has no effect on transduction"),
+    "holdout without effect": (
+        "transduction --holdout 0",
+        "error: holdout has no effect unless compositional",
+    ),
+    "no tasks": ("transduction --train 0", "error: train is an integer from 1 to 1000000, not 0"),
+    "too few examples": (
+        "transduction --examples 0",
+        "error: examples is an integer from 4 to 100000, not 0",
+    ),
+    "no n": ("classification --n 0", "error: n is an integer from 1 to"),
+    "negative seed": ("transduction --seed -1", "error: seed is an integer from 0 to"),
+    "no such hold-out": (
+        "transduction --compositional --holdout 8",
+        "error: holdout is an integer from 0 to 7",
+    ),
+    "too many tasks": ("classification --n 5 --train 5000", "error: 5080 tasks were asked for"),
+    "too many examples": (
+        "classification --n 2 --train 5 --examples 100000",
+        "error: 100000 examples were asked for",
+    ),
+    "nothing to show": ("pathfinding --show 0", "error: --show is at least 1, not 0"),
+    "no match": ("pathfinding --train 5 --examples 8 --task nothing", "error: no task matches 'nothing'"),
+    "two commands": ("pathfinding --stats --ceiling", "error: --stats and --ceiling are two commands"),
+    "task and stats": ("pathfinding --stats --task x", "error: --task has no effect together with --stats"),
+    "show and out": ("pathfinding --out x.jsonl --show 2", "error: --show has no effect together with --out"),
+    "unwritable": (
+        "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl",
+        "error: no/such/folder/x.jsonl: cannot be written",
+    ),
+    "option for a file": (
+        "FILE --train 3",
+        "error: --train has no effect on tasks that are read from a file",
+    ),
+    "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
+    "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
+    "bad file": ("FILE", "error: FILE:1: "),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text("not JSON\n")
+    given, message = (text.replace("FILE", str(file)) for text in ERRORS[case])
+    found = call("tasks", *given.split())
+    assert found.startswith(message)
+    assert "\n" not in found
+
+
+def test_an_error_is_one_line_on_standard_error() -> None:
+    done = run("tasks", "clasification")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(r"error: .* did you mean 'classification'\?\n", done.stderr)
+
+
+@pytest.mark.parametrize("arguments", [[], ["tasks"], ["tasks", "transduction", "--what"], ["task"]])
+def test_misuse(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert "--help" in done.stderr
+
+
+# The process
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["tasks", *SETS["pathfinding"], "--show", "10"], ["tasks", "--help"]])
+def test_a_reader_that_stops_reading(arguments: list[str], unbuffered: str) -> None:
+    """As `tam tasks … | head -1` does; here the pipe is closed before anything is written."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_head() -> None:
+    shell = f"{COMMAND} tasks {' '.join(SETS['pathfinding'])} --show 10 | head -1"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_output_that_cannot_show_arrows() -> None:
+    done = run("tasks", *SETS["pathfinding"], PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  ?  " in done.stdout
+
+
+def test_interrupting_is_no_error_of_ours() -> None:
+    process = subprocess.Popen(
+        [COMMAND, "tasks", "pathfinding", "--train", "9000", "--seed", "77"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        time.sleep(2.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+    plain = call("tasks", *SETS["pathfinding"])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    coloured = call("tasks", *SETS["pathfinding"])
+    assert "\x1b[30;42mS" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert call("tasks", *SETS["pathfinding"]) == plain
