@@ -36,10 +36,9 @@ test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run 
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/pytest -n 2 -q
 
-run: $(INSTALLED) ## Show a few tasks of each benchmark
-	$(BIN)/tam tasks classification --show 3
-	$(BIN)/tam tasks transduction --show 3
-	$(BIN)/tam tasks pathfinding --show 3
+run: $(INSTALLED) ## Train TAM on the CPU (about 5 minutes) and show how well it learns new tasks
+	$(BIN)/tam tasks classification --show 2
+	$(BIN)/tam train classification --preset quick --out runs/quick $$(test ! -e runs/quick/config.json || echo --resume)
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --quiet --strict

@@ -145,15 +145,15 @@ class Learner:
         rules: TaskEmbedding | Sequence[TaskEmbedding],
         inputs: Sequence[Sequence[Token]],
         beams: int = 1,
-    ) -> list[dict[Label, float]] | list[list[tuple[list[Token], float]]]:
-        """The probability of every label, or of the likeliest sequences, best first."""
+    ) -> list[dict[Any, float]]:
+        """For each input the probabilities of its labels, or of the likeliest sequences (tuples), best first."""
         if self._fitted.model_.spec.kind == "classification":
             return self._label_probabilities(rules, inputs)
         return [
-            [
-                (self.vocabulary_.decode(sequence), float(np.exp(value)))
+            {
+                tuple(self.vocabulary_.decode(sequence)): float(np.exp(value))
                 for sequence, value in zip(decoded.sequences, decoded.log_probs, strict=True)
-            ]
+            }
             for decoded in self._decoded(rules, inputs, beams)
         ]
 

@@ -1,0 +1,220 @@
+"""Fit, adapt, predict, evaluate, save, load: as a user would."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import tam
+from tam.decoding import decode
+
+X = [3, 1, 4, 1, 5]
+
+
+@pytest.fixture(scope="module")
+def classifier() -> tam.Learner:
+    tasks = tam.benchmark("classification", train=20, valid=2, test=2)
+    return tam.Learner(preset="smoke").fit(tasks)
+
+
+@pytest.fixture(scope="module")
+def transducer() -> tam.Learner:
+    tasks = tam.benchmark("transduction", train=20, valid=2, test=2)
+    return tam.Learner(preset="smoke").fit(tasks)
+
+
+@pytest.fixture(scope="module")
+def composer() -> tam.Learner:
+    tasks = tam.benchmark("transduction", compositional=True, train=300, valid=2, test=2)
+    return tam.Learner(preset="smoke").fit(tasks)
+
+
+def test_a_task_is_learned_from_the_users_own_labels(classifier: tam.Learner) -> None:
+    rule = classifier.adapt([(X, "odd"), ([2, 2, 2, 2, 2], "even"), ([1, 1, 1, 1, 1], "odd")])
+    assert rule.labels == ("even", "odd")
+    assert set(classifier.predict(rule, [X, [2, 4, 6, 8, 10]])) <= {"even", "odd"}
+    for row in classifier.predict_proba(rule, [X]):
+        assert sum(row.values()) == pytest.approx(1.0, abs=1e-5)
+        assert set(row) == {"even", "odd"}
+
+
+def test_the_embedding_fits_the_examples_better_than_a_blank_one(classifier: tam.Learner) -> None:
+    examples = [(X, 1), ([2, 2, 2, 2, 2], 0), ([0, 0, 0, 0, 1], 1), ([9, 9, 9, 2, 2], 0)]
+    rule = classifier.adapt(examples)
+    before = {name: p.clone() for name, p in classifier.model_.named_parameters()}
+    again = classifier.adapt(examples)
+    assert np.linalg.norm(rule.vector) > 0
+    assert again == rule, "adapting is deterministic"
+    for name, parameter in classifier.model_.named_parameters():
+        assert torch.equal(parameter, before[name]), "the network is frozen"
+
+
+def test_tasks_learned_together_equal_tasks_learned_alone(classifier: tam.Learner) -> None:
+    tasks = [[(X, 0), ([1] * 5, 1)], [(X, 1), ([1] * 5, 0), ([2] * 5, 0), ([3] * 5, 1)]]
+    together = classifier.adapt_many(tasks)
+    for rule, examples in zip(together, tasks, strict=True):
+        assert np.allclose(rule.vector, classifier.adapt(examples).vector, atol=1e-5)
+
+
+def test_rows_of_different_tasks_in_one_batch(classifier: tam.Learner) -> None:
+    rules = classifier.adapt_many([[(X, "a"), ([1] * 5, "b")], [(X, 7), ([1] * 5, 8), ([2] * 5, 9)]])
+    inputs = [[i % 12, 1, 2, 3, 4] for i in range(12)]
+    mixed = classifier.predict_proba([rules[i % 2] for i in range(12)], inputs)
+    for i, row in enumerate(mixed):
+        (alone,) = classifier.predict_proba(rules[i % 2], [inputs[i]])
+        assert row == pytest.approx(alone, abs=1e-5)
+
+
+def test_sequences_are_decoded_to_their_end(transducer: tam.Learner) -> None:
+    rule = transducer.adapt([(X, [5, 1, 4, 1, 3]), ([1, 2, 3], [3, 2, 1])])
+    answers = transducer.predict(rule, [X, [], [1, 2]])
+    assert all(isinstance(answer, list) and len(answer) <= 5 for answer in answers)
+    (beams,) = transducer.predict_proba(rule, [X], beams=3)
+    scores = list(beams.values())
+    assert len(beams) == 3
+    assert scores == sorted(scores, reverse=True)
+    (greedy,) = transducer.predict_proba(rule, [X])
+    assert scores[0] >= next(iter(greedy.values())) - 1e-7
+
+
+def test_beam_search_finds_the_best_of_all_sequences(transducer: tam.Learner) -> None:
+    """With as many beams as there are beginnings nothing is lost, so the best is the best there is."""
+    rule = transducer.adapt([([1, 2], [3, 2])])
+    model = transducer.model_
+    state = torch.from_numpy(rule.vector)[None]
+    task = transducer._task("t", [([1, 2], [3])], ())  # pyright: ignore[reportPrivateUsage]
+    from tam.models.collate import collate
+
+    batch = collate([task], [np.arange(1)])
+    condition = transducer.method.condition(model, state, batch)
+    (wide,) = decode(model, condition, batch.x, batch.x_length, beams=64)
+    (narrow,) = decode(model, condition, batch.x, batch.x_length, beams=1)
+    assert wide.log_probs[0] >= narrow.log_probs[0] - 1e-6
+    assert len({tuple(s) for s in wide.sequences}) == 64, "beams never repeat a sequence"
+    for sequence, value in zip(wide.sequences[:5], wide.log_probs[:5], strict=True):
+        row = transducer._task("t", [([1, 2], transducer.vocabulary_.decode(sequence))], ())  # pyright: ignore[reportPrivateUsage]
+        scored = collate([row], [np.arange(1)])
+        log_prob = model.log_prob(transducer.method.condition(model, state, scored), scored).sum()
+        assert float(log_prob.detach()) == pytest.approx(value, abs=1e-4)
+
+
+def test_a_compositional_task_has_one_unknown_primitive(composer: tam.Learner) -> None:
+    known = list(composer.primitives_ or {})
+    names = [next(n for n in known if n.startswith("mul")), "something new", "reverse"]
+    names[2] = next(n for n in known if n.startswith(("sort", "swap", "shift", "reverse")))
+    rule = composer.adapt([(X, X)], primitives=names)
+    assert composer.predict(rule, [X])
+    with pytest.raises(tam.UserError, match="exactly one"):
+        composer.adapt([(X, X)], primitives=["new", "newer", names[2]])
+    with pytest.raises(tam.UserError, match="needs the task's primitives"):
+        composer.adapt([(X, X)])
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([], "from one example or more, not from none"),
+        ([([3, 99], 1)], "unknown token 99"),
+        ([([1] * 6, 1)], "6 tokens; the model takes up to 5"),
+        ([([1], label) for label in range(5)], "5 different labels, but the model knows 4"),
+        ([([1], 1.5)], "a label, an integer or a string"),
+        ([("12", 1)], "a list of tokens"),
+        ([(1, 1)], "a list of tokens"),
+        ([[1, 2, 3]], "a pair"),
+    ],
+)
+def test_what_cannot_be_learned_says_why(
+    classifier: tam.Learner, examples: list[tuple[object, object]], message: str
+) -> None:
+    with pytest.raises(tam.UserError, match=message):
+        classifier.adapt(examples)  # pyright: ignore[reportArgumentType]
+
+
+def test_one_example_and_a_thousand(classifier: tam.Learner) -> None:
+    assert classifier.predict(classifier.adapt([(X, 3)]), [X]) == [3]
+    many = [([i % 12, i // 12 % 12, 0, 1, 2], i % 4) for i in range(1000)]
+    assert len(classifier.predict(classifier.adapt(many), [X] * 50)) == 50
+
+
+def test_options_without_effect_are_errors(classifier: tam.Learner) -> None:
+    rule = classifier.adapt([(X, 3)])
+    with pytest.raises(tam.UserError, match="beams has no effect"):
+        classifier.predict(rule, [X], beams=2)
+    with pytest.raises(tam.UserError, match="2 inputs but 1 task embeddings"):
+        classifier.predict([rule], [X, X])
+    with pytest.raises(tam.UserError, match="did you mean 'steps'"):
+        tam.Learner(step=3)
+    with pytest.raises(tam.UserError, match="call fit first"):
+        tam.Learner().adapt([(X, 3)])
+
+
+def test_saved_and_loaded_in_a_fresh_process(classifier: tam.Learner, tmp_path: Path) -> None:
+    classifier.save(tmp_path / "m")
+    rule = classifier.adapt([(X, "a"), ([1] * 5, "b")])
+    rule.save(tmp_path / "rule.json")
+    code = (
+        "import tam, sys; l = tam.load(sys.argv[1]); r = tam.TaskEmbedding.load(sys.argv[2]);"
+        "print(l.predict_proba(r, [[3, 1, 4, 1, 5]])[0]['a'])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "m"), str(tmp_path / "rule.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (expected,) = classifier.predict_proba(rule, [X])
+    assert float(done.stdout) == pytest.approx(expected["a"], abs=1e-6)
+    assert tam.TaskEmbedding.load(tmp_path / "rule.json") == rule
+
+
+def test_rules_are_plain_values(classifier: tam.Learner, transducer: tam.Learner) -> None:
+    one = classifier.adapt([(X, 0), ([1] * 5, 1)])
+    two = classifier.adapt([(X, 0), ([2] * 5, 1)])
+    mean = tam.TaskEmbedding.mean([one, two])
+    assert np.allclose(mean.vector, (one.vector + two.vector) / 2, atol=1e-6)
+    assert one.similarity(one) == pytest.approx(1.0, abs=1e-5)
+    assert classifier.predict(mean, [X])[0] in (0, 1)
+    other = transducer.adapt([(X, X)])
+    with pytest.raises(tam.UserError, match="different models"):
+        one.similarity(other)
+    with pytest.raises(tam.UserError, match="belongs to the model"):
+        transducer.predict(one, [X])
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def _foreign(path: Path) -> None:
+    path.write_bytes(b"PK\x03\x04 something else")
+
+
+def _wrong_shape(path: Path) -> None:
+    description = path.with_name("learner.json")
+    description.write_text(description.read_text().replace('"width": 16', '"width": 32'))
+
+
+def _no_json(path: Path) -> None:
+    path.with_name("learner.json").write_text("{]")
+
+
+def _no_field(path: Path) -> None:
+    path.with_name("learner.json").write_text('{"format": 1}')
+
+
+@pytest.mark.parametrize("damage", [_truncate, _foreign, _wrong_shape, _no_json, _no_field, Path.unlink])
+def test_a_damaged_model_gets_a_clear_error(
+    classifier: tam.Learner, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    classifier.save(tmp_path)
+    damage(tmp_path / "model.safetensors")
+    with pytest.raises(tam.UserError, match=str(tmp_path)):
+        tam.load(tmp_path)
+
+
+def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learner) -> None:
+    tasks = tam.benchmark("classification", train=20, valid=2, test=2)
+    scores = classifier.evaluate(tasks.test, shots=(1, 5))
+    assert [score.k for score in scores] == [1, 5]
+    assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
+    assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
