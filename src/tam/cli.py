@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 import tyro
 
@@ -11,17 +12,25 @@ from tam.commands.use import Adapt, Eval, Predict
 from tam.errors import UserError
 
 
+def _command() -> Tasks | Train | Eval | Adapt | Predict:
+    train = Train.with_defaults_of(sys.argv[2:]) if sys.argv[1:2] == ["train"] else Train
+    return tyro.extras.subcommand_cli_from_dict(
+        {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
+        prog="tam",
+        description="Learn a new sequence task from a handful of examples.",
+        config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+    )
+
+
 def main() -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # where → cannot be shown, ? is
     try:
-        train = Train.with_defaults_of(sys.argv[2:]) if sys.argv[1:2] == ["train"] else Train
-        command = tyro.extras.subcommand_cli_from_dict(
-            {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
-            prog="tam",
-            description="Learn a new sequence task from a handful of examples.",
-            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
-        )
-        command.run()
+        try:
+            _command().run()
+        finally:
+            sys.stdout.flush()  # here a closed pipe can be caught, when Python ends it cannot
     except UserError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

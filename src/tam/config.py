@@ -8,11 +8,36 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import UnionType
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from tam.errors import UserError
 
 Preset = Literal["smoke", "quick", "paper", "best"]
+
+
+def _check_types(settings: object) -> None:
+    for name, expected in get_type_hints(type(settings)).items():
+        value = getattr(settings, name)
+        if get_origin(expected) is Literal:
+            _one_of(settings, name, get_args(expected))
+        elif get_origin(expected) is not ClassVar and not _fits(value, expected):
+            shown = expected.__name__ if isinstance(expected, type) and not get_args(expected) else expected
+            raise UserError(f"{name} is of type {shown}, not {value!r}")
+
+
+def _fits(value: object, expected: Any) -> bool:
+    """Whether a value is of a type, as far as types occur here; an integer is a number, a truth value not."""
+    if get_origin(expected) is UnionType:
+        return any(_fits(value, part) for part in get_args(expected))
+    if get_origin(expected) is tuple:
+        parts = get_args(expected)
+        if not isinstance(value, tuple) or (Ellipsis not in parts and len(value) != len(parts)):
+            return False
+        return all(_fits(item, parts[0]) for item in value)
+    if expected in (int, float):
+        return isinstance(value, (int, expected)) and not isinstance(value, bool)
+    return isinstance(value, expected)
 
 
 def _at_least(settings: object, least: float, *names: str) -> None:
@@ -46,6 +71,16 @@ class Network:
     use_primitives: bool | None = None
     """Whether the model is given the tasks' primitives; if not said, whether they have some."""
 
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "layers", "width", "heads", "bottleneck")
+        if self.width % self.heads:
+            raise UserError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+        if self.bottleneck is not None and self.conditioning != "adapter":
+            raise UserError("bottleneck has no effect unless conditioning is 'adapter'")
+        if self.backbone == "lstm" and self.conditioning != "token":
+            raise UserError(f"the LSTM's conditioning is 'token', not {self.conditioning!r}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TamSettings:
@@ -69,10 +104,13 @@ class TamSettings:
     """With mixed supports: the smallest and largest small support, log-uniform, 4 and 64 if not given."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _at_least(self, 1, "inner_steps", "patience")
         _at_least(self, 0, "inner_rate", "small_share", "small_after")
-        _one_of(self, "theta_update", ("accumulated", "interleaved"))
-        _one_of(self, "support", ("all", "mixed"))
+        if self.small_share is not None and self.small_share > 1:
+            raise UserError(f"small_share is at most 1, not {self.small_share!r}")
+        if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
+            raise UserError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
         for name, default in {"small_share": 0.5, "small_after": 400, "small_sizes": (4, 64)}.items():
             given = getattr(self, name)
             if self.support == "all" and given is not None:
@@ -105,9 +143,9 @@ class Training:
     """What matrix products are computed in; weights and optimiser states are always float32."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _at_least(self, 1, "steps", "tasks", "rows", "validate_every", "checkpoint_every")
         _at_least(self, 0, "rate", "warmup", "clip")
-        _one_of(self, "precision", ("float32", "bfloat16"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +167,10 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("shots", "adapt_steps", "adapt_rates"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+        _check_types(self)
+        for name in ("shots", "adapt_steps", "adapt_rates"):
             if not getattr(self, name) or min(getattr(self, name)) <= 0:
                 raise UserError(f"{name} has one value or more, all above 0, not {getattr(self, name)!r}")
         _at_least(self, 1, "supports", "queries")
@@ -157,8 +198,11 @@ class Config:
     protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _one_of(self, "method", tuple(SETTINGS))
         _at_least(self, 0, "seed")
+        if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
+            raise UserError(f"device is cpu or cuda, not {self.device!r}")
 
     @classmethod
     def from_preset(
@@ -177,11 +221,11 @@ class Config:
         """
         if preset not in get_args(Preset):
             raise UserError(f"there is no preset {preset!r}: it is one of {list(get_args(Preset))}")
-        if method not in SETTINGS:
+        if method not in list(SETTINGS):
             raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
         base = cls(method=method, settings=SETTINGS[method]())
         chosen = PRESETS[preset] | PRESETS_BY_BENCHMARK.get((preset, benchmark or ""), {})
-        return base.override(**chosen).override(**values)
+        return base.override(**chosen | values)
 
     def override(self, **values: Any) -> "Config":
         """The same with fields replaced by name, whichever section they are in."""
@@ -214,7 +258,7 @@ class Config:
         if unknown := [name for name in values if name not in known]:
             raise UserError(f"a config has {sorted(known)}, not {unknown[0]!r}")
         method = values.get("method", "tam")
-        if method not in SETTINGS:
+        if method not in list(SETTINGS):
             raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
         base = cls(method=method, settings=SETTINGS[method]())
         flat = {name: values[name] for name in ("seed", "device") if name in values}

@@ -146,7 +146,7 @@ class Learner:
         inputs: Sequence[Sequence[Token]],
         beams: int = 1,
     ) -> list[dict[Any, float]]:
-        """For each input the probabilities of its labels, or of the likeliest sequences (tuples), best first."""
+        """For each input the probabilities of its labels, or of the likeliest sequences, best first."""
         if self._fitted.model_.spec.kind == "classification":
             return self._label_probabilities(rules, inputs)
         return [

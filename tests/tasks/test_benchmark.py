@@ -129,12 +129,12 @@ print(json.dumps({
 
 def test_same_fingerprints_in_any_process() -> None:
     """In two processes with different hash seeds, one of them with tasks made in another order."""
-    started = []
+    found = []
     for hash_seed, forms in (("1", FORMS), ("2718", dict(reversed(FORMS.items())))):
         command = [sys.executable, "-c", SCRIPT, json.dumps(forms)]
         environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    found = [json.loads(process.communicate()[0]) for process in started]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+        found.append(json.loads(done.stdout))
     assert found == [FINGERPRINTS, FINGERPRINTS]
 
 

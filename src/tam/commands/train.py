@@ -60,7 +60,7 @@ class Train:
     def run(self) -> None:
         """Train, evaluate and show."""
         from tam.report.curve import draw, score_table
-        from tam.report.progress import TrainingLog
+        from tam.training.log import TrainingLog
         from tam.training.loop import InterruptedRunError
         from tam.training.run import load_tasks, read_result, run, start
 

@@ -73,7 +73,7 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
             zorder=order,
         )
     axes.set_xscale("log")
-    ticks = [score["k"] for score in result["scores"]]
+    ticks = sorted({k for values in rows_of(result).values() for k in values if k > 0})
     axes.set_xticks(ticks, [str(k) for k in ticks])
     axes.minorticks_off()
     per_class = " per class" if metric == "accuracy" else ""

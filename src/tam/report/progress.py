@@ -2,9 +2,8 @@
 
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
 
 from tam.tasks.benchmark import Progress
 
@@ -36,49 +35,3 @@ def progress(label: str) -> Generator[Progress]:
     finally:
         if bar and drawn:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-class TrainingLog:
-    """Shows training: one line that moves on a terminal, a line every ten seconds elsewhere."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._bar = sys.stderr.isatty()
-        self._shown = -_LINE_EVERY
-
-    def __enter__(self) -> "TrainingLog":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def __call__(self, record: Mapping[str, Any]) -> None:
-        """Show a record of the losses now and then, and every validation."""
-        if "valid" in record:
-            scores = (f"k={k} {self._score(score)}" for k, score in record["valid"].items())
-            self._print(f"step {record['step']}, validation: {', '.join(scores)}", keep=True)
-            return
-        now = time.monotonic()
-        if now - self._shown < (0.2 if self._bar else _LINE_EVERY) and record["step"] < self._steps:
-            return
-        self._shown = now
-        done, seconds = record["step"], record["seconds"]
-        left = seconds / done * (self._steps - done)
-        self._print(
-            f"step {done} of {self._steps}, loss {record['loss']:.3f}, "
-            f"{done / max(seconds, 1e-9):.1f} steps/s, {_duration(left)} left",
-            keep=False,
-        )
-
-    def _print(self, line: str, *, keep: bool) -> None:
-        start = "\r\x1b[K" if self._bar else ""
-        print(f"{start}{line}", end="" if self._bar and not keep else "\n", file=sys.stderr, flush=True)
-
-    @staticmethod
-    def _score(score: Mapping[str, float]) -> str:
-        return f"{score['accuracy']:.0%} (perplexity {score['perplexity']:.2f})"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -21,11 +21,18 @@ def process_group() -> Generator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     try:
         yield
     finally:
         dist.destroy_process_group()
+
+
+def is_first() -> bool:
+    """Whether this process prepares the run for all, before or after they have joined."""
+    return int(os.environ.get("WORLD_SIZE", "1")) == 1 or int(os.environ.get("RANK", "0")) == 0
 
 
 def rank() -> int:

@@ -23,7 +23,7 @@ from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
-from tam.training.checkpoint import load_weights, read_tensors, write_tensors
+from tam.training.checkpoint import load_weights, read_tensors, write_tensors, write_text
 from tam.training.data import TrainingData
 from tam.training.saved import Saved
 
@@ -75,21 +75,24 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
     primitives = known_primitives(tasks, config)
     network = config.network
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
-    return ModelSpec(
-        kind=tasks.kind,
-        vocabulary=len(tasks.vocabulary),
-        classes=tasks.n_classes,
-        max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
-        max_y=max(1, *map(int, y)) if y else 0,
-        primitives=len(primitives or ()),
-        slots=len(tasks.train[0].primitives) if primitives else 0,
-        backbone=network.backbone,
-        conditioning=network.conditioning,
-        layers=network.layers,
-        width=network.width,
-        heads=network.heads,
-        bottleneck=network.bottleneck,
-    )
+    try:
+        return ModelSpec(
+            kind=tasks.kind,
+            vocabulary=len(tasks.vocabulary),
+            classes=tasks.n_classes,
+            max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
+            max_y=max(1, *map(int, y)) if y else 0,
+            primitives=len(primitives or ()),
+            slots=len(tasks.train[0].primitives) if primitives else 0,
+            backbone=network.backbone,
+            conditioning=network.conditioning,
+            layers=network.layers,
+            width=network.width,
+            heads=network.heads,
+            bottleneck=network.bottleneck,
+        )
+    except ValueError as error:  # settings that do not go with these tasks
+        raise UserError(str(error)) from None
 
 
 class Trainer:
@@ -139,6 +142,7 @@ class Trainer:
             return self.method.training_step(self._fast, batch, self._move, self.state.step)
 
     def _move(self, count: Tensor) -> None:
+        count = count.clone()  # the caller's stays its own
         distribution.add_up([self.adam.gradient, count])
         self.adam.move(count)
 
@@ -279,8 +283,8 @@ def _metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
         return
     path = folder / "metrics.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
-    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    kept = [line for line in lines if _step_of(line) <= step]
+    write_text(path, "".join(f"{line}\n" for line in kept))
     with open(path, "a", encoding="utf-8") as file:
 
         def record(values: Mapping[str, Any]) -> None:
@@ -289,6 +293,14 @@ def _metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
             log(values)
 
         yield record
+
+
+def _step_of(line: str) -> float:
+    """The step of a record; of a line that was cut off, none that was reached."""
+    try:
+        return json.loads(line)["step"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return math.inf
 
 
 @contextmanager

@@ -49,7 +49,9 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
-    """Make the folder of a new run, or check that there is one to resume."""
+    """Make the folder of a new run, or check that there is one to resume; of several processes, one does."""
+    if not distribution.is_first():
+        return
     file = folder / "config.json"
     if resume:
         if not file.exists():
@@ -59,12 +61,17 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         return
     if file.exists():
         raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(file, {"tasks": dict(source), **config.to_json()})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(file, {"tasks": dict(source), **config.to_json()})
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
 def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
-    """Train in a folder that `start` made, evaluate, and write the result."""
+    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it."""
+    if (result := read_result(folder)) is not None:
+        return result
     with distribution.process_group():
         trainer = train(config, tasks, folder, log)
         if distribution.rank() != 0:

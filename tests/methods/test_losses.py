@@ -1,0 +1,75 @@
+"""The loss of a task: the mean over its predictions, end tokens included, padding and absent rows not."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tam.methods.losses import ExampleLosses, example_losses, losses_of
+from tam.models import Batch, Model, ModelSpec
+
+
+def classes() -> tuple[torch.Tensor, Batch]:
+    probabilities = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]], [[0.3, 0.3, 0.4], [0.6, 0.4, 0.0]]])
+    empty = torch.zeros(2, 2, 0, dtype=torch.int64)
+    batch = Batch(x=empty, x_length=torch.zeros(2, 2, dtype=torch.int64), y=torch.tensor([[1, 2], [2, 0]]))
+    return probabilities.log(), batch
+
+
+def test_a_class_counts_once() -> None:
+    log_prob, batch = classes()
+    losses = losses_of(log_prob, batch)
+    expected = [[-math.log(0.25), -math.log(0.7)], [-math.log(0.4), -math.log(0.6)]]
+    torch.testing.assert_close(losses.total, torch.tensor(expected))
+    torch.testing.assert_close(losses.per_task(), torch.tensor([sum(row) / 2 for row in expected]))
+
+
+def test_a_sequence_counts_its_tokens_and_its_end() -> None:
+    """Not the mean over examples: a long answer counts for more than a short one."""
+    batch = Batch(
+        x=torch.zeros(1, 3, 0, dtype=torch.int64),
+        x_length=torch.zeros(1, 3, dtype=torch.int64),
+        y=torch.zeros(1, 3, 2, dtype=torch.int64),
+        y_length=torch.tensor([[2, 1, 0]]),
+    )
+    log_prob = -torch.tensor([[[1.0, 2.0, 4.0], [8.0, 16.0, 0.0], [32.0, 0.0, 0.0]]])
+    losses = losses_of(log_prob, batch)
+    assert losses.total.tolist() == [[7, 24, 32]]
+    assert losses.predictions.tolist() == [[3, 2, 1]]
+    assert losses.per_task().tolist() == [63 / 6]
+    assert losses.per_task(torch.tensor([[1.0, 0, 1]])).tolist() == [39 / 4]
+
+
+def test_absent_rows_count_nothing_whatever_their_loss() -> None:
+    log_prob, batch = classes()
+    log_prob[0, 1] = math.nan
+    log_prob[1, 1] = -math.inf
+    losses = losses_of(log_prob, replace(batch, present=torch.tensor([[True, False], [True, False]])))
+    torch.testing.assert_close(losses.per_task(), -torch.tensor([0.25, 0.4]).log())
+    assert losses.predictions.tolist() == [[1, 0], [1, 0]]
+
+
+def test_chosen_rows() -> None:
+    losses = ExampleLosses(torch.tensor([[1.0, 2, 4]]), torch.tensor([[1.0, 1, 2]]))
+    assert losses.per_task().item() == 7 / 4
+    assert losses.per_task(torch.tensor([[0.0, 1, 1]])).item() == 2
+
+
+def test_the_loss_of_a_model_is_of_the_given_answers(
+    spec: ModelSpec, make_model: Callable[..., Model], make_batch: Callable[..., Batch]
+) -> None:
+    model, batch = make_model(spec), make_batch(spec, 2, 3)
+    z = model.blank(2).unsqueeze(1)
+    outcomes = model.outcomes(model.condition(z, batch), batch)
+    losses = example_losses(model, z, batch)
+    for task in range(2):
+        for row in range(3):
+            if batch.y_length is None:
+                expected = -outcomes[task, row, int(batch.y[task, row])].item()
+            else:
+                answer = [*batch.y[task, row, : int(batch.y_length[task, row])].tolist(), spec.vocabulary]
+                expected = -sum(outcomes[task, row, place, id].item() for place, id in enumerate(answer))
+                assert losses.predictions[task, row] == len(answer)
+            assert losses.total[task, row].item() == pytest.approx(expected)

@@ -1,0 +1,99 @@
+"""The search for z: torch's Adam for each task by itself, with its own stop."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from tam.methods.search import Search
+
+CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]], dtype=torch.float64)
+SHAPES = torch.tensor([[1.0, 10.0], [0.1, 3.0], [2.0, 2.0]], dtype=torch.float64)
+
+
+def bowls(z: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss `[B]` and its gradient `[B, 2]`, a bowl of its own for each task."""
+    return (SHAPES * (z - CENTRES).square()).sum(1), 2 * SHAPES * (z - CENTRES)
+
+
+def test_it_is_adam_on_each_task() -> None:
+    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.1, None)
+    alone = [torch.zeros(1, 2, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    adams = [torch.optim.Adam([z], lr=0.1) for z in alone]
+    for _ in range(30):
+        loss, gradient = bowls(search.z)
+        search.observe(loss)
+        search.step(gradient)
+        for task, (z, adam) in enumerate(zip(alone, adams, strict=True)):
+            z.grad = bowls(z.detach().expand(3, 2))[1][task : task + 1]
+            adam.step()
+        torch.testing.assert_close(search.z, torch.cat(alone).detach())
+    assert search.active.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("patience", [1, 2, 3])
+def test_a_task_stops_when_its_loss_has_not_improved_on_its_best_for_so_long(patience: int) -> None:
+    losses = torch.tensor(
+        [
+            [5.0, 4, 3, 2, 1, 0.5, 0.4, 0.3],  # improves all the way
+            [5.0, 6, 4, 6, 5, 3, 7, 7],  # worse once, then better; worse twice, then better; …
+            [5.0, 5, 5, 5, 5, 5, 5, 5],  # as good is not better
+            [5.0, 4, 4.5, 4.2, 4.1, 3, 2, 1],  # better than the last is not better than the best
+        ]
+    )
+    search = Search(torch.zeros(4, 1), 0.1, patience)
+    for step in range(8):
+        before = search.z.clone()
+        search.observe(losses[:, step])
+        search.step(torch.ones(4, 1))
+        for task in range(4):
+            seen = losses[task, : step + 1].tolist()
+            stopped = any(
+                now - max(t for t in range(now + 1) if seen[t] < min(seen[:t], default=math.inf)) >= patience
+                for now in range(step + 1)
+            )
+            assert search.active[task].item() == (0 if stopped else 1)
+            assert (search.z[task] == before[task]).all().item() == stopped
+
+
+def test_a_stopped_task_never_starts_again() -> None:
+    search = Search(torch.zeros(1, 1), 0.1, 1)
+    for loss in (2.0, 3.0, 1.0, 0.5):
+        search.observe(torch.tensor([loss]))
+    assert search.active.item() == 0
+
+
+def test_it_remembers_where_the_loss_was_lowest() -> None:
+    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.8, None)
+    visited: list[Tensor] = []
+    losses: list[Tensor] = []
+    for _ in range(25):
+        loss, gradient = bowls(search.z)
+        visited.append(search.z)
+        losses.append(loss)
+        search.observe(loss)
+        expected = torch.stack(losses).argmin(0)
+        assert torch.equal(search.best_z, torch.stack(visited)[expected, torch.arange(3)])
+        assert torch.equal(search.best, torch.stack(losses).min(0).values)
+        search.step(gradient)
+    assert (torch.stack(losses).argmin(0) < 24).any(), "the last place must not be the best everywhere"
+
+
+def test_a_stop_of_one_task_leaves_the_others_alone() -> None:
+    both, alone = Search(torch.zeros(2, 2), 0.1, 1), Search(torch.zeros(1, 2), 0.1, 1)
+    for step in range(6):
+        both.observe(torch.tensor([step, -step], dtype=torch.float32))
+        alone.observe(torch.tensor([-step], dtype=torch.float32))
+        gradient = torch.tensor([[1.0, 2.0]]) * (step + 1)
+        both.step(torch.cat([gradient, gradient]))
+        alone.step(gradient)
+    assert torch.equal(both.z[1:], alone.z)
+    assert both.active.tolist() == [0, 1]
+
+
+def test_it_reads_no_value_back() -> None:
+    """On the meta device there are no values, so any read-back is an error."""
+    search = Search(torch.zeros(2, 3, device="meta"), 0.1, 1)
+    search.observe(torch.zeros(2, device="meta"))
+    search.step(torch.zeros(2, 3, device="meta"))

@@ -1,0 +1,141 @@
+"""tam train, eval, adapt, predict, from the first command to the last, as a person types them."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tam.cli import main
+
+
+def tam(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["tam", *words])
+    main()
+
+
+@pytest.fixture(scope="module")
+def small_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve tasks, each a letter that must occur for the label to be yes."""
+    file = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
+    lines = []
+    for number, letter in enumerate("abcdefghijkl"):
+        words = [
+            [letter, "x"],
+            ["x", letter],
+            ["x", "x"],
+            ["y", "x"],
+            [letter],
+            ["x"],
+            [letter, "y"],
+            ["y"],
+        ] * 4
+        examples = [{"x": word, "y": "yes" if letter in word else "no"} for word in words]
+        split = "train" if number < 8 else "valid" if number < 10 else "test"
+        lines.append({"task": letter, "kind": "classification", "split": split, "examples": examples})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.fixture(scope="module")
+def finished(small_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        tam(monkeypatch, "train", str(small_tasks), "--preset", "smoke", "--out", str(folder))
+    return folder
+
+
+def test_a_run_is_a_folder(finished: Path) -> None:
+    names = {file.name for file in finished.iterdir()}
+    assert names == {
+        "best-1.safetensors",
+        "best-5.safetensors",
+        "config.json",
+        "learner.json",
+        "metrics.jsonl",
+        "model.safetensors",
+        "result.json",
+        "scores.png",
+        "scores.svg",
+    }
+    result = json.loads((finished / "result.json").read_text())
+    assert [score["k"] for score in result["scores"]] == [1, 5]
+    assert result["config"]["training"]["steps"] == 4
+
+
+def test_eval_prints_what_the_run_found(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tam(monkeypatch, "eval", str(finished))
+    result = json.loads((finished / "result.json").read_text())
+    printed = capsys.readouterr().out
+    for score in result["scores"]:
+        assert f"{100 * score['accuracy']:.1f} %" in printed
+
+
+def test_adapt_and_predict(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
+    examples.write_text('{"x": ["a", "x"], "y": "yes"}\n\n{"x": ["x"], "y": "no"}\n')
+    tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(rule))
+    assert "tam predict" in capsys.readouterr().out
+    tam(monkeypatch, "predict", str(finished), str(rule), "a x", "x", "")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert {line.rpartition("→")[2].strip() for line in lines} <= {"yes", "no"}
+
+
+def test_a_finished_run_is_shown_again_and_not_overwritten(
+    finished: Path, small_tasks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("train", str(small_tasks), "--preset", "smoke", "--out", str(finished))
+    before = (finished / "model.safetensors").read_bytes()
+    with pytest.raises(SystemExit, match="holds a run already"):
+        tam(monkeypatch, *command)
+    with pytest.raises(SystemExit, match="other settings"):
+        tam(monkeypatch, *command, "--resume", "--steps", "9")
+    tam(monkeypatch, *command, "--resume")
+    assert "accuracy at k" in capsys.readouterr().out
+    assert (finished / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty: expected one example a line"),
+        ('{"x": ["a"], "y": "yes"}\nnonsense\n', r"examples.jsonl:2: not JSON"),
+        ('{"x": ["a"]}\n', r"examples.jsonl:1: expected"),
+        ('{"x": ["unheard"], "y": "yes"}\n', "unknown token 'unheard'"),
+        ('{"x": ["a", "a", "a"], "y": "yes"}\n', "3 tokens; the model takes up to 2"),
+    ],
+)
+def test_bad_examples_say_where(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, message: str
+) -> None:
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text(content)
+    with pytest.raises(SystemExit, match=message):
+        tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(tmp_path / "rule.json"))
+    assert not (tmp_path / "rule.json").exists()
+
+
+def test_wrong_folders_and_rules_say_so(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit, match="no finished run"):
+        tam(monkeypatch, "eval", str(tmp_path))
+    rule = tmp_path / "rule.json"
+    rule.write_text("{}")
+    with pytest.raises(SystemExit, match="not a task embedding"):
+        tam(monkeypatch, "predict", str(finished), str(rule), "a")
+    with pytest.raises(SystemExit, match="cannot be read"):
+        tam(monkeypatch, "predict", str(finished), str(tmp_path / "none.json"), "a")
+
+
+def test_a_setting_without_effect_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit):
+        tam(monkeypatch, "train", "classification", "--out", str(tmp_path / "r"), "--small-share", "0.2")
+    with pytest.raises(SystemExit, match="holdout has no effect"):
+        tam(monkeypatch, "train", "classification", "--out", str(tmp_path / "r"), "--holdout", "1")
+    assert not (tmp_path / "r").exists()
