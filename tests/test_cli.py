@@ -74,13 +74,13 @@ def test_the_options_are_frozen(call: Any) -> None:
     for command, names in OPTIONS.items():
         text = call(*command.split()[1:], "--help")
         assert text.startswith(f"usage: {command} ")
-        assert set(re.findall(r"^│ (?:-h, )?--(\S+)", text, re.MULTILINE)) == {"help", *names.split()}
+        assert set(re.findall(r"^\W+(?:-h, )?--([a-z]\S*)", text, re.MULTILINE)) == {"help", *names.split()}
     commands = re.findall(r"• (\S+)", call("--help"))
     assert ["tam", *(f"tam {name}" for name in commands)] == list(OPTIONS)
 
 
 def test_help_is_quick() -> None:
-    """In seconds of the processor: how long it waits for one, when tests run in parallel, is not its doing."""
+    """In seconds of the processor: how long it waits for one while other tests run is not its doing."""
     taken = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -73,6 +73,27 @@ def test_eval_prints_what_the_run_found(
         assert f"{100 * score['accuracy']:.1f} %" in printed
 
 
+def test_several_runs_are_trials_of_one_another(
+    finished: Path,
+    small_tasks: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other, bigger = tmp_path / "second", tmp_path / "bigger"
+    command = ("train", str(small_tasks), "--preset", "smoke")
+    tam(monkeypatch, *command, "--out", str(other), "--seed", "1")
+    tam(monkeypatch, *command, "--out", str(bigger), "--width", "32")
+    capsys.readouterr()
+    tam(monkeypatch, "eval", str(finished), str(other))
+    printed = capsys.readouterr().out
+    results = [json.loads((folder / "result.json").read_text()) for folder in (finished, other)]
+    one, two = (100 * result["scores"][0]["accuracy"] for result in results)
+    assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
+    with pytest.raises(SystemExit, match="differ in nothing but their seed"):
+        tam(monkeypatch, "eval", str(finished), str(bigger))
+
+
 def test_adapt_and_predict(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -182,6 +182,11 @@ def _score_steps(
         device = next(model.parameters()).device
         support = collate(members, [e.support for e in some], primitives).to(device)
         query = collate(members, [e.query for e in some], primitives).to(device)
+        if support.primitives is not None and support.unknown is None:
+            raise UserError(
+                f"task {members[0].name!r}: the model knows all of its primitives, so there is nothing to "
+                "learn; give tasks with one unseen primitive, or set use_primitives to false"
+            )
         for place, states in enumerate(method.adapt(model, support, steps, rate)):
             with torch.no_grad():
                 counts = tally(method.outcomes(model, states, query), query)

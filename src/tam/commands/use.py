@@ -15,10 +15,10 @@ File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 @dataclass(frozen=True)
 class Eval:
-    """Score the test tasks of a run at each k."""
+    """Score the test tasks of a run at each k; of several runs, show the spread over them."""
 
-    run_folder: Run
-    """The folder of a finished run."""
+    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """The folder of a finished run, or of several that differ in their seed."""
     shots: tuple[int, ...] = ()
     """The values of k; those of the run if not given."""
     supports: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
@@ -27,9 +27,12 @@ class Eval:
     def run(self) -> None:
         """Evaluate and print."""
         from tam.report.curve import score_table
-        from tam.training.run import evaluate_run
+        from tam.training.run import evaluate_run, over_trials
 
-        print(score_table(evaluate_run(self.run_folder, self.shots, self.supports)))
+        if not self.run_folders:
+            raise UserError("give the folder of a run, or of several")
+        results = [evaluate_run(folder, self.shots, self.supports) for folder in self.run_folders]
+        print(score_table(over_trials(results)))
 
 
 @dataclass(frozen=True)

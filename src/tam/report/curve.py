@@ -33,14 +33,15 @@ def metric_of(result: Mapping[str, Any]) -> str:
 
 
 def score_table(result: Mapping[str, Any]) -> str:
-    """A run's scores with 95 % intervals over tasks, and what to compare them with."""
+    """Scores with 95 % intervals over tasks (of several runs: their spread), and what to compare with."""
     metric = metric_of(result)
     shots = [score["k"] for score in result["scores"]]
     shown = [
         f"{_number(metric, score[metric])} ± {_number(metric, score[f'{metric}_interval'])}"
         for score in result["scores"]
     ]
-    lines: list[Sequence[object]] = [[OURS, *shown]]
+    trials = result["scores"][0].get("trials")
+    lines: list[Sequence[object]] = [[f"{trials} runs" if trials else OURS, *shown]]
     for name, values in rows_of(result).items():
         if name != OURS:
             lines.append([name, *(_number(metric, values[k]) if k in values else "–" for k in shots)])

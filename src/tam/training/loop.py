@@ -191,13 +191,16 @@ class Trainer:
             group, _, rest = name.partition(".")
             groups.setdefault(group, {})[rest] = value
         load_weights(self.model, groups["model"], path)
-        self.adam.load(groups["adam"])
-        self.generator.set_state(tensors["generator"])
-        best = {
-            int(k): Best(step, (q[0], q[1]), Choice(*choice))
-            for k, (step, q, choice) in header["best"].items()
-        }
-        self.state = State(header["step"], header["seconds"], best)
+        try:
+            self.adam.load(groups["adam"])
+            self.generator.set_state(tensors["generator"])
+            best = {
+                int(k): Best(step, (q[0], q[1]), Choice(*choice))
+                for k, (step, q, choice) in header["best"].items()
+            }
+            self.state = State(header["step"], header["seconds"], best)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
 
 
 def checkpoint_file(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import math
 import platform
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -112,6 +113,31 @@ def evaluate_run(folder: Path, shots: Sequence[int] = (), supports: int | None =
     primitives = known_primitives(tasks, config)
     scores = evaluate(method, nearest, tasks.valid, tasks.test, asked.protocol, primitives)
     return result | {"scores": score_table(scores)}
+
+
+def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One result of several runs that differ in their seed: means, and the standard deviation over runs.
+
+    The intervals of a single run, which are over tasks, stay as they are.
+    """
+    first = results[0]
+    for other in results:
+        alike = [
+            dict(r["config"]) | {"seed": None, "device": None, "fingerprint": r["fingerprint"]}
+            for r in (first, other)
+        ]
+        if alike[0] != alike[1] or len(first["scores"]) != len(other["scores"]):
+            raise UserError("only runs that differ in nothing but their seed are trials of one another")
+    if len(results) == 1:
+        return dict(first)
+    scores = []
+    for trials in zip(*(result["scores"] for result in results), strict=True):
+        row: dict[str, Any] = {"k": trials[0]["k"], "trials": len(trials)}
+        for metric in ("accuracy", "perplexity"):
+            values = [trial[metric] for trial in trials]
+            row |= {metric: statistics.mean(values), f"{metric}_interval": statistics.stdev(values)}
+        scores.append(row)
+    return dict(first) | {"scores": scores}
 
 
 def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model]:

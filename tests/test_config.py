@@ -1,0 +1,234 @@
+"""The settings of a run: presets, overrides by name, errors that say what is wrong, and JSON."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, asdict, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from tam.config import PRESETS, Config, Network, Preset, Protocol, TamSettings, Training, read_json
+from tam.errors import UserError
+from tam.training.run import load_tasks, read_config
+
+
+@pytest.mark.parametrize("preset", get_args(Preset))
+def test_a_preset_is_a_config_that_survives_json(preset: str) -> None:
+    config = Config.from_preset(preset)
+    text = json.dumps(config.to_json())
+    assert Config.from_json(json.loads(text)) == config
+    assert json.dumps(Config.from_json(json.loads(text)).to_json()) == text
+    assert set(PRESETS) == set(get_args(Preset))
+
+
+def test_the_papers_settings_are_the_defaults() -> None:
+    config = Config.from_preset("paper")
+    assert config == Config()
+    assert (config.network.layers, config.network.width) == (4, 128)
+    assert config.settings == TamSettings(
+        inner_steps=25, patience=1, theta_update="accumulated", support="all"
+    )
+    assert (config.training.tasks, config.training.rows) == (16, 300)
+    assert config.protocol.shots == (1, 5, 10, 20)
+    assert config.settings.inner_rate == 0.03
+    assert Config.from_preset("paper", benchmark="transduction").settings.inner_rate == 0.05
+
+
+def test_a_preset_with_single_settings_replaced() -> None:
+    config = Config.from_preset(
+        "quick", steps=7, width=32, shots=[1, 2], inner_rate=0.5, seed=3, device="cuda"
+    )
+    assert (config.training.steps, config.network.width, config.seed, config.device) == (7, 32, 3, "cuda")
+    assert config.protocol.shots == (1, 2)
+    assert config.settings.inner_rate == 0.5
+    untouched = Config.from_preset("quick")
+    assert config.training.rows == untouched.training.rows
+    assert config.override(**asdict(untouched.training)).training == untouched.training
+    assert Config.from_preset("best", support="all").settings.small_share is None
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("step", "steps"), ("inner_stepz", "inner_steps"), ("with", "width")]
+)
+def test_an_unknown_setting_is_an_error_with_a_suggestion(given: str, meant: str) -> None:
+    for attempt in (Config().override, lambda **values: Config.from_preset("quick", **values)):
+        with pytest.raises(UserError, match=f"no setting '{given}'.*did you mean '{meant}'"):
+            attempt(**{given: 1})
+    with pytest.raises(UserError, match=r"no setting 'qqqq' of method 'tam'$"):
+        Config().override(qqqq=1)
+
+
+def test_unknown_presets_and_methods_are_errors() -> None:
+    with pytest.raises(UserError, match=r"no preset 'fast'.*quick"):
+        Config.from_preset("fast")
+    with pytest.raises(UserError, match=r"no method 'tom'.*tam"):
+        Config.from_preset("quick", method="tom")
+    with pytest.raises(UserError, match="no method 'tom'"):
+        Config.from_json({"method": "tom"})
+    with pytest.raises(UserError, match="no method"):
+        Config.from_json({"method": ["tam"]})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"small_share": 0.5}, "small_share has no effect unless support is 'mixed'"),
+        ({"small_after": 0}, "small_after has no effect"),
+        ({"small_sizes": (4, 64)}, "small_sizes has no effect"),
+        ({"bottleneck": 4}, "bottleneck has no effect unless conditioning is 'adapter'"),
+        ({"bottleneck": 4, "conditioning": "norm"}, "bottleneck has no effect"),
+        ({"backbone": "lstm", "conditioning": "adapter"}, "LSTM"),
+    ],
+)
+def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Config().override(**values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", 0),
+        ("steps", "20"),
+        ("steps", 2.5),
+        ("steps", True),
+        ("steps", None),
+        ("tasks", 0),
+        ("rows", -1),
+        ("rate", -0.1),
+        ("rate", "fast"),
+        ("rate", float("nan")),
+        ("clip", -1),
+        ("precision", "float16"),
+        ("layers", 0),
+        ("heads", 3),
+        ("conditioning", "prefix"),
+        ("backbone", "mamba"),
+        ("use_primitives", 1),
+        ("inner_steps", 0),
+        ("patience", 0),
+        ("theta_update", "never"),
+        ("shots", ()),
+        ("shots", (0, 1)),
+        ("shots", 5),
+        ("shots", "15"),
+        ("adapt_steps", (1, 2.5)),
+        ("adapt_rates", (-0.1,)),
+        ("supports", 0),
+        ("seed", -1),
+        ("seed", "0"),
+        ("device", "gpu"),
+        ("method", "tom"),
+    ],
+)
+def test_a_wrong_value_is_an_error_that_names_it(name: str, value: object) -> None:
+    with pytest.raises(UserError, match=r"heads|" + name) as error:
+        Config().override(**{name: value})
+    shown = value if name != "heads" else 128
+    assert repr(shown) in str(error.value)
+
+
+def test_right_values_of_other_types() -> None:
+    assert Config().override(rate=1, patience=None, inner_rate=0).training.rate == 1
+    assert Protocol(shots=[1, 2]).shots == (1, 2)  # pyright: ignore[reportArgumentType]
+
+
+def test_mixed_supports_have_defaults() -> None:
+    mixed = TamSettings(support="mixed")
+    assert (mixed.small_share, mixed.small_after, mixed.small_sizes) == (0.5, 400, (4, 64))
+
+
+def test_settings_are_frozen_and_have_each_name_once() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Training().steps = 3  # pyright: ignore[reportAttributeAccessIssue]
+    names = [f.name for part in (Network, TamSettings, Training, Protocol) for f in fields(part)]
+    assert len(names) == len(set(names)), "an override by name must be clear"
+
+
+def test_json_may_leave_out_what_has_its_default() -> None:
+    assert Config.from_json({}) == Config()
+    some = Config.from_json({"seed": 2, "training": {"steps": 5}, "protocol": {"shots": [3]}})
+    assert some == Config(seed=2, training=Training(steps=5), protocol=replace(Protocol(), shots=(3,)))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"sead": 1}, "not 'sead'"),
+        ({"training": {"width": 8}}, "training has .*not 'width'"),
+        ({"training": [1]}, r"training is an object, not \[1\]"),
+        ({"network": {"heads": "4"}}, "heads"),
+    ],
+)
+def test_json_with_something_unknown_is_an_error(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Config.from_json(values)
+
+
+def test_files_that_are_no_config_are_errors_that_say_where(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    with pytest.raises(UserError, match=r"config\.json: cannot be read: No such file"):
+        read_json(file)
+    file.write_text('{\n "seed": 1,\n "device" "cpu"\n}')
+    with pytest.raises(UserError, match=r"config\.json:3: not JSON"):
+        read_json(file)
+    file.write_text("[1]")
+    with pytest.raises(UserError, match=r"config\.json: expected an object"):
+        read_json(file)
+    file.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(UserError, match=r"config\.json: not JSON"):
+        read_json(file)
+    file.write_text('{"seed": 1}')
+    with pytest.raises(UserError, match=r"config\.json: 'tasks' is an object"):
+        read_config(file)
+    file.write_text('{"tasks": {"name": "transduction"}, "seed": -1}')
+    with pytest.raises(UserError, match=r"config\.json: seed is at least 0"):
+        read_config(file)
+
+
+def test_tasks_of_a_config() -> None:
+    with pytest.raises(UserError, match="not 'sead'"):
+        load_tasks({"path": "tasks.jsonl", "sead": 1})
+    with pytest.raises(UserError, match="a benchmark's options or the path of a file"):
+        load_tasks({"name": "transduction", "sead": 1})
+    with pytest.raises(UserError, match="no benchmark 'transductio'"):
+        load_tasks({"name": "transductio"})
+
+
+BLOCK_ALL_BUT_THE_CORE = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tyro", "rich", "matplotlib", "hypothesis", "pytest", "mkdocs"):
+            raise ModuleNotFoundError(f"{name} is not installed here", name=name)
+        return None
+
+sys.meta_path.insert(0, Block())
+from tam.__main__ import main
+main()
+print("imported", *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def test_a_run_needs_only_the_core(tmp_path: Path) -> None:
+    """Torch, numpy and safetensors, and what they need themselves."""
+    config = Config.from_preset("smoke", steps=2)
+    tasks = {"name": "transduction", "train": 4, "valid": 1, "test": 2, "examples": 20}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"tasks": tasks, **config.to_json()}))
+    command = [sys.executable, "-c", BLOCK_ALL_BUT_THE_CORE, "run", str(file), "--out", str(tmp_path / "run")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=90
+    )
+    assert done.returncode == 0, done.stderr
+    assert [row["k"] for row in json.loads(done.stdout)] == [1, 5]
+    imported = done.stderr.splitlines()[-1].split()
+    assert "torch" in imported
+    assert not {"tyro", "rich", "matplotlib"} & set(imported)
+    kept = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"config.json", "metrics.jsonl", "model.safetensors", "result.json"} <= kept
+    assert read_config(tmp_path / "run" / "config.json") == (config, tasks)

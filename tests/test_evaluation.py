@@ -1,0 +1,359 @@
+"""The k-shot protocol: what is drawn, what is chosen on what, and what the scores mean."""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tam import evaluation
+from tam.config import Protocol
+from tam.errors import UserError
+from tam.evaluation import Choice, Episode, KShotScore, TaskScore, choose, episodes, evaluate, quality, score
+from tam.methods import TAM, Losses, Update
+from tam.models import Batch, Condition, Model, ModelSpec, build_model
+from tam.models.collate import collate
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.vocabulary import Vocabulary
+
+DIGITS = Vocabulary(range(5))
+PROTOCOL = Protocol(shots=(1, 3), supports=2, queries=9, adapt_steps=(1, 2, 6), adapt_rates=(0.03, 0.3))
+ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
+DECODER = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=3, layers=1, width=8, heads=2)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Generator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def classification(name: str, seed: int, size: int = 30) -> Task:
+    draw = np.random.default_rng(seed)
+    x = draw.integers(5, size=(size, 3))
+    ids = (x.sum(1) + seed) % 3
+    lengths = np.full(size, 3, dtype=np.uint8)
+    return Task(name, DIGITS, Sequences(x, lengths), Classes(ids, ("a", "b", "c")))
+
+
+def transduction(name: str, seed: int, size: int = 20) -> Task:
+    draw = np.random.default_rng(seed)
+    x = [draw.integers(5, size=draw.integers(4)).tolist() for _ in range(size)]
+    y = [[(token + seed) % 5 for token in row] for row in x]
+    return Task(name, DIGITS, Sequences.from_lists(x, 5), Sequences.from_lists(y, 5))
+
+
+def tasks_of(kind: str, name: str, count: int = 3) -> list[Task]:
+    make = classification if kind == "classification" else transduction
+    return [make(f"{name} {number}", number + len(name)) for number in range(count)]
+
+
+def sharp_model(spec: ModelSpec) -> Model:
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        model.head.weight.mul_(20)
+    return model
+
+
+@pytest.fixture(params=[ENCODER, DECODER], ids=["classification", "transduction"])
+def spec(request: pytest.FixtureRequest) -> ModelSpec:
+    return request.param
+
+
+# ── Supports and queries ──────────────────────────────────────────────────────────────────────────
+
+
+def test_support_and_query_never_overlap(spec: ModelSpec) -> None:
+    for k in (1, 2, 3):
+        for episode in episodes(tasks_of(spec.kind, "t"), k, PROTOCOL):
+            assert not set(episode.support.tolist()) & set(episode.query.tolist())
+            assert len(set(episode.support.tolist())) == len(episode.support)
+            assert len(set(episode.query.tolist())) == len(episode.query)
+            assert 0 < len(episode.query) <= 9
+
+
+def test_k_is_per_class_or_in_all() -> None:
+    for k in (1, 3):
+        tasks = tasks_of("classification", "t")
+        for episode in episodes(tasks, k, PROTOCOL):
+            answers = tasks[episode.task].y
+            assert isinstance(answers, Classes)
+            assert np.bincount(answers.ids[episode.support]).tolist() == [k, k, k]
+        assert [len(e.support) for e in episodes(tasks_of("transduction", "t"), k, PROTOCOL)] == [k] * 6
+
+
+def test_supports_are_nested_in_k_and_queries_are_the_same(spec: ModelSpec) -> None:
+    tasks = tasks_of(spec.kind, "t")
+    for small, large in zip(episodes(tasks, 1, PROTOCOL), episodes(tasks, 3, PROTOCOL), strict=True):
+        assert set(small.support.tolist()) < set(large.support.tolist())
+        assert small.query.tolist() == large.query.tolist()
+
+
+def plain(drawn: Sequence[Episode]) -> list[tuple[int, list[int], list[int]]]:
+    return [(e.task, e.support.tolist(), e.query.tolist()) for e in drawn]
+
+
+def test_draws_follow_from_the_seed_and_the_tasks_name_alone(spec: ModelSpec) -> None:
+    tasks = tasks_of(spec.kind, "t", 4)
+    drawn = plain(episodes(tasks, 3, PROTOCOL))
+    assert plain(episodes(tasks, 3, PROTOCOL)) == drawn
+    assert [task for task, _, _ in drawn] == [0, 0, 1, 1, 2, 2, 3, 3]
+    backwards = plain(episodes(tasks[::-1], 3, PROTOCOL))
+    assert [e[1:] for e in backwards[:2]] == [e[1:] for e in drawn[-2:]]
+    assert [e[1:] for e in plain(episodes(tasks[1:], 3, PROTOCOL))] == [e[1:] for e in drawn[2:]]
+    assert plain(episodes(tasks, 3, replace(PROTOCOL, support_seed=1))) != drawn
+    assert drawn[0][1:] != drawn[1][1:]
+    renamed = [replace(task, name=f"{task.name}!") for task in tasks]
+    assert plain(episodes(renamed, 3, PROTOCOL)) != drawn
+    grid = replace(PROTOCOL, adapt_steps=(7,), adapt_rates=(1.0,))  # nothing of a method
+    assert plain(episodes(tasks, 3, grid)) == drawn
+
+
+def test_too_few_examples_are_an_error() -> None:
+    few = transduction("few", 0, size=3)
+    with pytest.raises(UserError, match=r"'few' has 3 examples.*too few.*3 shots"):
+        episodes([few], 1, PROTOCOL)  # all three are reserved for k = 3, none is left to ask
+    assert len(episodes([few], 1, replace(PROTOCOL, shots=(1, 2)))) == 2
+    lopsided = classification("lopsided", 0)
+    assert isinstance(lopsided.y, Classes)
+    ids = np.where(np.arange(30) < 28, 0, np.arange(30) % 2 + 1)
+    lopsided = replace(lopsided, y=Classes(ids, lopsided.y.labels))
+    with pytest.raises(UserError, match="'lopsided' has 30 examples, 1 of a class at least"):
+        episodes([lopsided], 1, PROTOCOL)
+
+
+# ── A method that answers by rote, to see what the protocol does with it ─────────────────────────
+
+
+@dataclass(frozen=True)
+class Rote:
+    """Gives every answer the probability `rule(steps, rate)`, and notes what it is shown."""
+
+    version: ClassVar[int] = 1
+    rule: Callable[[int, float], float]
+    seen: list[Batch]
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        raise NotImplementedError
+
+    def phase(self, step: int) -> int:
+        return 0
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        self.seen.append(support)
+        return [torch.full((support.tasks, 1), self.rule(n, rate)) for n in steps]
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        self.seen.append(batch)
+        right = torch.nn.functional.one_hot(batch.y, 3)
+        p = states.unsqueeze(-1)
+        return (right * p + (1 - right) * (1 - p) / 2).log()
+
+    def losses(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        raise NotImplementedError
+
+    def condition(self, model: Model, states: Tensor, batch: Batch) -> Condition:
+        raise NotImplementedError
+
+
+def test_the_best_of_the_grid_is_chosen() -> None:
+    valid, model = tasks_of("classification", "v"), sharp_model(ENCODER)
+
+    def chosen(rule: Callable[[int, float], float]) -> Choice:
+        return choose(Rote(rule, []), model, valid, 1, PROTOCOL).choice
+
+    for steps in PROTOCOL.adapt_steps:
+        for rate in PROTOCOL.adapt_rates:
+            best = Choice(steps, rate)
+            assert chosen(lambda n, r, best=best: 0.9 if best == (n, r) else 0.2) == best
+            # All are right; then the less surprised.
+            assert chosen(lambda n, r, best=best: 0.9 if best == (n, r) else 0.8) == best
+
+
+def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
+    exact, calibrated, both, neither = (
+        KShotScore(1, Choice(1, 0.1), (TaskScore(accuracy, perplexity),))
+        for accuracy, perplexity in ((0.9, 5.0), (0.8, 2.0), (0.9, 2.0), (0.8, 5.0))
+    )
+    for kind, order in (
+        ("classification", [both, exact, calibrated, neither]),
+        ("transduction", [both, calibrated, exact, neither]),
+    ):
+        assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
+
+
+def test_one_trajectory_a_rate_serves_all_step_counts() -> None:
+    method = Rote(lambda n, r: 0.5, [])
+    choose(method, sharp_model(ENCODER), tasks_of("classification", "v"), 1, PROTOCOL)
+    assert len(method.seen) == len(PROTOCOL.adapt_rates) * (1 + len(PROTOCOL.adapt_steps))
+
+
+def test_every_method_is_shown_the_same_rows() -> None:
+    """What a method is shown does not depend on what it answers, and is what `episodes` says."""
+    tasks = tasks_of("classification", "t")
+    first, second = Rote(lambda n, r: 0.9, []), Rote(lambda n, r: n * r / 10, [])
+    for method in (first, second):
+        choose(method, sharp_model(ENCODER), tasks, 3, PROTOCOL)
+    for a, b in zip(first.seen, second.seen, strict=True):
+        assert torch.equal(a.x, b.x)
+        assert torch.equal(a.y, b.y)
+    drawn = episodes(tasks, 3, PROTOCOL)
+    support = collate([tasks[e.task] for e in drawn], [e.support for e in drawn])
+    query = collate([tasks[e.task] for e in drawn], [e.query for e in drawn])
+    assert torch.equal(first.seen[0].x, support.x)
+    assert torch.equal(first.seen[1].x, query.x)
+
+
+# ── Choices and test tasks ────────────────────────────────────────────────────────────────────────
+
+
+def flipped(task: Task) -> Task:
+    """The same inputs with other answers."""
+    if isinstance(task.y, Classes):
+        return replace(task, y=Classes((task.y.ids + 1) % 3, task.y.labels))
+    return replace(task, y=Sequences((task.y.ids + 2) % 5, task.y.lengths))
+
+
+def test_changing_test_labels_changes_no_choice(spec: ModelSpec) -> None:
+    models = dict.fromkeys(PROTOCOL.shots, sharp_model(spec))
+    valid, test = tasks_of(spec.kind, "valid"), tasks_of(spec.kind, "test")
+    method = TAM(patience=None)
+    truth = evaluate(method, models, valid, test, PROTOCOL)
+    lie = evaluate(method, models, valid, [flipped(task) for task in test], PROTOCOL)
+    assert [s.choice for s in truth] == [s.choice for s in lie]
+    assert [s.tasks for s in truth] != [s.tasks for s in lie]
+    assert [s.k for s in truth] == [1, 3]
+    # The labels of validation tasks do change it, and the choice is the one made on them alone.
+    assert [s.choice for s in truth] == [choose(method, models[k], valid, k, PROTOCOL).choice for k in (1, 3)]
+    others = [tasks_of(spec.kind, "valid" + "!" * n) for n in range(1, 6)]
+    assert any(
+        choose(method, models[k], other, k, PROTOCOL).choice != truth[place].choice
+        for other in others
+        for place, k in enumerate((1, 3))
+    )
+
+
+def test_test_tasks_are_scored_with_the_choice_and_each_ks_own_model(spec: ModelSpec) -> None:
+    models = {1: sharp_model(spec), 3: sharp_model(spec)}
+    with torch.no_grad():
+        models[3].head.weight.neg_()
+    valid, test = tasks_of(spec.kind, "valid"), tasks_of(spec.kind, "test")
+    for result in evaluate(TAM(), models, valid, test, PROTOCOL):
+        assert result == score(TAM(), models[result.k], test, result.k, result.choice, PROTOCOL)
+        assert len(result.tasks) == 3
+
+
+# ── What the scores mean ──────────────────────────────────────────────────────────────────────────
+
+
+def test_perplexity_and_exact_match_equal_a_slow_reference(spec: ModelSpec) -> None:
+    """One query at a time: exp of the mean over a task's tokens, and token-by-token greedy decoding."""
+    model, method, choice = sharp_model(spec), TAM(patience=None), Choice(6, 0.3)
+    tasks = tasks_of(spec.kind, "t")
+    got = score(method, model, tasks, 3, choice, PROTOCOL)
+    surprise: list[list[float]] = [[] for _ in tasks]
+    right: list[list[bool]] = [[] for _ in tasks]
+    with torch.no_grad():
+        for episode in episodes(tasks, 3, PROTOCOL):
+            task = tasks[episode.task]
+            (z,) = method.adapt(model, collate([task], [episode.support]), [6], 0.3)
+            for row in episode.query.tolist():
+                if isinstance(task.y, Classes):
+                    one = collate([task], [np.array([row])])
+                    outcomes = model.outcomes(model.condition(z.unsqueeze(1), one), one)[0, 0]
+                    surprise[episode.task].append(-outcomes[task.y.ids[row]].item())
+                    right[episode.task].append(outcomes.argmax().item() == task.y.ids[row])
+                else:
+                    answer = task.y.row(row).tolist()
+                    surprise[episode.task] += step_by_step(model, z, task, row, answer)
+                    right[episode.task].append(greedy(model, z, task, row) == answer)
+    assert len({len(part) for part in surprise}) == (1 if spec.kind == "classification" else 3)
+    for task, (nll, exact) in enumerate(zip(surprise, right, strict=True)):
+        assert got.tasks[task].perplexity == pytest.approx(math.exp(np.mean(nll)), rel=1e-4)
+        assert got.tasks[task].accuracy == pytest.approx(np.mean(exact))
+    assert got.perplexity == pytest.approx(np.mean([math.exp(np.mean(nll)) for nll in surprise]), rel=1e-4)
+    assert got.accuracy == pytest.approx(np.mean([np.mean(exact) for exact in right]))
+    assert 0 < got.accuracy < 1, "some answers must be right and some wrong for this test to say anything"
+
+
+def next_token(model: Model, z: Tensor, task: Task, row: int, prefix: list[int]) -> Tensor:
+    x = torch.tensor(task.x.row(row).tolist(), dtype=torch.int64).view(1, 1, -1)
+    known = torch.tensor(prefix, dtype=torch.int64).view(1, 1, -1)
+    lengths = torch.tensor([[x.shape[-1]]]), torch.tensor([[len(prefix)]])
+    return model.next_token(Condition(1, 1, tokens=z.view(1, 1, 1, -1)), x, lengths[0], known, lengths[1])[
+        0, 0
+    ]
+
+
+def step_by_step(model: Model, z: Tensor, task: Task, row: int, answer: list[int]) -> list[float]:
+    """−log p of each token of the answer; its end is not counted."""
+    return [
+        -next_token(model, z, task, row, answer[:place])[token].item() for place, token in enumerate(answer)
+    ]
+
+
+def greedy(model: Model, z: Tensor, task: Task, row: int) -> list[int]:
+    answer: list[int] = []
+    while len(answer) < 4:
+        token = int(next_token(model, z, task, row, answer[:3]).argmax())
+        if token == len(DIGITS):
+            return answer
+        answer.append(token)
+    return answer
+
+
+def test_perplexity_of_a_sure_miss_is_infinite_not_an_error() -> None:
+    miss = score(
+        Rote(lambda n, r: 0.0, []),
+        sharp_model(ENCODER),
+        tasks_of("classification", "t"),
+        1,
+        Choice(1, 1.0),
+        PROTOCOL,
+    )
+    assert miss.perplexity == math.inf
+    assert miss.accuracy == 0
+
+
+def test_means_and_intervals_are_over_tasks() -> None:
+    both = KShotScore(1, Choice(1, 0.1), (TaskScore(0.5, 2.0), TaskScore(1.0, 6.0), TaskScore(0.0, 1.0)))
+    assert both.accuracy == 0.5
+    assert both.perplexity == 3.0
+    assert both.interval("accuracy") == pytest.approx(1.96 * 0.5 / math.sqrt(3))
+    assert both.interval("perplexity") == pytest.approx(1.96 * math.sqrt(7) / math.sqrt(3))
+    assert math.isnan(both._replace(tasks=both.tasks[:1]).interval("accuracy"))
+
+
+def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks, model = tasks_of(spec.kind, "t", 5), sharp_model(spec)
+    whole = choose(TAM(), model, tasks, 3, PROTOCOL)
+    for rows in (1, 40):
+        monkeypatch.setattr(evaluation, "_ROWS_AT_ONCE", rows)
+        parts = choose(TAM(), model, tasks, 3, PROTOCOL)
+        assert parts.choice == whole.choice
+        for a, b in zip(parts.tasks, whole.tasks, strict=True):
+            assert a == pytest.approx(b, rel=1e-4)
+
+
+def test_evaluating_leaves_the_model_alone(spec: ModelSpec) -> None:
+    model, untouched = sharp_model(spec), sharp_model(spec)
+    models = dict.fromkeys(PROTOCOL.shots, model)
+    evaluate(TAM(), models, tasks_of(spec.kind, "v"), tasks_of(spec.kind, "t"), PROTOCOL)
+    for parameter, before in zip(model.parameters(), untouched.parameters(), strict=True):
+        assert torch.equal(parameter, before)
+        assert parameter.grad is None
+
+
+def test_a_task_without_an_unseen_primitive_is_an_error() -> None:
+    model = sharp_model(replace(ENCODER, primitives=2, slots=2))
+    tasks = [replace(task, primitives=("p", "q")) for task in tasks_of("classification", "t")]
+    with pytest.raises(UserError, match=r"'t 0': the model knows all of its primitives"):
+        score(TAM(), model, tasks, 1, Choice(1, 0.1), PROTOCOL, {"p": 0, "q": 1})
+    unseen = [replace(task, primitives=("p", "new")) for task in tasks]
+    assert len(score(TAM(), model, unseen, 1, Choice(1, 0.1), PROTOCOL, {"p": 0, "q": 1}).tasks) == 3

@@ -1,0 +1,156 @@
+"""The draw of a training batch."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tam.models import Batch
+from tam.tasks.task import Classes, Task
+from tam.tasks.taskset import TaskSet
+from tam.training.data import TrainingData
+
+MakeTasks = Callable[..., TaskSet]
+
+
+def draw(data: TrainingData, tasks: int = 4, rows: int = 8, seed: int = 0) -> Batch:
+    return data.draw(tasks, rows, torch.Generator().manual_seed(seed))
+
+
+def examples(batch: Batch, task: int) -> list[tuple[tuple[int, ...], object]]:
+    """The examples of one task of a batch, as plain values."""
+    result: list[tuple[tuple[int, ...], object]] = []
+    for row in range(batch.rows):
+        if batch.present is not None and not batch.present[task, row]:
+            continue
+        x = tuple(batch.x[task, row, : int(batch.x_length[task, row])].tolist())
+        y: object = batch.y[task, row].tolist()
+        if batch.y_length is not None:
+            y = tuple(batch.y[task, row, : int(batch.y_length[task, row])].tolist())
+        result.append((x, y))
+    return result
+
+
+def originals(task: Task) -> list[tuple[tuple[int, ...], object]]:
+    answers = task.y
+    return [
+        (
+            tuple(task.x.row(row).tolist()),
+            int(answers.ids[row]) if isinstance(answers, Classes) else tuple(answers.row(row).tolist()),
+        )
+        for row in range(len(task))
+    ]
+
+
+@pytest.mark.parametrize("kind", ["classification", "transduction"])
+def test_a_batch_holds_examples_of_different_tasks(kind: str, toy_tasks: MakeTasks) -> None:
+    tasks = toy_tasks(kind)
+    data = TrainingData(tasks.train, "cpu")
+    assert data.tasks == 6
+    for seed in range(5):
+        batch = draw(data, seed=seed)
+        assert batch.task is not None
+        assert batch.task.unique().numel() == batch.tasks == 4
+        assert batch.rows == 8
+        for place, number in enumerate(batch.task.tolist()):
+            pool = originals(tasks.train[number])
+            for example in examples(batch, place):
+                pool.remove(example)  # an error if it is not there, or no longer
+
+
+def test_rows_are_different_and_in_random_order(toy_tasks: MakeTasks) -> None:
+    tasks = toy_tasks()
+    one = tasks.train[0]
+    numbered = replace(one, x=replace(one.x, ids=one.x.ids * 0, lengths=one.x.lengths * 0))
+    numbered = replace(numbered, y=Classes(torch.arange(40).numpy(), tuple(range(40))))
+    data = TrainingData([numbered], "cpu")
+    drawn = torch.stack([draw(data, 1, 10, seed).y[0] for seed in range(400)])
+    assert all(row.unique().numel() == 10 for row in drawn)
+    counts = torch.bincount(drawn.flatten(), minlength=40)  # each 100 times, give or take 9
+    assert counts.min() > 60
+    assert counts.max() < 140
+    first = torch.bincount(
+        drawn[:, 0], minlength=40
+    )  # also the first rows alone, of which small supports are
+    assert first.max() < 30
+    assert len(drawn[:, 0].unique()) > 35
+
+
+def test_tasks_are_drawn_uniformly(toy_tasks: MakeTasks) -> None:
+    data = TrainingData(toy_tasks().train, "cpu")
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.zeros(6)
+    for _ in range(600):
+        task = data.draw(2, 1, generator).task
+        assert task is not None
+        counts[task] += 1
+    assert counts.sum() == 1200
+    assert counts.min() > 150
+    assert counts.max() < 250
+
+
+def test_chance_is_uniform_and_anew(toy_tasks: MakeTasks) -> None:
+    data = TrainingData(toy_tasks().train, "cpu")
+    generator = torch.Generator().manual_seed(0)
+    drawn: list[torch.Tensor] = []
+    for _ in range(100):
+        chance = data.draw(4, 1, generator).chance
+        assert chance is not None
+        assert chance.shape == (4, 2)
+        drawn.append(chance)
+    together = torch.stack(drawn)
+    assert together.unique().numel() > 790
+    assert 0 <= together.min() < 0.05
+    assert 0.95 < together.max() < 1
+    assert abs(together.mean() - 0.5) < 0.05
+
+
+def test_a_random_slot_plays_unknown(toy_tasks: MakeTasks) -> None:
+    tasks = toy_tasks(compositional=True)
+    ids = {"p0": 0, "p1": 1, "q0": 2, "q1": 3, "q2": 4}
+    data = TrainingData(tasks.train, "cpu", ids)
+    generator = torch.Generator().manual_seed(0)
+    slots = torch.zeros(2)
+    for _ in range(100):
+        batch = data.draw(4, 2, generator)
+        assert batch.unknown is not None
+        assert batch.primitives is not None
+        assert batch.task is not None
+        slots += torch.bincount(batch.unknown, minlength=2)
+        for place, number in enumerate(batch.task.tolist()):
+            assert batch.primitives[place].tolist() == [ids[name] for name in tasks.train[number].primitives]
+    assert slots.sum() == 400
+    assert slots.min() > 150
+    assert draw(TrainingData(tasks.train, "cpu")).unknown is None
+
+
+def test_what_is_not_there_is_not_present(toy_tasks: MakeTasks) -> None:
+    few, many = toy_tasks(size=5).train[:3], toy_tasks(size=40).train[3:]
+    tasks = (*few, *many)
+    data = TrainingData(tasks, "cpu")
+    for seed in range(5):
+        batch = draw(data, 6, 8, seed)
+        assert batch.present is not None
+        assert batch.task is not None
+        for place, number in enumerate(batch.task.tolist()):
+            there = min(8, len(tasks[number]))
+            assert batch.present[place].tolist() == [True] * there + [False] * (8 - there)  # in front
+            pool = originals(tasks[number])
+            for example in examples(batch, place):
+                pool.remove(example)
+    assert draw(TrainingData(many, "cpu"), 3).present is None
+
+
+def test_more_than_there_is_gives_all(toy_tasks: MakeTasks) -> None:
+    batch = draw(TrainingData(toy_tasks(size=5).train, "cpu"), tasks=100, rows=100)
+    assert batch.tasks == 6
+    assert batch.rows == 5
+
+
+def test_the_seed_decides(toy_tasks: MakeTasks) -> None:
+    data = TrainingData(toy_tasks().train, "cpu")
+    first, same, other = draw(data), draw(data), draw(data, seed=1)
+    assert torch.equal(first.x, same.x)
+    assert torch.equal(first.y, same.y)
+    assert not torch.equal(first.x, other.x)
