@@ -17,7 +17,7 @@ from tam.evaluation import Choice, Episode, KShotScore, TaskScore, choose, episo
 from tam.methods import TAM, Losses, Update
 from tam.models import Batch, Condition, Model, ModelSpec, build_model
 from tam.models.collate import collate
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Kind, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 
 DIGITS = Vocabulary(range(5))
@@ -181,10 +181,11 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
         KShotScore(1, Choice(1, 0.1), (TaskScore(accuracy, perplexity),))
         for accuracy, perplexity in ((0.9, 5.0), (0.8, 2.0), (0.9, 2.0), (0.8, 5.0))
     )
-    for kind, order in (
-        ("classification", [both, exact, calibrated, neither]),
-        ("transduction", [both, calibrated, exact, neither]),
-    ):
+    orders: dict[Kind, list[KShotScore]] = {
+        "classification": [both, exact, calibrated, neither],
+        "transduction": [both, calibrated, exact, neither],
+    }
+    for kind, order in orders.items():
         assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
 
 

@@ -71,7 +71,7 @@ class BenchmarkOptions:
                 object.__setattr__(self, field, default)
         self._check("seed", 0, 2**63 - 1)
         self._check("holdout", 0, HOLDOUTS - 1)
-        self._check("n", 1, 1000)
+        self._check("n", 1, 100)
         self._check("examples", CLASSES, 100_000)
         for field in ("train", "valid", "test"):
             self._check(field, 1, 1_000_000)
