@@ -159,4 +159,13 @@ def test_a_setting_without_effect_is_an_error(tmp_path: Path, monkeypatch: pytes
         tam(monkeypatch, "train", "classification", "--out", str(tmp_path / "r"), "--small-share", "0.2")
     with pytest.raises(SystemExit, match="holdout has no effect"):
         tam(monkeypatch, "train", "classification", "--out", str(tmp_path / "r"), "--holdout", "1")
+    with pytest.raises(SystemExit, match="bfloat16 is for GPUs"):
+        tam(monkeypatch, "train", "transduction", "--preset", "best", "--out", str(tmp_path / "bf"))
+
+
+def test_tasks_that_cannot_be_read_leave_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nonsense\n")
+    with pytest.raises(SystemExit, match=r"bad\.jsonl:1: not JSON"):
+        tam(monkeypatch, "train", str(bad), "--out", str(tmp_path / "r"))
     assert not (tmp_path / "r").exists()

@@ -138,7 +138,7 @@ def test_right_values_of_other_types() -> None:
 
 def test_mixed_supports_have_defaults() -> None:
     mixed = TamSettings(support="mixed")
-    assert (mixed.small_share, mixed.small_after, mixed.small_sizes) == (0.5, 400, (4, 64))
+    assert mixed.small == (0.5, 400, (4, 64))
 
 
 def test_settings_are_frozen_and_have_each_name_once() -> None:

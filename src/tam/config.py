@@ -82,6 +82,14 @@ class Network:
             raise UserError(f"the LSTM's conditioning is 'token', not {self.conditioning!r}")
 
 
+class SmallSupports(NamedTuple):
+    """How z follows small supports in some tasks of a step."""
+
+    share: float
+    after: int
+    sizes: tuple[int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TamSettings:
     """The settings of TAM."""
@@ -111,12 +119,20 @@ class TamSettings:
             raise UserError(f"small_share is at most 1, not {self.small_share!r}")
         if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
             raise UserError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
-        for name, default in {"small_share": 0.5, "small_after": 400, "small_sizes": (4, 64)}.items():
-            given = getattr(self, name)
-            if self.support == "all" and given is not None:
+        for name in ("small_share", "small_after", "small_sizes"):
+            if self.support == "all" and getattr(self, name) is not None:
                 raise UserError(f"{name} has no effect unless support is 'mixed'")
-            if self.support == "mixed" and given is None:
-                object.__setattr__(self, name, default)
+
+    @property
+    def small(self) -> SmallSupports | None:
+        """The small supports of mixed supports, with what is not given filled in; None where there are none."""
+        if self.support == "all":
+            return None
+        return SmallSupports(
+            0.5 if self.small_share is None else self.small_share,
+            400 if self.small_after is None else self.small_after,
+            self.small_sizes or (4, 64),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

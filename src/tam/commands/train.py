@@ -60,18 +60,20 @@ class Train:
     def run(self) -> None:
         """Train, evaluate and show."""
         from tam.report.curve import draw, score_table
+        from tam.report.progress import progress
         from tam.training.log import TrainingLog
         from tam.training.loop import InterruptedRunError
         from tam.training.run import load_tasks, read_result, run, start
 
         config, source = self._config(), self._source()
+        with progress("making the tasks") as tell:
+            tasks = load_tasks(source, tell)
         start(self.out, config, source, resume=self.resume)
         result = read_result(self.out)
         if result is None:
             print(
                 f"training {config.method} on {self.source}; everything goes to {self.out}/", file=sys.stderr
             )
-            tasks = load_tasks(source)
             try:
                 with TrainingLog(config.training.steps) as log:
                     result = run(config, tasks, self.out, log)

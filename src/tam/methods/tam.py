@@ -51,7 +51,7 @@ class TAM(TamSettings):
 
     def phase(self, step: int) -> int:
         """1 once z follows small supports, 0 before."""
-        return 0 if self.small_after is None else int(step >= self.small_after)
+        return 0 if self.small is None else int(step >= self.small.after)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
@@ -78,12 +78,12 @@ class TAM(TamSettings):
 
     def _small_supports(self, batch: Batch, step: int) -> Tensor | None:
         """Which rows z follows, `[B, N]`; None for all. Rows are in random order, so the first are a draw."""
-        if self.phase(step) == 0 or self.small_share is None or self.small_sizes is None:
+        if self.small is None or self.phase(step) == 0:
             return None
         assert batch.chance is not None
-        low, high = self.small_sizes
+        low, high = self.small.sizes
         size = (low * (high / low) ** batch.chance[:, 0]).round()
-        size = torch.where(batch.chance[:, 1] < self.small_share, size, float(batch.rows))
+        size = torch.where(batch.chance[:, 1] < self.small.share, size, float(batch.rows))
         rows = torch.arange(batch.rows, device=batch.device) < size.unsqueeze(1)
         return rows.to(batch.chance.dtype)
 

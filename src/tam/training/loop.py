@@ -29,7 +29,7 @@ from tam.training.saved import Saved
 
 Log = Callable[[Mapping[str, Any]], None]
 
-_TABLES = ("primitives", "x.token", "y.token")
+_TABLES = ("primitives", "x.token", "x.position", "y.token", "y.position")
 _LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make the host wait
 
 
@@ -99,6 +99,10 @@ class Trainer:
     """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together."""
 
     def __init__(self, config: Config, tasks: TaskSet, folder: Path) -> None:
+        if config.device == "cpu" and config.training.precision == "bfloat16":
+            raise UserError("bfloat16 is for GPUs: give --device cuda, or --precision float32")
+        if config.device != "cpu" and not torch.cuda.is_available():
+            raise UserError(f"device {config.device!r} was asked for, but torch finds no GPU here")
         self.config, self.tasks, self.folder = config, tasks, folder
         self.device = torch.device(config.device)
         self.primitives = known_primitives(tasks, config)

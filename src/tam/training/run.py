@@ -16,7 +16,7 @@ from tam.errors import UserError
 from tam.evaluation import KShotScore, evaluate, score
 from tam.methods import METHODS
 from tam.models import Model, build_model
-from tam.tasks.benchmark import BenchmarkOptions, make
+from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -24,14 +24,14 @@ from tam.training.checkpoint import load_weights, read_tensors, write_json
 from tam.training.loop import Log, best_file, checkpoint_file, known_primitives, spec_of, train
 
 
-def load_tasks(source: Mapping[str, Any]) -> TaskSet:
+def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> TaskSet:
     """The task set that a config names: a benchmark's options, or the `path` of a file."""
     if "path" in source:
         if unknown := set(source) - {"path", "splits", "seed"}:
             raise UserError(f"tasks from a file have path, splits and seed, not {sorted(unknown)[0]!r}")
         return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
     try:
-        return make(BenchmarkOptions(**source))
+        return make(BenchmarkOptions(**source), progress=progress)
     except TypeError:
         raise UserError(
             f"tasks are a benchmark's options or the path of a file, not {dict(source)}"
