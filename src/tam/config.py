@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from tam.errors import UserError
 
@@ -125,7 +125,7 @@ class TamSettings:
 
     @property
     def small(self) -> SmallSupports | None:
-        """The small supports of mixed supports, with what is not given filled in; None where there are none."""
+        """The small supports, with what is not given filled in; None where there are none."""
         if self.support == "all":
             return None
         return SmallSupports(
