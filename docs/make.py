@@ -205,6 +205,16 @@ def reference(results: Results) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
+def run_words(run: Facts) -> tuple[str, str]:
+    """What a run was, and how long it took where."""
+    config = run["config"]
+    network, settings, steps = config["network"], config["settings"], config["training"]["steps"]
+    support = ", mixed supports" if settings["support"] == "mixed" else ""
+    where = "CPU" if config["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
+    what = f"{network['layers']} layers × {network['width']}, θ {settings['theta_update']}{support}"
+    return f"{what}, {number(steps)} outer steps", f"{run['seconds'] / 60:.0f} min, {where}"
+
+
 def runs(results: Results) -> str:
     """Every run under results/runs beside the paper's TAM."""
     rows = []
@@ -217,16 +227,8 @@ def runs(results: Results) -> str:
         )
         for run in results.runs:
             if run["tasks"]["name"] == name and not run["tasks"]["compositional"]:
-                settings, training = run["config"]["settings"], run["config"]["training"]
-                support = ", mixed supports" if settings["support"] == "mixed" else ""
-                rows.append(
-                    [
-                        "",
-                        f"θ {settings['theta_update']}{support}, {number(training['steps'])} outer steps",
-                        f"{run['seconds'] / 60:.0f} min",
-                        *(score(facts, one[facts["metric"]]) for one in run["scores"]),
-                    ]
-                )
+                scores = [score(facts, one[facts["metric"]]) for one in run["scores"]]
+                rows.append(["", *run_words(run), *scores])
     head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
 

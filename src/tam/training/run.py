@@ -3,6 +3,7 @@
 import math
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+import tam
 from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore, evaluate, score
@@ -167,6 +169,21 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
     ]
 
 
+def _commit() -> str | None:
+    """The commit that runs, where tam runs from a checkout; a + follows if files differ from it."""
+    here = Path(__file__).parent
+    try:
+        output = [
+            subprocess.run(
+                ["git", *words], cwd=here, capture_output=True, text=True, check=True, timeout=10
+            ).stdout
+            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "."])
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return output[0].strip() + ("+" if output[1].strip() else "")
+
+
 def _result(
     config: Config, tasks: TaskSet, scores: list[KShotScore], seconds: float, best_steps: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -186,5 +203,7 @@ def _result(
         "seconds": round(seconds, 1),
         "device": device,
         "torch": torch.__version__,
+        "tam": tam.__version__,
+        "commit": _commit(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
