@@ -57,11 +57,15 @@ class TAM(TamSettings):
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
         search = Search(model.blank(support.tasks), rate, self.patience)
         states: dict[int, Tensor] = {}
-        for step in range(max(steps) + 1):
+        last = max(steps)
+        for step in range(last):
             loss, gradient = z_gradient(model, search.z, support)
             search.observe(loss)
             states[step] = search.best_z
             search.step(gradient)
+        with torch.no_grad():
+            search.observe(self.losses(model, search.z, support))
+        states[last] = search.best_z
         return [states[step] for step in steps]
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
