@@ -10,8 +10,9 @@ from types import ModuleType
 
 import pytest
 
+from tam.config import Config
 from tam.report.figures import FIGURES
-from tam.tasks.benchmark import VERSION
+from tam.tasks.benchmark import VERSION, BenchmarkOptions
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
 from tam.tasks.integers import ELEMENTWISE
 
@@ -85,3 +86,12 @@ def test_every_primitive_has_its_meaning_on_the_page() -> None:
     primitives = [*elementwise, *subsequences, *LABELLING, *(f"replace {r}" for r in replacements), *orders]
     for primitive in primitives:
         assert f"| `{primitive}` |" in page, primitive
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "results" / "runs").glob("*.json")), ids=lambda file: file.stem
+)
+def test_a_published_run_can_be_repeated(file: Path) -> None:
+    result = json.loads(file.read_text())
+    assert Config.from_json(result["config"]).to_json().keys() == result["config"].keys()
+    assert BenchmarkOptions(**result["tasks"]).name == result["tasks"]["name"]
