@@ -139,6 +139,9 @@ class Rote:
     rule: Callable[[int, float], float]
     seen: list[Batch]
 
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        return spec
+
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         raise NotImplementedError
 
@@ -154,12 +157,6 @@ class Rote:
         right = torch.nn.functional.one_hot(batch.y, 3)
         p = states.unsqueeze(-1)
         return (right * p + (1 - right) * (1 - p) / 2).log()
-
-    def losses(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        raise NotImplementedError
-
-    def condition(self, model: Model, states: Tensor, batch: Batch) -> Condition:
-        raise NotImplementedError
 
 
 def test_the_best_of_the_grid_is_chosen() -> None:
@@ -287,9 +284,8 @@ def next_token(model: Model, z: Tensor, task: Task, row: int, prefix: list[int])
     x = torch.tensor(task.x.row(row).tolist(), dtype=torch.int64).view(1, 1, -1)
     known = torch.tensor(prefix, dtype=torch.int64).view(1, 1, -1)
     lengths = torch.tensor([[x.shape[-1]]]), torch.tensor([[len(prefix)]])
-    return model.next_token(Condition(1, 1, tokens=z.view(1, 1, 1, -1)), x, lengths[0], known, lengths[1])[
-        0, 0
-    ]
+    batch = Batch(x, lengths[0], known, lengths[1])
+    return model.outcomes(Condition(1, 1, tokens=z.view(1, 1, 1, -1)), batch)[0, 0, -1]
 
 
 def step_by_step(model: Model, z: Tensor, task: Task, row: int, answer: list[int]) -> list[float]:

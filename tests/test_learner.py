@@ -90,15 +90,14 @@ def test_beam_search_finds_the_best_of_all_sequences(transducer: tam.Learner) ->
     from tam.models.collate import collate
 
     batch = collate([task], [np.arange(1)])
-    condition = transducer.method.condition(model, state, batch)
-    (wide,) = decode(model, condition, batch.x, batch.x_length, beams=64)
-    (narrow,) = decode(model, condition, batch.x, batch.x_length, beams=1)
+    (wide,) = decode(transducer.method, model, state, batch, beams=64)
+    (narrow,) = decode(transducer.method, model, state, batch, beams=1)
     assert wide.log_probs[0] >= narrow.log_probs[0] - 1e-6
     assert len({tuple(s) for s in wide.sequences}) == 64, "beams never repeat a sequence"
     for sequence, value in zip(wide.sequences[:5], wide.log_probs[:5], strict=True):
         row = transducer._task("t", [([1, 2], transducer.vocabulary_.decode(sequence))], ())  # pyright: ignore[reportPrivateUsage]
         scored = collate([row], [np.arange(1)])
-        log_prob = model.log_prob(transducer.method.condition(model, state, scored), scored).sum()
+        log_prob = model(state.unsqueeze(1), scored).sum()
         assert float(log_prob.detach()) == pytest.approx(value, abs=1e-4)
 
 

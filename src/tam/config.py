@@ -91,7 +91,15 @@ class SmallSupports(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TamSettings:
+class MethodSettings:
+    """The settings of a method; this one has none."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TamSettings(MethodSettings):
     """The settings of TAM."""
 
     inner_steps: int = 25
@@ -192,7 +200,7 @@ class Protocol:
         _at_least(self, 1, "supports", "queries")
 
 
-SETTINGS: dict[str, type[TamSettings]] = {"tam": TamSettings}
+SETTINGS: dict[str, type[MethodSettings]] = {"tam": TamSettings}
 """The settings of every method."""
 
 _SECTIONS = ("network", "settings", "training", "protocol")
@@ -209,13 +217,15 @@ class Config:
     device: str = "cpu"
     """cpu, or cuda."""
     network: Network = field(default_factory=Network)
-    settings: TamSettings = field(default_factory=TamSettings)
+    settings: MethodSettings = field(default_factory=TamSettings)
     training: Training = field(default_factory=Training)
     protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
         _check_types(self)
         _one_of(self, "method", tuple(SETTINGS))
+        if not isinstance(self.settings, SETTINGS[self.method]):
+            raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
         _at_least(self, 0, "seed")
         if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
             raise UserError(f"device is cpu or cuda, not {self.device!r}")
@@ -240,7 +250,11 @@ class Config:
         if method not in list(SETTINGS):
             raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
         base = cls(method=method, settings=SETTINGS[method]())
-        chosen = PRESETS[preset] | PRESETS_BY_BENCHMARK.get((preset, benchmark or ""), {})
+        chosen = (
+            PRESETS[preset]
+            | PRESETS_BY_METHOD.get((preset, method), {})
+            | PRESETS_BY_BENCHMARK.get((preset, method, benchmark or ""), {})
+        )
         return base.override(**chosen | values)
 
     def override(self, **values: Any) -> "Config":
@@ -308,7 +322,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "layers": 1,
         "width": 16,
         "heads": 2,
-        "inner_steps": 2,
         "steps": 4,
         "tasks": 4,
         "rows": 16,
@@ -324,10 +337,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
         "layers": 3,
         "width": 64,
-        "inner_steps": 10,
-        "inner_rate": 0.05,
-        "patience": None,
-        "theta_update": "interleaved",
         "steps": 390,
         "rows": 64,
         "warmup": 10,
@@ -339,17 +348,24 @@ PRESETS: dict[str, dict[str, Any]] = {
         "adapt_rates": (0.05,),
     },
     "paper": {},
-    "best": {
-        "patience": None,
-        "theta_update": "interleaved",
-        "support": "mixed",
-        "precision": "bfloat16",
-    },
+    "best": {"precision": "bfloat16"},
 }
 """What each preset changes from the defaults, which are the paper's settings."""
 
-PRESETS_BY_BENCHMARK: dict[tuple[str, str], dict[str, Any]] = {
-    ("paper", "transduction"): {"inner_rate": 0.05},
-    ("best", "transduction"): {"inner_rate": 0.05},
+PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
+    ("smoke", "tam"): {"inner_steps": 2},
+    ("quick", "tam"): {
+        "inner_steps": 10,
+        "inner_rate": 0.05,
+        "patience": None,
+        "theta_update": "interleaved",
+    },
+    ("best", "tam"): {"patience": None, "theta_update": "interleaved", "support": "mixed"},
 }
-"""What a preset changes for one benchmark."""
+"""What a preset changes for one method, besides."""
+
+PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
+    ("paper", "tam", "transduction"): {"inner_rate": 0.05},
+    ("best", "tam", "transduction"): {"inner_rate": 0.05},
+}
+"""What a preset changes for one method on one benchmark, besides."""

@@ -3,12 +3,14 @@
 Shapes: B rows, each a task of its own, K beams, V tokens; the id V is the end.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tam.models import Condition, Model
+from tam.methods import Method, TaskStates
+from tam.models import Batch, Model
 
 
 class Decoded(NamedTuple):
@@ -19,18 +21,18 @@ class Decoded(NamedTuple):
 
 
 @torch.no_grad()
-def decode(model: Model, condition: Condition, x: Tensor, x_length: Tensor, beams: int = 1) -> list[Decoded]:
+def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams: int = 1) -> list[Decoded]:
     """The likeliest answers of every row.
 
     Args:
+        method: How the tasks were learned.
         model: A model for transduction.
-        condition: One task for each row.
-        x: Inputs `[B, 1, X]`, of lengths `x_length` `[B, 1]`.
-        x_length: See `x`.
+        states: What was learned of each row's task.
+        batch: The inputs, one row of each task. Its answers are not looked at.
         beams: How many beginnings of a sequence are followed at a time.
     """
-    rows, end = len(x), model.spec.vocabulary
-    x, x_length = x.expand(-1, beams, -1), x_length.expand(-1, beams)
+    rows, end = batch.tasks, model.spec.vocabulary
+    x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
     tokens = x.new_zeros(rows, beams, 0)
     length = x_length.new_zeros(rows, beams)
     ended = torch.zeros_like(length, dtype=torch.bool)
@@ -38,7 +40,8 @@ def decode(model: Model, condition: Condition, x: Tensor, x_length: Tensor, beam
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
     for place in range(model.spec.max_y + 1):
-        following = model.next_token(condition, x, x_length, tokens, length)
+        known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length)
+        following = _next_token(method.outcomes(model, states, known), length)
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
         if place == model.spec.max_y:  # no room for another token: end here
@@ -58,3 +61,9 @@ def decode(model: Model, condition: Condition, x: Tensor, x_length: Tensor, beam
         Decoded([t[:n] for t, n in zip(row, lengths, strict=True)], scores)
         for row, lengths, scores in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True)
     ]
+
+
+def _next_token(outcomes: Tensor, length: Tensor) -> Tensor:
+    """Log-probabilities of the token after y, `[B, N, V + 1]`."""
+    place = length[..., None, None].expand(-1, -1, 1, outcomes.shape[-1])
+    return outcomes.gather(2, place).squeeze(2)

@@ -3,7 +3,6 @@
 import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from tam.decoding import Decoded, decode
 from tam.embedding import TaskEmbedding
 from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, score
-from tam.methods import METHODS, Method
+from tam.methods import Method, make_method
+from tam.methods.losses import task_losses
 from tam.models import Batch, Model
 from tam.models.collate import collate
 from tam.tasks.task import Classes, Label, Sequences, Task, compact
@@ -48,7 +48,7 @@ class Learner:
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         self.config = Config.from_preset(preset, method, **values)
-        self.method: Method = METHODS[method](**asdict(self.config.settings))
+        self.method: Method = make_method(self.config)
 
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
@@ -73,7 +73,7 @@ class Learner:
 
     def _take(self, saved: Saved) -> None:
         self.config = saved.config
-        self.method = METHODS[saved.config.method](**asdict(saved.config.settings))
+        self.method = make_method(saved.config)
         self.model_, self.vocabulary_ = saved.model, saved.vocabulary
         self.primitives_, self.choices_ = saved.primitives, saved.choices
         self.identity_ = _identity(saved.model)
@@ -108,7 +108,7 @@ class Learner:
         support = support.to(self.config.device)
         (states,) = self.method.adapt(self.model_, support, (choice.steps,), choice.rate)
         with torch.no_grad():
-            losses = self.method.losses(self.model_, states, support).tolist()
+            losses = task_losses(self.method.outcomes(self.model_, states, support), support).tolist()
         vectors = states.cpu().numpy()
         return [
             TaskEmbedding(
@@ -273,9 +273,7 @@ class Learner:
             raise UserError(f"beams is at least 1, not {beams}")
         found: list[Decoded] = []
         for _, states, batch in self._batches(rules, inputs):
-            with torch.no_grad():
-                condition = self.method.condition(self.model_, states, batch)
-            found += decode(self.model_, condition, batch.x, batch.x_length, beams)
+            found += decode(self.method, self.model_, states, batch, beams)
         return found
 
 

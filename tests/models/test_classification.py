@@ -73,5 +73,3 @@ def test_a_batch_of_the_other_kind_is_refused(
     sequences = replace(batch, y=batch.x, y_length=batch.x_length)
     with pytest.raises(ValueError, match="for classification, the batch for transduction"):
         model(z, sequences)
-    with pytest.raises(ValueError, match="only a model for transduction predicts tokens"):
-        model.next_token(model.condition(z, batch), batch.x, batch.x_length, batch.x, batch.x_length)

@@ -70,7 +70,7 @@ def test_no_prediction_depends_on_what_comes_later(
         assert shorter[..., place + 1 :].eq(0).all()
 
 
-def test_next_token_agrees_with_log_prob(
+def test_scores_of_the_next_token_agree_with_log_prob(
     decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
 ) -> None:
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
@@ -80,7 +80,7 @@ def test_next_token_agrees_with_log_prob(
     for place in range(target.shape[-1]):
         length = torch.full_like(batch.x_length, place)
         for prefix in (batch.y, batch.y[..., :place]):  # the prefix may be padded, with anything
-            scores = model.next_token(condition, batch.x, batch.x_length, prefix, length)
+            scores = model.outcomes(condition, replace(batch, y=prefix, y_length=length))[:, :, place]
             assert scores.shape == (batch.tasks, batch.rows, decoder_spec.vocabulary + 1)
             torch.testing.assert_close(scores.exp().sum(-1), torch.ones_like(scores[..., 0]))
             scored = scores.gather(-1, target[..., place, None]).squeeze(-1)
@@ -93,7 +93,8 @@ def test_prefixes_may_differ_in_length(
     model, batch = make_model(decoder_spec), make_batch(decoder_spec)
     assert batch.y_length is not None
     condition = model.condition(make_z(model, batch), batch)
-    scores = model.next_token(condition, batch.x, batch.x_length, batch.y, batch.y_length)
+    place = batch.y_length[..., None, None].expand(-1, -1, 1, decoder_spec.vocabulary + 1)
+    scores = model.outcomes(condition, batch).gather(2, place).squeeze(2)
     end = model.log_prob(condition, batch).gather(-1, batch.y_length[..., None]).squeeze(-1)
     torch.testing.assert_close(scores[..., -1], end)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from tam.config import Config, Network, Preset, Protocol, TamSettings, Training
+from tam.config import Config, MethodSettings, Network, Preset, Protocol, TamSettings, Training
 from tam.errors import UserError
 
 
@@ -36,7 +36,7 @@ class Train:
     holdout: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """Which of the 8 draws of unseen primitives; compositional only."""
     network: Network = field(default_factory=Network)
-    settings: TamSettings = field(default_factory=TamSettings)
+    settings: MethodSettings = field(default_factory=TamSettings)
     training: Training = field(default_factory=Training)
     protocol: Protocol = field(default_factory=Protocol)
 
@@ -45,9 +45,10 @@ class Train:
         """The same command with the settings of the preset that these arguments name as defaults."""
         preset = _value_of("--preset", arguments) or "quick"
         try:
-            base = Config.from_preset(preset, benchmark=next(iter(arguments), None))
+            method = _value_of("--method", arguments) or "tam"
+            base = Config.from_preset(preset, method, benchmark=next(iter(arguments), None))
         except UserError:
-            return cls  # the parser says what is wrong with the preset
+            return cls  # it is said when the arguments are parsed
         parts = {name: getattr(base, name) for name in ("network", "settings", "training", "protocol")}
         namespace: dict[str, Any] = {
             "__annotations__": dict.fromkeys(parts, Any) | {n: type(p) for n, p in parts.items()},

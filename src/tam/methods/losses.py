@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models import Batch, Model
+from tam.models import Batch, Model, target_log_prob
 
 
 class ExampleLosses(NamedTuple):
@@ -27,6 +27,12 @@ class ExampleLosses(NamedTuple):
 def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosses:
     """−log p(y | x, z; θ) of every example; `z` is `[B, 1, S]` or `[B, N, S]`."""
     return losses_of(model(z, batch), batch)
+
+
+def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
+    """The mean loss of each task, `[B]`, given the log-probabilities of all answers."""
+    log_prob = outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
+    return losses_of(log_prob, batch).per_task()
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:

@@ -8,10 +8,13 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from torch import Tensor
 
-from tam.models import Batch, Condition, Model
+from tam.models import Batch, Model, ModelSpec
 
 TaskStates = Tensor
-"""What a method knows of B tasks after adapting, stacked: `[B, …]`."""
+"""What a method knows of B tasks after adapting, a row of numbers for each: `[B, …]`.
+
+A vector for TAM, weights for a method that changes those, the support set itself for one that looks at it.
+"""
 
 Update = Callable[[Tensor], None]
 """Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
@@ -31,6 +34,10 @@ class Method(Protocol):
     version: ClassVar[int]
     """Raised when its results would change; part of every result's identity."""
 
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """The model that the method needs, given the one that TAM takes and the number of training tasks."""
+        ...
+
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Outer step number `step`, on B tasks at once; calls `update` wherever θ moves."""
         ...
@@ -45,12 +52,4 @@ class Method(Protocol):
 
     def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
         """Log-probabilities of all answers under these states, as `Model.outcomes` gives them."""
-        ...
-
-    def losses(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
-        """The mean loss of each task under its state, `[B]`."""
-        ...
-
-    def condition(self, model: Model, states: TaskStates, batch: Batch) -> Condition:
-        """What the network sees of tasks in these states, for decoding."""
         ...

@@ -19,7 +19,7 @@ from tam.config import TamSettings
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Update
 from tam.methods.search import Search
-from tam.models import Batch, Condition, Model
+from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,10 @@ class TAM(TamSettings):
     """TAM with its settings."""
 
     version: ClassVar[int] = 1
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network conditioned on z."""
+        return spec
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on."""
@@ -64,21 +68,13 @@ class TAM(TamSettings):
             states[step] = search.best_z
             search.step(gradient)
         with torch.no_grad():
-            search.observe(self.losses(model, search.z, support))
+            search.observe(example_losses(model, search.z.unsqueeze(1), support).per_task())
         states[last] = search.best_z
         return [states[step] for step in steps]
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""
-        return model.outcomes(self.condition(model, states, batch), batch)
-
-    def losses(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """The mean loss of each task at its z, `[B]`."""
-        return example_losses(model, states.unsqueeze(1), batch).per_task()
-
-    def condition(self, model: Model, states: Tensor, batch: Batch) -> Condition:
-        """What the network sees of tasks with these embeddings."""
-        return model.condition(states.unsqueeze(1), batch)
+        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)
 
     def _small_supports(self, batch: Batch, step: int) -> Tensor | None:
         """Which rows z follows, `[B, N]`; None for all. Rows are in random order, so the first are a draw."""

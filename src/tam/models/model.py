@@ -130,26 +130,8 @@ class Model(nn.Module):
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
             return self._class_log_prob(condition, batch)
-        hidden = self._decode(condition, batch.x, batch.x_length, batch.y, batch.y_length)
+        hidden = self._decode(condition, batch, batch.y_length)
         return _log_softmax(self.head(hidden)).unflatten(0, (batch.tasks, batch.rows))
-
-    def next_token(
-        self, condition: Condition, x: Tensor, x_length: Tensor, prefix: Tensor, prefix_length: Tensor
-    ) -> Tensor:
-        """Log-probabilities of the token after a prefix of y, `[B, N, V + 1]`; the id V is the end.
-
-        Args:
-            condition: The tasks.
-            x: Inputs `[B, N, X]`, of lengths `x_length` `[B, N]`.
-            x_length: See `x`.
-            prefix: What is known of the answers, `[B, N, P]`, of lengths `prefix_length` `[B, N]`.
-            prefix_length: See `prefix`.
-        """
-        condition.check(*x.shape[:2])
-        hidden = self._decode(condition, x, x_length, prefix, prefix_length)  # [R, P + 1, d]
-        place = prefix_length.flatten().view(-1, 1, 1).expand(-1, 1, hidden.shape[-1])
-        logits = self.head(hidden.gather(1, place).squeeze(1))
-        return _log_softmax(logits).unflatten(0, x.shape[:2])
 
     def _check(self, z: Tensor | None, batch: Batch) -> None:
         """Raise an error unless z is what this model needs for the batch."""
@@ -202,15 +184,15 @@ class Model(nn.Module):
         mask = valid.unsqueeze(1)  # every place sees all tokens
         return self.backbone(sequence, mask, condition.modulation, read=slice(0, 1)).squeeze(1)
 
-    def _decode(
-        self, condition: Condition, x: Tensor, x_length: Tensor, y: Tensor, y_length: Tensor
-    ) -> Tensor:
+    def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
-        if self.y is None or isinstance(self.backbone, LSTM):
-            raise ValueError(f"only a model for transduction predicts tokens, not one for {self.spec.kind}")
-        in_x, in_y = (within(n.flatten(), t.shape[-1]) for t, n in ((x, x_length), (y, y_length)))
-        lead = self._lead(condition, x.shape[1])
-        parts = [self.x(x.flatten(0, 1), in_x), lead, self.y(y.flatten(0, 1), in_y)]
+        assert self.y is not None
+        assert isinstance(self.backbone, Transformer)
+        x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
+        in_x = within(batch.x_length.flatten(), x.shape[-1])
+        in_y = within(y_length.flatten(), y.shape[-1])
+        lead = self._lead(condition, batch.rows)
+        parts = [self.x(x, in_x), lead, self.y(y, in_y)]
         mask = _decoder_mask(in_x, after=lead.shape[1] + y.shape[-1])
         read = slice(x.shape[-1] + lead.shape[1] - 1, None)
         return self.backbone(torch.cat(parts, dim=1), mask, condition.modulation, read)

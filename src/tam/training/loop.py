@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from torch import Tensor
 from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
-from tam.methods import METHODS, Losses, Method
+from tam.methods import Losses, Method, make_method
 from tam.models import Model, ModelSpec, build_model
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -76,7 +76,7 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
     network = config.network
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
     try:
-        return ModelSpec(
+        spec = ModelSpec(
             kind=tasks.kind,
             vocabulary=len(tasks.vocabulary),
             classes=tasks.n_classes,
@@ -91,6 +91,7 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
             heads=network.heads,
             bottleneck=network.bottleneck,
         )
+        return make_method(config).spec(spec, len(tasks.train))
     except ValueError as error:  # settings that do not go with these tasks
         raise UserError(str(error)) from None
 
@@ -108,7 +109,7 @@ class Trainer:
         self.primitives = known_primitives(tasks, config)
         start = torch.Generator().manual_seed(config.seed)
         self.model = build_model(spec_of(tasks, config), start).to(self.device)
-        self.method: Method = METHODS[config.method](**asdict(config.settings))
+        self.method: Method = make_method(config)
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.adam = Adam(self.model, _TABLES, config.training.clip)

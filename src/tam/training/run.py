@@ -6,7 +6,6 @@ import statistics
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import tam
 from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore, evaluate, score
-from tam.methods import METHODS
+from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
@@ -111,7 +110,7 @@ def evaluate_run(folder: Path, shots: Sequence[int] = (), supports: int | None =
     nearest = {
         k: models[min(trained, key=lambda other: abs(math.log(other / k)))] for k in asked.protocol.shots
     }
-    method = METHODS[config.method](**asdict(config.settings))
+    method = make_method(config)
     primitives = known_primitives(tasks, config)
     scores = evaluate(method, nearest, tasks.valid, tasks.test, asked.protocol, primitives)
     return result | {"scores": score_table(scores)}
