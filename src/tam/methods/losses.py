@@ -35,6 +35,22 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     return losses_of(log_prob, batch).per_task()
 
 
+def backward(loss: Tensor, inputs: Tensor, model: Model) -> Tensor:
+    """Add the gradient of θ to `.grad`, and return that of the inputs.
+
+    The same as `loss.backward()`, but all parameters' `.grad` are added to in one operation, which counts
+    on a GPU: there are a hundred of them.
+    """
+    theta = list(model.parameters())
+    for parameter in theta:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    gradient, *found = torch.autograd.grad(loss, [inputs, *theta], materialize_grads=True)
+    sums = [parameter.grad for parameter in theta if parameter.grad is not None]
+    torch._foreach_add_(sums, found)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    return gradient
+
+
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
     """The losses, given the log-probabilities of a batch's answers as a model returns them."""
     if batch.y_length is None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tam.config import TamSettings
-from tam.methods.losses import example_losses
+from tam.methods.losses import backward, example_losses
 from tam.methods.method import Losses, Update
 from tam.methods.search import Search
 from tam.models import Batch, Model, ModelSpec
@@ -110,9 +110,7 @@ def z_gradient(
         if theta_weights is None:
             (gradient,) = torch.autograd.grad(loss.sum(), rows)
         else:
-            torch.autograd.backward((loss * theta_weights).sum(), inputs=[rows, *model.parameters()])
-            assert rows.grad is not None
-            gradient = rows.grad
+            gradient = backward((loss * theta_weights).sum(), rows, model)
     if chosen is None:
         return loss.detach(), gradient.sum(1)
     share = losses.predictions.sum(1) / (losses.predictions * chosen).sum(1)

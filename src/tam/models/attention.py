@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from tam.models.linear import Linear
 
+LONG = 64  # places from which torch's kernel pays
+
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """What to add to attention scores: 0 where the mask is true, −∞ elsewhere."""
@@ -47,5 +49,5 @@ class Attention(nn.Module):
         """
         q = self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [R, H, Q, D]
         k, v = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)  # [R, H, L, D]
-        attention = fused_attention if fused else plain_attention
+        attention = fused_attention if fused and seen.shape[1] > LONG else plain_attention
         return self.out(attention(q, k, v, bias).transpose(1, 2).flatten(2))

@@ -63,10 +63,7 @@ class Model(nn.Module):
 
     @property
     def fused(self) -> bool:
-        """Whether attention runs in one kernel. It then has no second derivative.
-
-        Off at first: with 6 to 20 tokens the plain one is about as fast on a CPU, and faster on a GPU.
-        """
+        """Whether kernels without a second derivative may be used: ours, or torch's for long sequences."""
         return isinstance(self.backbone, Transformer) and self.backbone.fused
 
     @fused.setter
@@ -181,8 +178,11 @@ class Model(nn.Module):
         """What a classifier reads of the sequence: `[R, features]`."""
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
+        read = slice(0, 1)
+        if condition.modulation is None and self.backbone.can_fuse(sequence):
+            return self.backbone.fused_forward(sequence, valid, read, causal=False).squeeze(1)
         mask = valid.unsqueeze(1)  # every place sees all tokens
-        return self.backbone(sequence, mask, condition.modulation, read=slice(0, 1)).squeeze(1)
+        return self.backbone(sequence, mask, condition.modulation, read).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
@@ -192,10 +192,12 @@ class Model(nn.Module):
         in_x = within(batch.x_length.flatten(), x.shape[-1])
         in_y = within(y_length.flatten(), y.shape[-1])
         lead = self._lead(condition, batch.rows)
-        parts = [self.x(x, in_x), lead, self.y(y, in_y)]
-        mask = _decoder_mask(in_x, after=lead.shape[1] + y.shape[-1])
+        sequence = torch.cat([self.x(x, in_x), lead, self.y(y, in_y)], dim=1)
+        seen = F.pad(in_x, (0, sequence.shape[1] - x.shape[1]), value=True)
         read = slice(x.shape[-1] + lead.shape[1] - 1, None)
-        return self.backbone(torch.cat(parts, dim=1), mask, condition.modulation, read)
+        if condition.modulation is None and self.backbone.can_fuse(sequence):
+            return self.backbone.fused_forward(sequence, seen, read, causal=True)
+        return self.backbone(sequence, _causal(seen), condition.modulation, read)
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
@@ -233,17 +235,16 @@ def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer 
     return transformer, spec.width
 
 
-def _decoder_mask(in_x: Tensor, after: int) -> Tensor:
-    """Which place sees which, in `[x…, the task's places, y…]`: `[R, L, L]`.
+def _causal(seen: Tensor) -> Tensor:
+    """Which place sees which: each itself and those before it that are `seen`, `[R, L]`; returns `[R, L, L]`.
 
-    Each place sees itself and those before it, except the padding of x. Padding must see something, or
-    its softmax has no value; nothing sees the padding of y but itself.
+    What is not seen, the padding of x, must see something, or its softmax has no value. The padding of y
+    comes last, so that nothing sees it but itself.
     """
-    seen = F.pad(in_x, (0, after), value=True).unsqueeze(1)  # [R, 1, L]
     length = seen.shape[-1]
-    square = torch.ones(length, length, dtype=torch.bool, device=in_x.device)
-    itself = torch.eye(length, dtype=torch.bool, device=in_x.device)
-    return (seen & square.tril()) | itself
+    square = torch.ones(length, length, dtype=torch.bool, device=seen.device)
+    itself = torch.eye(length, dtype=torch.bool, device=seen.device)
+    return (seen.unsqueeze(1) & square.tril()) | itself
 
 
 def _log_softmax(logits: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
 from tam.models.conditioning import BlockOffsets, Modulation
+from tam.models.fused import can_fuse, fused_blocks
 from tam.models.linear import Linear
 from tam.models.norm import LayerNorm
 
@@ -72,7 +73,7 @@ class Transformer(nn.Module):
     """Pre-norm blocks and a final LayerNorm.
 
     Attributes:
-        fused: Whether attention runs in one kernel, which has no second derivative.
+        fused: Whether kernels without a second derivative may be used.
     """
 
     def __init__(
@@ -80,10 +81,12 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         self.fused = False
+        self._heads = heads
         self.blocks = nn.ModuleList(
             Block(width, heads, bottleneck, generator, depth=layers) for _ in range(layers)
         )
         self.norm = LayerNorm(width, generator)
+        self._has_adapters = bottleneck is not None
 
     def forward(
         self,
@@ -112,6 +115,23 @@ class Transformer(nn.Module):
             offsets = modulation.block(index)
             hidden = block(hidden, _ask(bias, places), offsets, places, fused=self.fused)
         return self.norm(hidden, modulation.final_norm)
+
+    def can_fuse(self, hidden: Tensor) -> bool:
+        """Whether `fused_forward` takes these vectors."""
+        return self.fused and not self._has_adapters and can_fuse(hidden, self._heads)
+
+    def fused_forward(self, hidden: Tensor, valid: Tensor | None, read: slice, *, causal: bool) -> Tensor:
+        """The same in kernels of our own.
+
+        Args:
+            hidden: The vectors, `[R, L, d]`.
+            valid: Which places hold tokens, `[R, L]`; the others are seen by themselves alone. None: all do.
+            read: The places wanted.
+            causal: Whether a place sees none after it.
+        """
+        weights = [weight for block in self.blocks for weight in block.parameters()]
+        out = fused_blocks(hidden, valid, weights, heads=self._heads, causal=causal, read=read)
+        return self.norm(out)
 
 
 def _ask(bias: Tensor | None, places: slice) -> Tensor | None:

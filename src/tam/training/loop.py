@@ -97,9 +97,12 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
 
 
 class Trainer:
-    """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together."""
+    """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
 
-    def __init__(self, config: Config, tasks: TaskSet, folder: Path) -> None:
+    `captured` is about GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
+    """
+
+    def __init__(self, config: Config, tasks: TaskSet, folder: Path, *, captured: bool = True) -> None:
         if config.device == "cpu" and config.training.precision == "bfloat16":
             raise UserError("bfloat16 is for GPUs: give --device cuda, or --precision float32")
         if config.device != "cpu" and not torch.cuda.is_available():
@@ -117,9 +120,11 @@ class Trainer:
         self.choices: dict[int, Choice] = {}
         self._share = distribution.share(min(config.training.tasks, self.data.tasks))
         self._fast = self.model
+        self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high")
+            self.model.fused = self.config.network.backbone == "transformer"
             self._fast = cast(Model, torch.compile(self.model, dynamic=False))
 
     def step(self) -> Losses:
@@ -133,7 +138,7 @@ class Trainer:
         return losses
 
     def _run_step(self) -> Losses:
-        if self.device.type != "cuda" or distribution.world_size() > 1:
+        if not self._replays:
             return self._eager_step()
         phase = self.method.phase(self.state.step)
         if phase not in self._captured:

@@ -1,0 +1,259 @@
+"""How fast one outer step of Algorithm 1 is on a GPU, and that the fast code computes the same.
+
+Run `python benchmarks/gpu.py` where there is a CUDA GPU; it needs only torch, triton, numpy and
+safetensors, takes some minutes and writes results/gpu.json.
+
+The paper's model, B = 16, N = 300, bfloat16 products. Work is counted as the paper's algorithm does it:
+6 operations a weight of the blocks and a token, T + 1 passes; tokens are those of [x, z, y₁ … y_{m−1}].
+What is saved by reuse, or lost to padding, shows in the rate.
+"""
+
+import argparse
+import gc
+import json
+import math
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tam.config import Config
+from tam.models import Transformer
+from tam.tasks.benchmark import BenchmarkOptions, make
+from tam.tasks.task import Sequences
+from tam.tasks.taskset import TaskSet
+from tam.training.loop import Trainer
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "results" / "gpu.json"
+
+STEPS = {"classification": 25, "transduction": 15, "pathfinding": 25}
+MUST = {
+    ("classification", "accumulated"): 23.0,
+    ("classification", "interleaved"): 23.0,
+    ("transduction", "accumulated"): 30.0,
+    ("transduction", "interleaved"): 45.0,
+}
+"""Milliseconds an outer step; path-finding must be twice as fast as the plain captured step."""
+
+SHAPES = ((601, 6, False, slice(0, 1)), (301, 11, True, slice(5, None)), (101, 31, True, slice(8, None)))
+"""Rows, places, whether causal and what is read, of the sequences that kernels are checked on."""
+
+Facts = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, default=FILE, help="where the results go")
+    parser.add_argument("--only", choices=["times", "checks"], help="a part of it")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("error: torch finds no GPU here")
+    facts: Facts = {
+        "what": "an outer step of Algorithm 1 on a GPU, and that fast and plain code compute the same",
+        "command": "python benchmarks/gpu.py",
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "commit": _commit(),
+        "tasks": 16,
+        "rows": 300,
+    }
+    if arguments.only != "checks":
+        facts |= {"peak_tflops": round(matmul_peak(), 1), "steps": times()}
+    if arguments.only != "times":
+        facts["checks"] = checks()
+    facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    print(f"written: {arguments.out}")
+
+
+def matmul_peak(size: int = 8192) -> float:
+    """TFLOP/s of a large bfloat16 matrix product."""
+    a, b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
+
+
+def times() -> list[Facts]:
+    """The outer steps, each in our kernels; path-finding in plain code too."""
+    rows: list[Facts] = []
+    print(f"{'outer step':40}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
+    for name in STEPS:
+        tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
+        for update in ("accumulated", "interleaved"):
+            for fused in (True, False) if (name, update) == ("pathfinding", "accumulated") else (True,):
+                rows.append(_time(name, tasks, update, fused))
+                row = rows[-1]
+                label = f"{name}, T = {row['inner_steps']}, {update}{'' if fused else ', plain'}"
+                must = "" if row["must_ms"] is None else f"{row['must_ms']:.0f}"
+                print(f"{label:40}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}", flush=True)
+    return rows
+
+
+def _time(name: str, tasks: TaskSet, update: str, fused: bool) -> Facts:
+    torch.cuda.reset_peak_memory_stats()
+    config = _config(name, theta_update=update, inner_steps=STEPS[name])
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(config, tasks, Path(folder))
+        trainer.model.fused = fused
+        started = time.monotonic()
+        for _ in range(6):
+            trainer.step()
+        torch.cuda.synchronize()
+        ready = time.monotonic() - started
+        ms = _milliseconds(trainer.step, 5, repeats=5)
+    work = tokens(tasks) * 16 * 300 * (STEPS[name] + 1) * 6 * 12 * 128**2 * 4
+    row = {
+        "benchmark": name,
+        "theta_update": update,
+        "inner_steps": STEPS[name],
+        "kernels": "ours" if fused else "plain",
+        "ms": round(ms, 3),
+        "must_ms": MUST.get((name, update)),
+        "tokens": round(tokens(tasks), 2),
+        "tflops": round(work / ms / 1e9, 1),
+        "gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
+        "seconds_to_first": round(ready, 1),
+    }
+    del trainer
+    gc.collect()
+    torch.compiler.reset()
+    torch.cuda.empty_cache()
+    return row
+
+
+def tokens(tasks: TaskSet) -> float:
+    """Mean length of the sequences of the training tasks, as the paper's model sees them."""
+    lengths = [
+        float((task.x.lengths + 1).mean())
+        + (float((task.y.lengths - 1).clip(0).mean()) if isinstance(task.y, Sequences) else 0.0)
+        for task in tasks.train
+    ]
+    return statistics.mean(lengths)
+
+
+def checks() -> Facts:
+    """That kernels equal plain code, a captured step an eager one, and that a short training ends alike."""
+    found: Facts = {"kernels": [], "captured": {}, "training": {}}
+    for rows, length, causal, read in SHAPES:
+        for half in (False, True):
+            found["kernels"].append(compare_kernels(rows, length, causal, read, half=half))
+            print(found["kernels"][-1], flush=True)
+    found["captured"] = compare_captured()
+    print(found["captured"], flush=True)
+    found["training"] = compare_training()
+    print(found["training"], flush=True)
+    return found
+
+
+def compare_kernels(rows: int, length: int, causal: bool, read: slice, *, half: bool) -> Facts:
+    """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
+    generator = torch.Generator().manual_seed(rows)
+    model = Transformer(layers=4, width=128, heads=4, bottleneck=None, generator=generator).cuda()
+    h = torch.randn(rows, length, 128, generator=generator).cuda()
+    valid = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=generator)
+    valid = valid.cuda()
+    mask = valid.unsqueeze(1) & torch.ones(length, length, dtype=torch.bool, device="cuda").tril(
+        0 if causal else length
+    )
+    mask = mask | torch.eye(length, dtype=torch.bool, device="cuda")
+
+    def gradients(network: Transformer, hidden: Tensor, fused: bool) -> list[Tensor]:
+        hidden = hidden.clone().requires_grad_()
+        with torch.autocast("cuda", torch.bfloat16, enabled=half and hidden.dtype != torch.float64):
+            if fused:
+                out = network.fused_forward(hidden, valid, read, causal=causal)
+            else:
+                out = network(hidden, mask, read=read)
+        weight = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
+        return [out, *torch.autograd.grad((out * weight).sum(), [hidden, *network.parameters()])]
+
+    torch.set_float32_matmul_precision("highest")
+    ours, plain = (gradients(model, h, fused) for fused in (True, False))
+    exact = gradients(model.double(), h.double(), False)
+    torch.set_float32_matmul_precision("high")
+
+    def error(values: list[Tensor]) -> list[float]:
+        return [float((v.double() - e).norm() / e.norm()) for v, e in zip(values, exact, strict=True)]
+
+    return {
+        "rows": rows,
+        "length": length,
+        "causal": causal,
+        "precision": "bfloat16" if half else "float32",
+        "output": error(ours)[0],
+        "worst_gradient": max(error(ours)[1:]),
+        "plain_output": error(plain)[0],
+        "plain_worst_gradient": max(error(plain)[1:]),
+    }
+
+
+def compare_captured(steps: int = 20) -> Facts:
+    """How far θ of captured outer steps is from that of eager ones, float32, the same kernels."""
+    tasks = make(BenchmarkOptions(name="classification"))
+    config = _config("classification", precision="float32", inner_steps=3, tasks=4, rows=32, steps=100)
+    weights = []
+    for captured in (True, False):
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = Trainer(config, tasks, Path(folder), captured=captured)
+            for _ in range(steps):
+                trainer.step()
+            weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
+    difference = float((weights[0] - weights[1]).norm() / weights[1].norm())
+    return {"steps": steps, "relative_difference": difference, "must": 1e-5}
+
+
+def compare_training(steps: int = 300) -> Facts:
+    """The loss after a short training with our kernels and with plain code, two seeds each."""
+    tasks = make(BenchmarkOptions(name="classification"))
+    ends: dict[str, list[float]] = {"ours": [], "plain": []}
+    for kernels, values in ends.items():
+        for seed in range(2):
+            config = _config(
+                "classification", inner_steps=10, rows=100, steps=steps, seed=seed, theta_update="interleaved"
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                trainer = Trainer(config, tasks, Path(folder))
+                trainer.model.fused = kernels == "ours"
+                losses = [float(trainer.step().end) for _ in range(steps)]
+            values.append(round(statistics.mean(losses[-30:]), 4))
+            if not math.isfinite(values[-1]):
+                raise SystemExit(f"error: training with {kernels} kernels diverged")
+    return {"steps": steps, "loss": ends}
+
+
+def _config(name: str, **values: Any) -> Config:
+    given = {"device": "cuda", "precision": "bfloat16", "patience": None} | values
+    return Config.from_preset("paper", "tam", name, **given)
+
+
+def _milliseconds(call: Any, count: int, repeats: int = 3) -> float:
+    """The median time of a call."""
+    call()
+    found = []
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(count):
+            call()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(start.elapsed_time(end) / count)
+    return statistics.median(found)
+
+
+def _commit() -> str | None:
+    words = ["git", "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+if __name__ == "__main__":
+    main()

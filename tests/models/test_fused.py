@@ -1,0 +1,47 @@
+"""Our kernels, in Triton's interpreter, against plain code in float64."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tam.models import Transformer
+from tam.models.fused import can_fuse
+
+pytest.importorskip("triton")
+
+CASES = [  # rows, places, width, layers, causal, masked, first and last place read
+    (7, 6, 32, 1, False, False, None, None),
+    (11, 6, 32, 2, False, True, 0, 1),
+    (7, 11, 16, 2, True, True, 5, None),
+    (3, 20, 16, 1, True, False, None, None),
+    (1, 1, 32, 1, False, False, None, None),
+]
+
+
+def test_kernels_equal_plain_code() -> None:
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    script = Path(__file__).with_name("interpret.py")
+    done = subprocess.run(
+        [sys.executable, script, json.dumps(CASES)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    errors = [float(line) for line in done.stdout.split()]
+    assert len(errors) == len(CASES)
+    assert max(errors) < 5e-6, errors
+
+
+def test_kernels_are_for_gpus_only() -> None:
+    hidden = torch.zeros(2, 3, 32)
+    assert not can_fuse(hidden, heads=2)
+    model = Transformer(layers=1, width=32, heads=2, bottleneck=None, generator=torch.Generator())
+    model.fused = True
+    assert not model.can_fuse(hidden)
