@@ -89,7 +89,7 @@ def toy_config() -> Callable[..., Config]:
 def _start_run(
     arguments: Sequence[str | Path], processes: int = 1, script: Path | None = None
 ) -> "subprocess.Popen[str]":
-    """Start `python -m tam run …`, or a script in tam's place, on one thread; several processes by torchrun."""
+    """Start `python -m tam run …`, or a script in its place, on one thread; several processes by torchrun."""
     command = [sys.executable, *(["-m", "tam"] if script is None else [str(script)])]
     if processes > 1:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
