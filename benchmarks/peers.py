@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from tam.methods import METHODS, TAM
+from tam.methods import METHODS, TAM, Method
 from tam.models import Batch, Model, ModelSpec, build_model
 from tam.report.table import table
 
@@ -149,13 +149,7 @@ def tam_step(p: Problem) -> Step:
 
 def method_step(name: str, p: Problem, **settings: Any) -> Step:
     """The training step of one of tam's methods, on the model that it needs."""
-    if name not in METHODS:
-        raise NotThereError(f"tam has no method {name!r} yet")
-    method = METHODS[name](**settings)
-    spec = method.spec(p.model.spec, p.sizes.tasks)
-    model = p.model
-    if spec != model.spec:
-        model = build_model(spec, torch.Generator().manual_seed(0)).to(next(model.parameters()).dtype)
+    method, model = method_and_model(name, p, **settings)
 
     def step() -> list[Tensor]:
         for weight in model.parameters():
@@ -164,6 +158,18 @@ def method_step(name: str, p: Problem, **settings: Any) -> Step:
         return [weight.grad for weight in model.parameters() if weight.grad is not None]
 
     return step
+
+
+def method_and_model(name: str, p: Problem, **settings: Any) -> tuple[Method, Model]:
+    """One of tam's methods, and the problem's model, or another where the method needs one."""
+    if name not in METHODS:
+        raise NotThereError(f"tam has no method {name!r} yet")
+    method = METHODS[name](**settings)
+    spec = method.spec(p.model.spec, p.sizes.tasks)
+    if spec == p.model.spec:
+        return method, p.model
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    return method, model.to(next(p.model.parameters()).dtype)
 
 
 def loop_step(optimiser: Callable[..., torch.optim.Optimizer]) -> Callable[[Problem], Step]:
@@ -642,9 +648,9 @@ def main() -> None:
     facts: Facts = {
         "what": "a meta-step and an adaptation on a CPU, through tam and through other libraries",
         "command": "python benchmarks/peers.py",
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": git("rev-parse", "HEAD"),
         "code_changed_since_commit": bool(
-            _git("status", "--porcelain", "--", "src/tam", "benchmarks/peers.py")
+            git("status", "--porcelain", "--", "src/tam", "benchmarks/peers.py")
         ),
         "started": started,
         "python": platform.python_version(),
@@ -698,7 +704,7 @@ def cpu_model() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 

@@ -1,25 +1,27 @@
 """The scripts under benchmarks/, which are no package."""
 
 import sys
-from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable, Generator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
-ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def load() -> Callable[[str], ModuleType]:
-    def script(name: str) -> ModuleType:
-        spec = spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
+@pytest.fixture(scope="session")
+def load() -> Generator[Callable[[str], ModuleType]]:
+    sys.path.insert(0, str(FOLDER))
+    yield import_module
+    sys.path.remove(str(FOLDER))
 
-    return script
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Generator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
