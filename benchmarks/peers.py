@@ -3,9 +3,10 @@
 Install the extra `peers`, then run `.venv/bin/python benchmarks/peers.py`; it writes results/peers.json.
 
 All contenders have the same network, the same examples and one thread. They run in turn, round after
-round, so that a busy machine slows all of them. A meta-step here ends with the gradient of θ: what an
-optimiser then does with it is the same for all. Before the clock starts, contenders that compute the
-same thing are compared, in double precision: their results must agree.
+round, so that a busy machine slows all of them. Times are of the processor, which with one thread are
+those of the clock on a quiet machine; the clock's are written too. A meta-step here ends with the
+gradient of θ: what an optimiser then does with it is the same for all. Before the clock starts,
+contenders that compute the same thing are compared, in double precision: their results must agree.
 
 Shapes: B tasks, N rows of each, S components of a task embedding.
 """
@@ -22,7 +23,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -582,11 +583,12 @@ def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTEND
     times = time_in_turn(steps, rounds)
     for row in rows:
         if row["name"] in times:
-            taken = sorted(1e3 * seconds for seconds in times[row["name"]])
+            taken = sorted(each.processor for each in times[row["name"]])
             row |= {
                 "ms": round(statistics.median(taken), 2),
                 "fastest_ms": round(taken[0], 2),
                 "slowest_ms": round(taken[-1], 2),
+                "clock_ms": round(statistics.median(each.clock for each in times[row["name"]]), 2),
             }
     return rows
 
@@ -608,15 +610,23 @@ def distance(found: list[Tensor], expected: list[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in pairs) / max(float(b.abs().max()) for _, b in pairs)
 
 
-def time_in_turn(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every contender in every round; in a round each runs once."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
+class Milliseconds(NamedTuple):
+    """How long something took."""
+
+    processor: float
+    clock: float
+
+
+def time_in_turn(steps: dict[str, Step], rounds: int) -> dict[str, list[Milliseconds]]:
+    """The times of every contender in every round; in a round each runs once."""
+    times: dict[str, list[Milliseconds]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
-            started = time.perf_counter()
+            clock, processor = time.perf_counter(), time.process_time()
             step()
-            seconds[name].append(time.perf_counter() - started)
-    return seconds
+            processor, clock = time.process_time() - processor, time.perf_counter() - clock
+            times[name].append(Milliseconds(1e3 * processor, 1e3 * clock))
+    return times
 
 
 def ratios(rows: list[Facts]) -> list[Facts]:

@@ -3,9 +3,9 @@
 Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and the figure
 docs/figures/scaling.svg and .png, in minutes, on one thread of a CPU.
 
-One size at a time is doubled and doubled, the others stay. Costs are medians of rounds in which every
-point is run once. The exponent of a cost is the slope of log cost over log size, by least squares over
-all points.
+One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
+rounds in which every point is run once. The exponent of a cost is the slope of log cost over log size,
+by least squares over all points.
 
 Memory is counted, not sampled: every tensor that autograd keeps for a backward pass is reported to us
 when it is kept and when it is let go. What counts is the most bytes kept at one moment; memory that
@@ -72,12 +72,15 @@ def measure(base: Sizes, sweeps: dict[str, tuple[int, ...]], rounds: int) -> lis
             for cost, prepare in COSTS.items():
                 steps[f"{quantity} {value} {cost}"] = step = prepare(given)
                 step()
-    seconds = time_in_turn(steps, rounds)
+    taken = time_in_turn(steps, rounds)
     found: list[Facts] = []
     for quantity, values in sweeps.items():
         row: Facts = {"quantity": quantity, "values": list(values)}
         for cost in COSTS:
-            times = [1e3 * statistics.median(seconds[f"{quantity} {value} {cost}"]) for value in values]
+            times = [
+                statistics.median(each.processor for each in taken[f"{quantity} {value} {cost}"])
+                for value in values
+            ]
             row[f"{cost}_ms"] = [round(ms, 2) for ms in times]
             row[f"{cost}_exponent"] = round(exponent(values, times), 2)
         found.append(row)

@@ -1,6 +1,7 @@
 """benchmarks/peers.py at a tiny size, without the peers: it compares like with like, and hides nothing."""
 
 import sys
+import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -100,6 +101,12 @@ def test_ratios_and_their_bars(peers: ModuleType) -> None:
 def test_contenders_run_in_turn(peers: ModuleType) -> None:
     order: list[str] = []
     steps = {name: lambda name=name: order.append(name) for name in "abc"}
-    seconds = peers.time_in_turn(steps, rounds=2)
+    times = peers.time_in_turn(steps, rounds=2)
     assert "".join(order) == "abcabc"
-    assert [len(each) for each in seconds.values()] == [2, 2, 2]
+    assert [len(each) for each in times.values()] == [2, 2, 2]
+
+
+def test_the_processors_time_is_without_waiting(peers: ModuleType) -> None:
+    (taken,) = peers.time_in_turn({"sleep": lambda: time.sleep(0.05)}, rounds=1)["sleep"]
+    assert taken.clock >= 50
+    assert 0 <= taken.processor < 25
