@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tam.report.figures import FIGURES
+from tam.report.scaling import TITLES
+from tam.report.scaling import draw as draw_scaling
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = {
@@ -31,6 +33,8 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
+        self.peers: Facts = json.loads((folder / "peers.json").read_text())
+        self.scaling: Facts = json.loads((folder / "scaling.json").read_text())
         self.runs: list[Facts] = [
             json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
         ]
@@ -242,6 +246,72 @@ def how_measured(results: Results) -> str:
     )
 
 
+def machine(facts: Facts) -> str:
+    """Where times were measured."""
+    threads = f"{facts['threads']} thread{'s' if facts['threads'] > 1 else ''}"
+    return f"{threads} of {facts['cpu']} ({facts['cores']} cores, load {facts['load']:g} at the end)"
+
+
+def peers_setting(results: Results) -> str:
+    """What the contenders do, where, and which versions they are."""
+    facts = results.peers
+    sizes = facts["sizes"]
+    versions = ", ".join(f"{name} {version or 'missing'}" for name, version in facts["versions"].items())
+    return (
+        f"{sizes['layers']} layers × {sizes['width']}, {sizes['tasks']} tasks × {sizes['rows']} examples × "
+        f"{sizes['tokens']} tokens, {sizes['inner_steps']} inner steps; adaptation of "
+        f"{sizes['new_tasks']} tasks. Medians of {facts['rounds']} rounds on {machine(facts)}; {versions}."
+    )
+
+
+def peers(results: Results) -> str:
+    """The time of every contender, and how much longer it takes than tam."""
+    compared = {one["other"]: one for one in results.peers["ratios"]}
+    rows = []
+    group = ""
+    for row in results.peers["contenders"]:
+        one = compared.get(row["name"], {})
+        ours = row["name"].startswith("tam:")
+        asked = f"{one['must']:g}×" + (f", aim {one['aim']:g}×" if one["aim"] else "") if one else ""
+        ratio = f"{one['ratio']:.1f}×" if one.get("ratio") else ""
+        time = f"{row['ms']:.0f}" if "ms" in row else f"not run: {row['error']}"
+        shown = [time, ratio, asked]
+        first = row["group"].capitalize() if row["group"] != group else ""
+        group = row["group"]
+        rows.append([first, f"**{row['name']}**" if ours else row["name"], *shown])
+    head = ["", "", "ms", "tam is faster by", "must be"]
+    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+
+
+def scaling(results: Results) -> str:
+    """The exponents of cost in every size."""
+    rows = [
+        [
+            TITLES[sweep["quantity"]],
+            f"{sweep['values'][0]} to {sweep['values'][-1]}",
+            *(f"{sweep[f'{cost}_exponent']:.2f}" for cost in ("training", "adaptation")),
+        ]
+        for sweep in results.scaling["sweeps"]
+    ]
+    head = ["cost against", "", "exponent, training step", "exponent, adaptation"]
+    facts = results.scaling
+    return f"{table(head, rows)}\n\nMedians of {facts['rounds']} rounds on {machine(facts)}."
+
+
+def memory(results: Results) -> str:
+    """What TAM and CAVIA keep for their backward passes."""
+    facts = results.scaling["memory"]
+    names = {"tam": "TAM", "cavia": "CAVIA"}
+    few, many = facts["inner_steps"][0], facts["inner_steps"][-1]
+    sentences = [
+        f"{names[method]} keeps {mib[0]:.1f} MiB with {few} inner step{'s' if few > 1 else ''} and "
+        f"{mib[-1]:.1f} MiB with {many}."
+        for method, mib in facts["mib"].items()
+    ]
+    sentences += [f"{names[method]} is not measured: {why}." for method, why in facts["missing"].items()]
+    return " ".join(sentences)
+
+
 def output(command: str) -> Callable[[Results], str]:
     """A command and what it prints."""
     return lambda results: f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
@@ -253,6 +323,10 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
     "how measured": how_measured,
+    "peers setting": peers_setting,
+    "peers": peers,
+    "scaling": scaling,
+    "memory": memory,
     "sizes": sizes,
     "classification counts": classification_counts,
     "transduction counts": family_counts("transduction"),
@@ -293,6 +367,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield ROOT / "src" / "tam" / "report" / "reference.json", reference(results)
     for name, draw in FIGURES.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
+    yield ROOT / "docs" / "figures" / "scaling.svg", draw_scaling(results.scaling).svg()
 
 
 def main() -> None:

@@ -86,12 +86,16 @@ def toy_config() -> Callable[..., Config]:
     return _toy_config
 
 
-def _start_run(arguments: Sequence[str | Path], processes: int = 1) -> "subprocess.Popen[str]":
-    """Start `python -m tam run …` on one thread; under torchrun if there are several processes."""
-    command = [sys.executable, "-m", "tam"]
+def _start_run(
+    arguments: Sequence[str | Path], processes: int = 1, script: Path | None = None
+) -> "subprocess.Popen[str]":
+    """Start `python -m tam run …`, or a script in its place, on one thread; several processes by torchrun."""
+    command = [sys.executable, *(["-m", "tam"] if script is None else [str(script)])]
     if processes > 1:
-        launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m", "tam"]
-        command = [sys.executable, "-m", *launcher]
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        # It looks for processes that ended so seldom that the others notice first, by themselves.
+        launcher += ["--monitor-interval", "2"] if script is not None else []
+        command[1:1] = launcher
     return subprocess.Popen(
         [*command, "run", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -106,8 +110,10 @@ def _start_run(arguments: Sequence[str | Path], processes: int = 1) -> "subproce
 def start_run() -> "Generator[Callable[..., subprocess.Popen[str]]]":
     started: list[subprocess.Popen[str]] = []
 
-    def start(*arguments: str | Path, processes: int = 1) -> "subprocess.Popen[str]":
-        started.append(_start_run(arguments, processes))
+    def start(
+        *arguments: str | Path, processes: int = 1, script: Path | None = None
+    ) -> "subprocess.Popen[str]":
+        started.append(_start_run(arguments, processes, script))
         return started[-1]
 
     yield start

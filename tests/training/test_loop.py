@@ -381,6 +381,19 @@ def test_a_finished_run_is_not_run_again(
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
+def test_a_run_is_not_taken_up_with_other_tasks(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    config = toy_config(steps=4)
+    run(config, toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* tasks with the fingerprint .* start anew"):
+        run(config, toy_tasks(size=41), tmp_path, ignore)
+    Trainer(config, toy_tasks(), tmp_path).write_checkpoint()
+    Trainer(config, toy_tasks(), tmp_path).read_checkpoint()
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* start anew"):
+        Trainer(config, toy_tasks(size=41), tmp_path).read_checkpoint()
+
+
 def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
     source, folder = {"path": "-"}, tmp_path / "a" / "run"
     with pytest.raises(UserError, match="no run to resume"):

@@ -70,16 +70,15 @@ class Train:
         with progress("making the tasks") as tell:
             tasks = load_tasks(source, tell)
         start(self.out, config, source, resume=self.resume)
-        result = read_result(self.out)
-        if result is None:
+        if read_result(self.out) is None:
             print(
                 f"training {config.method} on {self.source}; everything goes to {self.out}/", file=sys.stderr
             )
-            try:
-                with TrainingLog(config.training.steps) as log:
-                    result = run(config, tasks, self.out, log)
-            except InterruptedRunError as error:
-                sys.exit(f"{error}; take it up again with the same command and --resume")
+        try:
+            with TrainingLog(config.training.steps) as log:
+                result = run(config, tasks, self.out, log)
+        except InterruptedRunError as error:
+            sys.exit(f"{error}; take it up again with the same command and --resume")
         if not result:
             return  # another process of this run has it
         pictures = draw(result, self.out / "scores")

@@ -4,15 +4,24 @@ Every rank holds all tasks and draws the same batch from the same seed; it then 
 the tasks. Whenever θ moves, the gradients are summed over the ranks, so all have the same weights.
 """
 
+import hashlib
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from tam.errors import UserError
+
+_PATIENCE = timedelta(minutes=10)  # with a process that neither answers nor ends
+
+
+class LostProcessError(Exception):
+    """Another process of the run ended, or does not answer any more."""
 
 
 @contextmanager
@@ -23,11 +32,13 @@ def process_group() -> Generator[None]:
         return
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     try:
-        yield
-    finally:
-        dist.destroy_process_group()
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=_PATIENCE)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"the processes of this run did not find one another: {_reason(error)}") from None
+    yield
+    # Not after an error: to take leave of a group that has lost a process can take for ever.
+    dist.destroy_process_group()
 
 
 def is_first() -> bool:
@@ -46,10 +57,10 @@ def world_size() -> int:
 
 
 def share(tasks: int) -> slice:
-    """Which tasks of a batch are this rank's."""
+    """Which tasks of a batch are this rank's: as many as any other's, or one less or more."""
     size = world_size()
-    if tasks % size:
-        raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: give a multiple")
+    if tasks < size:
+        raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
     return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
 
 
@@ -58,6 +69,31 @@ def add_up(tensors: list[Tensor]) -> None:
     if not dist.is_initialized():
         return
     flat = torch.cat([tensor.flatten() for tensor in tensors])
-    dist.all_reduce(flat)
+    _reduce(flat, dist.ReduceOp.SUM)
     for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(part.view_as(tensor))
+
+
+def all_have(text: str, device: torch.device) -> bool:
+    """Whether every rank has this same text."""
+    if not dist.is_initialized():
+        return True
+    digest = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+    extremes = torch.tensor([digest, -digest], device=device)
+    _reduce(extremes, dist.ReduceOp.MAX)
+    return bool(extremes.sum() == 0)
+
+
+def _reduce(values: Tensor, operation: dist.ReduceOp.RedOpType) -> None:
+    try:
+        dist.all_reduce(values, operation)
+    except RuntimeError as error:  # gloo raises no narrower class
+        raise LostProcessError(
+            f"process {rank()} (of {world_size()}, from 0) lost another process of the run: {_reason(error)}"
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of torch's message, without its place in torch's source."""
+    line = str(error).partition("\n")[0]
+    return re.sub(r"^\[\S+:\d+\] ", "", line).partition(". ")[0]

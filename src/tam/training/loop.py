@@ -38,7 +38,7 @@ class DivergedError(UserError):
 
 
 class InterruptedRunError(Exception):
-    """The user or the system asked to stop; a checkpoint is written."""
+    """The run stopped before its end, and can be taken up from its last checkpoint."""
 
 
 @dataclass
@@ -118,7 +118,8 @@ class Trainer:
         self.adam = Adam(self.model, _TABLES, config.training.clip)
         self.state = State()
         self.choices: dict[int, Choice] = {}
-        self._share = distribution.share(min(config.training.tasks, self.data.tasks))
+        self._tasks = min(config.training.tasks, self.data.tasks)
+        self._share = distribution.share(self._tasks)
         self._fast = self.model
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
@@ -156,6 +157,25 @@ class Trainer:
         distribution.add_up([self.adam.gradient, count])
         self.adam.move(count)
 
+    def over_ranks(self, losses: Losses, stop: bool) -> tuple[Losses, bool]:
+        """The losses averaged over the tasks of all ranks, and whether any rank is to stop."""
+        if distribution.world_size() == 1:
+            return losses, stop
+        own = self._share.stop - self._share.start
+        values = torch.stack([value.detach() * own for value in losses])
+        asked = values.new_tensor(stop)
+        distribution.add_up([values, asked])
+        return Losses(*values / self._tasks), bool(asked)
+
+    def check_ranks(self) -> None:
+        """Raise an error unless all ranks go on from the same state of the same run."""
+        state = json.dumps([self.config.to_json(), self.tasks.fingerprint, self.state.step])
+        if not distribution.all_have(state, self.device):
+            raise UserError(
+                "the processes of this run differ in their settings, their tasks or their checkpoint: give "
+                "all hosts the same config and tasks, and a run folder that they share"
+            )
+
     def validate(self) -> list[KShotScore]:
         """Score the validation tasks at every k, and keep the weights that are the best so far at that k."""
         protocol = self.config.protocol
@@ -187,7 +207,12 @@ class Trainer:
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
         best = {str(k): [b.step, b.quality, b.choice] for k, b in self.state.best.items()}
-        header = {"step": self.state.step, "seconds": self.state.seconds, "best": best}
+        header = {
+            "step": self.state.step,
+            "seconds": self.state.seconds,
+            "best": best,
+            "fingerprint": self.tasks.fingerprint,
+        }
         write_tensors(checkpoint_file(self.folder), tensors, header)
 
     def read_checkpoint(self) -> None:
@@ -196,6 +221,7 @@ class Trainer:
         if not path.exists():
             return
         tensors, header = read_tensors(path)
+        check_tasks(self.tasks, header, path)
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
         for name, value in tensors.items():
             group, _, rest = name.partition(".")
@@ -211,6 +237,15 @@ class Trainer:
             self.state = State(header["step"], header["seconds"], best)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
+
+
+def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:
+    """Raise an error if what stands in a file was made with other tasks."""
+    if (before := written.get("fingerprint")) not in (None, tasks.fingerprint):
+        raise UserError(
+            f"{path}: the run there has tasks with the fingerprint {before}, and these have "
+            f"{tasks.fingerprint}: resume it with the tasks it started with, or start anew in another folder"
+        )
 
 
 def checkpoint_file(folder: Path) -> Path:
@@ -231,28 +266,43 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
     """
     trainer = Trainer(config, tasks, folder)
     trainer.read_checkpoint()
-    training, state = config.training, trainer.state
-    look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
-    started = time.monotonic() - state.seconds
-    with _metrics(folder, state.step, log) as record, _polite_stop() as asked_to_stop:
-        while state.step < training.steps:
-            losses = trainer.step()
-            last = state.step == training.steps
-            if state.step % look_every == 0 or last or state.step % training.checkpoint_every == 0:
-                state.seconds = time.monotonic() - started
-                record(_loss_record(trainer, losses))
-            if state.step % training.validate_every == 0 or last:
-                record({"step": state.step, "valid": _valid_record(trainer.validate())})
-            state.seconds = time.monotonic() - started
-            if state.step % training.checkpoint_every == 0 or last or asked_to_stop():
-                trainer.write_checkpoint()
-            if asked_to_stop() and not last:
-                raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+    try:
+        trainer.check_ranks()
+        _train(trainer, log)
+    except distribution.LostProcessError as error:
+        raise InterruptedRunError(
+            f"{error}; stopped after step {trainer.state.step} of {config.training.steps}"
+        ) from None
     if not trainer.choices:  # taken up after the last step
         trainer.validate()
     if distribution.rank() == 0:
         trainer.saved().write(folder)
     return trainer
+
+
+def _train(trainer: Trainer, log: Log) -> None:
+    """The steps that are left, with what is recorded, validated and written between them."""
+    training, state = trainer.config.training, trainer.state
+    alone = distribution.world_size() == 1
+    look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
+    started = time.monotonic() - state.seconds
+    with _metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+        while state.step < training.steps:
+            losses = trainer.step()
+            last = state.step == training.steps
+            stop = False
+            if state.step % look_every == 0 or last or state.step % training.checkpoint_every == 0:
+                losses, stop = trainer.over_ranks(losses, asked_to_stop())
+                state.seconds = time.monotonic() - started
+                record(_loss_record(trainer, losses))
+            if state.step % training.validate_every == 0 or last:
+                record({"step": state.step, "valid": _valid_record(trainer.validate())})
+            state.seconds = time.monotonic() - started
+            stop = asked_to_stop() if alone else stop  # several stop together, when they look
+            if state.step % training.checkpoint_every == 0 or last or stop:
+                trainer.write_checkpoint()
+            if stop and not last:
+                raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
 
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:

@@ -22,7 +22,15 @@ from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import load_weights, read_tensors, write_json
-from tam.training.loop import Log, best_file, checkpoint_file, known_primitives, spec_of, train
+from tam.training.loop import (
+    Log,
+    best_file,
+    check_tasks,
+    checkpoint_file,
+    known_primitives,
+    spec_of,
+    train,
+)
 
 
 def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> TaskSet:
@@ -73,6 +81,7 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
 def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
     """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it."""
     if (result := read_result(folder)) is not None:
+        check_tasks(tasks, result, folder / "result.json")
         return result
     with distribution.process_group():
         trainer = train(config, tasks, folder, log)

@@ -1,0 +1,218 @@
+"""What a training step and an adaptation of TAM cost, against each size of the problem.
+
+Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and the figure
+docs/figures/scaling.svg and .png, in minutes, on one thread of a CPU.
+
+One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
+rounds in which every point is run once. The exponent of a cost is the slope of log cost over log size,
+by least squares over all points.
+
+Memory is counted, not sampled: every tensor that autograd keeps for a backward pass is reported to us
+when it is kept and when it is let go. What counts is the most bytes kept at one moment; memory that
+several of these tensors share counts once, and the weights, which are there anyway, not at all.
+"""
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from peers import (
+    NotThereError,
+    Sizes,
+    Step,
+    cpu_model,
+    git,
+    known_settings,
+    method_and_model,
+    problem,
+    tam_adapt,
+    tam_step,
+    time_in_turn,
+)
+from torch import Tensor
+
+from tam.report.scaling import draw
+from tam.report.table import table
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "results" / "scaling.json"
+FIGURE = ROOT / "docs" / "figures" / "scaling"
+
+ROUNDS = 7
+BASE = Sizes()
+SWEEPS: dict[str, tuple[int, ...]] = {
+    "tasks": (2, 4, 8, 16, 32, 64),
+    "rows": (2, 4, 8, 16, 32, 64),
+    "inner_steps": (1, 2, 4, 8, 16, 32),
+    "tokens": (5, 10, 20, 40, 80),
+    "width": (16, 32, 64, 128, 256),
+}
+MEMORY = (1, 2, 4, 8, 16, 32)
+"""Inner steps at which memory is counted."""
+COSTS: dict[str, Callable[[Any], Step]] = {"training": tam_step, "adaptation": tam_adapt}
+
+Facts = dict[str, Any]
+
+
+def measure(base: Sizes, sweeps: dict[str, tuple[int, ...]], rounds: int) -> list[Facts]:
+    """For each size its values, the costs there in ms, and their exponents."""
+    steps: dict[str, Step] = {}
+    for quantity, values in sweeps.items():
+        for value in values:
+            sizes = replace(base, **{quantity: value})
+            given = problem(replace(sizes, new_tasks=sizes.tasks))
+            for cost, prepare in COSTS.items():
+                steps[f"{quantity} {value} {cost}"] = step = prepare(given)
+                step()
+    taken = time_in_turn(steps, rounds)
+    found: list[Facts] = []
+    for quantity, values in sweeps.items():
+        row: Facts = {"quantity": quantity, "values": list(values)}
+        for cost in COSTS:
+            times = [
+                statistics.median(each.processor for each in taken[f"{quantity} {value} {cost}"])
+                for value in values
+            ]
+            row[f"{cost}_ms"] = [round(ms, 2) for ms in times]
+            row[f"{cost}_exponent"] = round(exponent(values, times), 2)
+        found.append(row)
+    return found
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The slope of log cost over log size, by least squares."""
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+class Kept:
+    """Counts the bytes that autograd keeps for backward passes, inside `with kept.counting():`.
+
+    Attributes:
+        now: Bytes that are kept.
+        peak: The most that were kept at one moment.
+    """
+
+    def __init__(self, weights: Sequence[Tensor]) -> None:
+        self._ignored = {weight.untyped_storage().data_ptr() for weight in weights}
+        self._holders: dict[int, int] = {}
+        self.now = self.peak = 0
+
+    def counting(self) -> torch.autograd.graph.saved_tensors_hooks:
+        return torch.autograd.graph.saved_tensors_hooks(
+            lambda tensor: _Keeper(self, tensor), lambda keeper: keeper.tensor
+        )
+
+    def take(self, tensor: Tensor) -> None:
+        """Autograd keeps this tensor."""
+        storage = tensor.untyped_storage()
+        place = storage.data_ptr()
+        if place in self._ignored:
+            return
+        if place not in self._holders:
+            self.now += storage.nbytes()
+            self.peak = max(self.peak, self.now)
+        self._holders[place] = self._holders.get(place, 0) + 1
+
+    def let_go(self, tensor: Tensor) -> None:
+        """Autograd does not keep this tensor any more."""
+        storage = tensor.untyped_storage()
+        place = storage.data_ptr()
+        if place in self._ignored:
+            return
+        self._holders[place] -= 1
+        if self._holders[place] == 0:
+            del self._holders[place]
+            self.now -= storage.nbytes()
+
+
+class _Keeper:
+    """What autograd holds in the place of a tensor: as long as this lives, the tensor is kept."""
+
+    def __init__(self, count: Kept, tensor: Tensor) -> None:
+        self._count = count
+        self.tensor = tensor.detach()  # without its history, which would keep itself alive
+        count.take(self.tensor)
+
+    def __del__(self) -> None:
+        self._count.let_go(self.tensor)
+
+
+def kept_bytes(sizes: Sizes, method: str) -> int:
+    """The most bytes kept for backward passes at one moment of a method's training step."""
+    given = problem(sizes)
+    settings = known_settings(method, sizes) | ({"patience": None} if method == "tam" else {})
+    learner, model = method_and_model(method, given, **settings)
+    count = Kept(list(model.parameters()))
+    with count.counting():
+        learner.training_step(model, given.batch, lambda _: None, 0)
+    return count.peak
+
+
+def memory(base: Sizes, steps: Sequence[int]) -> Facts:
+    """The memory of TAM and of CAVIA against the number of inner steps, in MiB."""
+    found: Facts = {"inner_steps": list(steps), "mib": {}, "missing": {}}
+    for method in ("tam", "cavia"):
+        try:
+            kept = [kept_bytes(replace(base, inner_steps=count), method) for count in steps]
+        except NotThereError as error:
+            found["missing"][method] = str(error)
+        else:
+            found["mib"][method] = [round(each / 2**20, 3) for each in kept]
+    return found
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    sweeps = measure(BASE, SWEEPS, ROUNDS)
+    facts: Facts = {
+        "what": "cost of a training step and of an adaptation of TAM against each size, on a CPU",
+        "command": "python benchmarks/scaling.py",
+        "commit": git("rev-parse", "HEAD"),
+        "code_changed_since_commit": bool(git("status", "--porcelain", "--", "src/tam", "benchmarks")),
+        "started": started,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "base": asdict(BASE),
+        "rounds": ROUNDS,
+        "sweeps": sweeps,
+        "memory": memory(BASE, MEMORY),
+    }
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    canvas = draw(facts)
+    FIGURE.with_suffix(".svg").write_text(canvas.svg(), encoding="utf-8")
+    canvas.figure.savefig(FIGURE.with_suffix(".png"), dpi=144)
+    show(facts)
+    print(f"\nwritten to {FILE.relative_to(ROOT)} and {FIGURE.relative_to(ROOT)}.svg, .png")
+
+
+def show(facts: Facts) -> None:
+    """Print the tables."""
+    for sweep in facts["sweeps"]:
+        rows = [
+            [f"{cost}, ms", *sweep[f"{cost}_ms"], f"∝ {sweep['quantity']}^{sweep[f'{cost}_exponent']:.2f}"]
+            for cost in COSTS
+        ]
+        print(table([sweep["quantity"], *map(str, sweep["values"]), ""], rows), end="\n\n")
+    counted = facts["memory"]
+    rows = [[f"{method}, MiB kept", *mib] for method, mib in counted["mib"].items()]
+    print(table(["inner_steps", *map(str, counted["inner_steps"])], rows))
+    for reason in counted["missing"].values():
+        print(reason)
+
+
+if __name__ == "__main__":
+    main()
