@@ -244,7 +244,9 @@ class Learner:
                 )
             ]
             batch = collate(rows, [np.arange(1)] * len(rows), self.primitives_).to(self.config.device)
-            vectors = np.stack([rule.vector for rule in some])
+            longest = max(len(rule.vector) for rule in some)
+            # A state that holds the support is as long as that is; zeros at its end are no examples.
+            vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
             yield some, torch.from_numpy(vectors).to(self.config.device), batch
 
     def _row(self, name: str, x: Sequence[Token], blank: Any, rule: TaskEmbedding) -> Task:

@@ -3,7 +3,9 @@
 Shapes: B tasks, N rows (examples) of each, X and Y the padded widths of x and y, K slots.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +27,7 @@ class Batch:
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
+        support: Other examples of the same tasks, for a model that looks at those when it answers.
     """
 
     x: Tensor
@@ -37,6 +40,7 @@ class Batch:
     primitives: Tensor | None = None
     unknown: Tensor | None = None
     chance: Tensor | None = None
+    support: "Batch | None" = None
 
     def __post_init__(self) -> None:
         if self.x.dim() != 3 or self.x.dtype != torch.int64:
@@ -64,6 +68,8 @@ class Batch:
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
                     f"but has the shape {list(tensor.shape)}"
                 )
+        if self.support is not None and self.support.tasks != self.tasks:
+            raise ValueError(f"a support of {self.support.tasks} tasks does not fit {self.tasks} tasks")
 
     @property
     def tasks(self) -> int:
@@ -82,12 +88,36 @@ class Batch:
 
     def part(self, tasks: slice) -> "Batch":
         """The same for some of the tasks."""
-        return Batch(*(None if tensor is None else tensor[tasks] for tensor in self._tensors()))  # pyright: ignore[reportArgumentType]
-
-    def _tensors(self) -> list[Tensor | None]:
-        return [getattr(self, field.name) for field in fields(self)]
+        return self._each(lambda tensor: tensor[tasks])
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """The same batch on another device."""
-        moved = (None if t is None else t.to(device, non_blocking=non_blocking) for t in self._tensors())
-        return Batch(*moved)  # pyright: ignore[reportArgumentType]
+        return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def take(self, rows: Tensor) -> "Batch":
+        """The same tasks with the rows of these numbers, `[B, M]`."""
+
+        def taken(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor.gather(1, rows)
+
+        def sequences(tensor: Tensor) -> Tensor:
+            return tensor.gather(1, rows.unsqueeze(-1).expand(-1, -1, tensor.shape[-1]))
+
+        return replace(
+            self,
+            x=sequences(self.x),
+            x_length=self.x_length.gather(1, rows),
+            y=self.y.gather(1, rows) if self.y_length is None else sequences(self.y),
+            y_length=taken(self.y_length),
+            present=taken(self.present),
+        )
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        changed: dict[str, Any] = {}
+        for field in fields(self):
+            value: Tensor | Batch | None = getattr(self, field.name)
+            if isinstance(value, Batch):
+                changed[field.name] = value._each(change)
+            elif value is not None:
+                changed[field.name] = change(value)
+        return Batch(**changed)

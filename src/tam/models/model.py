@@ -167,27 +167,26 @@ class Model(nn.Module):
         return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
 
     def _class_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
-        lead = self._lead(condition, batch.rows)
-        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
-        valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
-        logits = self.head(self._encode(sequence, valid, condition)).unflatten(0, (batch.tasks, batch.rows))
+        logits = self.head(self._features(condition, batch)).unflatten(0, (batch.tasks, batch.rows))
         if batch.classes is not None:
             has = within(batch.classes, self.spec.classes)
             logits = logits.masked_fill(~has.unsqueeze(1), -math.inf)
         return _log_softmax(logits)
 
-    def _encode(self, sequence: Tensor, valid: Tensor, condition: Condition) -> Tensor:
-        """What a classifier reads of the sequence: `[R, features]`."""
+    def _features(self, condition: Condition, batch: Batch) -> Tensor:
+        """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
+        lead = self._lead(condition, batch.rows)
+        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
+        sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
+        valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
         mask = valid.unsqueeze(1)  # every place sees all tokens
-        return self.backbone(sequence, mask, condition.modulation, read=slice(0, 1)).squeeze(1)
+        return self._transform(sequence, mask, condition, batch, read=slice(0, 1)).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
         assert self.y is not None
-        assert isinstance(self.backbone, Transformer)
         x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
         in_x = within(batch.x_length.flatten(), x.shape[-1])
         in_y = within(y_length.flatten(), y.shape[-1])
@@ -195,7 +194,13 @@ class Model(nn.Module):
         parts = [self.x(x, in_x), lead, self.y(y, in_y)]
         mask = _decoder_mask(in_x, after=lead.shape[1] + y.shape[-1])
         read = slice(x.shape[-1] + lead.shape[1] - 1, None)
-        return self.backbone(torch.cat(parts, dim=1), mask, condition.modulation, read)
+        return self._transform(torch.cat(parts, dim=1), mask, condition, batch, read)
+
+    def _transform(
+        self, sequence: Tensor, mask: Tensor, condition: Condition, batch: Batch, read: slice
+    ) -> Tensor:
+        """The transformer's hidden states at the places `read` of the rows of a batch."""
+        return self.backbone(sequence, mask, condition.modulation, read)
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
@@ -211,11 +216,6 @@ def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
     # What stands after the end token is not scored, so that may be the end token too.
     target = F.pad(batch.y, (0, 1)).masked_fill(~within(batch.y_length, width + 1), end)
     return target, within(batch.y_length + 1, width + 1)
-
-
-def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
-    """Build a model on the generator's device, every weight drawn from the generator."""
-    return Model(spec, generator)
 
 
 def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM, int]:

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 Kind = Literal["classification", "transduction"]
 Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
+Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 
 DEFAULT_BOTTLENECK = 8
 
@@ -31,6 +32,10 @@ class ModelSpec:
         width: Size of an embedding and of the transformer's hidden states.
         heads: Attention heads of the transformer.
         bottleneck: Width inside an adapter; 8 unless told, and None for any other conditioning.
+        purpose: What the network is for. "answer": to answer an input. "answer from pairs": to answer it
+            while it looks at pairs of an input and its answer. "compare": to score how alike an input and
+            a labelled one are. "embed": to give the features of an input. The last two classify only, and
+            the middle two are transformers.
     """
 
     kind: Kind
@@ -46,6 +51,7 @@ class ModelSpec:
     width: int = 128
     heads: int = 4
     bottleneck: int | None = None
+    purpose: Purpose = "answer"
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -55,6 +61,7 @@ class ModelSpec:
         self._check_kind()
         self._check_compositional()
         self._check_backbone()
+        self._check_purpose()
 
     @property
     def compositional(self) -> bool:
@@ -63,11 +70,16 @@ class ModelSpec:
 
     @property
     def outputs(self) -> int:
-        """Number of logits: one a class, or one a token and one for the end."""
+        """Number of logits: one a class, or one a token and one for the end; a single score; or none."""
+        if self.purpose == "compare":
+            return 1
+        if self.purpose == "embed":
+            return 0
         return self.classes if self.kind == "classification" else self.vocabulary + 1
 
     def _check_choices(self) -> None:
-        for name, choices in (("kind", Kind), ("backbone", Backbone), ("conditioning", Conditioning)):
+        options = {"kind": Kind, "backbone": Backbone, "conditioning": Conditioning, "purpose": Purpose}
+        for name, choices in options.items():
             if getattr(self, name) not in get_args(choices):
                 raise ValueError(f"{name} is one of {list(get_args(choices))}, not {getattr(self, name)!r}")
 
@@ -118,3 +130,16 @@ class ModelSpec:
             )
         if self.compositional:
             raise ValueError("the LSTM has no primitives; leave primitives and slots out")
+
+    def _check_purpose(self) -> None:
+        if self.purpose == "answer":
+            return
+        if self.conditioning != ("token" if self.compositional else "none"):
+            raise ValueError(
+                f"a network to {self.purpose} has no task embedding: its conditioning is 'none', or 'token' "
+                f"with primitives, not {self.conditioning!r}"
+            )
+        if self.purpose in ("compare", "embed") and self.kind != "classification":
+            raise ValueError(f"a network to {self.purpose} is for classification, not for {self.kind}")
+        if self.purpose != "embed" and self.backbone != "transformer":
+            raise ValueError(f"a network to {self.purpose} is a transformer, not an {self.backbone.upper()}")
