@@ -31,6 +31,10 @@ class ModelSpec:
         width: Size of an embedding and of the transformer's hidden states.
         heads: Attention heads of the transformer.
         bottleneck: Width inside an adapter; 8 unless told, and None for any other conditioning.
+        tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
+            0 for none. A compositional model has its primitives' table instead.
+        unknown: Whether there is a learned embedding that stands for any unknown primitive; with
+            `primitives` only.
     """
 
     kind: Kind
@@ -46,6 +50,8 @@ class ModelSpec:
     width: int = 128
     heads: int = 4
     bottleneck: int | None = None
+    tasks: int = 0
+    unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -54,6 +60,7 @@ class ModelSpec:
         self._check_sizes()
         self._check_kind()
         self._check_compositional()
+        self._check_tables()
         self._check_backbone()
 
     @property
@@ -105,6 +112,15 @@ class ModelSpec:
                 f"primitives enter as tokens: conditioning is 'token', not {self.conditioning!r}, "
                 "when primitives are given"
             )
+
+    def _check_tables(self) -> None:
+        if self.tasks < 0:
+            raise ValueError(f"tasks is at least 0, not {self.tasks}")
+        if self.tasks and (self.compositional or self.conditioning == "none"):
+            without = "composed of primitives" if self.compositional else "with conditioning 'none'"
+            raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
+        if self.unknown and not self.compositional:
+            raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 
     def _check_backbone(self) -> None:
         if self.backbone == "transformer":
