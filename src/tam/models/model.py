@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.linear import Linear, normal
+from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
@@ -39,6 +39,8 @@ class Model(nn.Module):
     Attributes:
         spec: What was built.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
+        task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
+        unknown: The embedding of any unknown primitive `[1, d]`, zero at first, if the spec asks.
     """
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
@@ -58,6 +60,13 @@ class Model(nn.Module):
             self.primitives = normal(generator, spec.primitives, spec.width, std=EMBEDDING_STD)
             if spec.kind == "classification":
                 self.cls = normal(generator, 1, spec.width, std=EMBEDDING_STD)
+        # For methods that keep embeddings in θ. `forward` does not look at them: it takes z as a value.
+        self.task_embeddings: nn.Parameter | None = None
+        self.unknown: nn.Parameter | None = None
+        if spec.tasks:
+            self.task_embeddings = constant(generator, spec.tasks, self.task_size, value=0.0)
+        if spec.unknown:
+            self.unknown = constant(generator, 1, spec.width, value=0.0)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
 

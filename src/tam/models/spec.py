@@ -36,6 +36,10 @@ class ModelSpec:
             while it looks at pairs of an input and its answer. "compare": to score how alike an input and
             a labelled one are. "embed": to give the features of an input. The last two classify only, and
             the middle two are transformers.
+        tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
+            0 for none. A compositional model has its primitives' table instead.
+        unknown: Whether there is a learned embedding that stands for any unknown primitive; with
+            `primitives` only.
     """
 
     kind: Kind
@@ -52,6 +56,8 @@ class ModelSpec:
     heads: int = 4
     bottleneck: int | None = None
     purpose: Purpose = "answer"
+    tasks: int = 0
+    unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -60,6 +66,7 @@ class ModelSpec:
         self._check_sizes()
         self._check_kind()
         self._check_compositional()
+        self._check_tables()
         self._check_backbone()
         self._check_purpose()
 
@@ -117,6 +124,15 @@ class ModelSpec:
                 f"primitives enter as tokens: conditioning is 'token', not {self.conditioning!r}, "
                 "when primitives are given"
             )
+
+    def _check_tables(self) -> None:
+        if self.tasks < 0:
+            raise ValueError(f"tasks is at least 0, not {self.tasks}")
+        if self.tasks and (self.compositional or self.conditioning == "none"):
+            without = "composed of primitives" if self.compositional else "with conditioning 'none'"
+            raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
+        if self.unknown and not self.compositional:
+            raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 
     def _check_backbone(self) -> None:
         if self.backbone == "transformer":

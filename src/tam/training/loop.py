@@ -29,7 +29,16 @@ from tam.training.saved import Saved
 
 Log = Callable[[Mapping[str, Any]], None]
 
-_TABLES = ("primitives", "labels", "position", "x.token", "x.position", "y.token", "y.position")
+_TABLES = (
+    "primitives",
+    "task_embeddings",
+    "labels",
+    "position",
+    "x.token",
+    "x.position",
+    "y.token",
+    "y.position",
+)
 _LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make the host wait
 
 
