@@ -90,7 +90,7 @@ def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: s
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("steps", 0),
+        ("steps", -1),
         ("steps", "20"),
         ("steps", 2.5),
         ("steps", True),

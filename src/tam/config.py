@@ -291,7 +291,6 @@ class Config:
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _one_of(self, "method", tuple(SETTINGS))
         if not isinstance(self.settings, settings_of(self.method)):
             raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
         if self.settings.per_shots and len(self.protocol.shots) != 1:
