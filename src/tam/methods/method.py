@@ -6,6 +6,7 @@ Shapes: B tasks, N rows of each.
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
@@ -18,6 +19,12 @@ A vector for TAM, weights for a method that changes those, the support set itsel
 
 Update = Callable[[Tensor], None]
 """Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
+
+
+def move(model: Model, losses: Tensor, update: Update) -> None:
+    """Move θ once, along the mean gradient of the tasks' losses, `[B]`."""
+    torch.autograd.backward(losses.sum(), inputs=list(model.parameters()))
+    update(losses.new_full((), len(losses)))
 
 
 class Losses(NamedTuple):

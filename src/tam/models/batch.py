@@ -3,10 +3,12 @@
 Shapes: B tasks, N rows (examples) of each, X and Y the padded widths of x and y, K slots.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
+
+_ROWS = ("x", "x_length", "y", "y_length", "present")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,9 @@ class Batch:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        rows = ("x_length", "y_length", "y", "present")
-        for name in (*rows, "classes", "task", "primitives", "unknown", "chance"):
+        for name in (*_ROWS, "classes", "task", "primitives", "unknown", "chance"):
             tensor: Tensor | None = getattr(self, name)
-            expected = self.x.shape[:2] if name in rows else self.x.shape[:1]
+            expected = self.x.shape[:2] if name in _ROWS else self.x.shape[:1]
             if tensor is not None and tensor.shape[: len(expected)] != expected:
                 raise ValueError(
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
@@ -83,6 +84,11 @@ class Batch:
     def part(self, tasks: slice) -> "Batch":
         """The same for some of the tasks."""
         return Batch(*(None if tensor is None else tensor[tasks] for tensor in self._tensors()))  # pyright: ignore[reportArgumentType]
+
+    def cut(self, rows: slice) -> "Batch":
+        """The same for some of each task's rows."""
+        tensors = {name: getattr(self, name) for name in _ROWS}
+        return replace(self, **{n: None if t is None else t[:, rows] for n, t in tensors.items()})
 
     def _tensors(self) -> list[Tensor | None]:
         return [getattr(self, field.name) for field in fields(self)]

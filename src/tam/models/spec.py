@@ -1,6 +1,6 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 Kind = Literal["classification", "transduction"]
@@ -72,6 +72,12 @@ class ModelSpec:
     def outputs(self) -> int:
         """Number of logits: one a class, or one a token and one for the end."""
         return self.classes if self.kind == "classification" else self.vocabulary + 1
+
+    def without_embedding(self) -> "ModelSpec":
+        """The same network with no task embedding, for a method that has none."""
+        if self.conditioning in ("adapter", "norm"):
+            raise ValueError(f"conditioning {self.conditioning!r} has no effect: there is no task embedding")
+        return replace(self, conditioning="none")
 
     def _check_choices(self) -> None:
         for name, choices in (("kind", Kind), ("backbone", Backbone), ("conditioning", Conditioning)):
