@@ -152,6 +152,58 @@ class TamSettings(MethodSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgnosticSettings(MethodSettings):
+    """The settings of the task-agnostic transformer: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultitaskSettings(MethodSettings):
+    """The settings of the multitask transformer."""
+
+    finetune: Literal["all", "embedding"] = "all"
+    """What learns a new task: all weights and its embedding, or its embedding alone."""
+    unknown_share: float = 0.5
+    """With primitives: in what share of the tasks of a step one of them plays unknown."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 0, "unknown_share")
+        if self.unknown_share > 1:
+            raise UserError(f"unknown_share is at most 1, not {self.unknown_share!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MamlSettings(MethodSettings):
+    """The settings of MAML."""
+
+    inner_steps: int = 5
+    """Steps of gradient descent in one outer step."""
+    inner_rate: float = 0.1
+    """The rate of those steps."""
+    order: Literal["second", "first"] = "second"
+    """Whether θ's gradient goes through the inner steps, or takes what they lead to as given."""
+    support_sizes: tuple[int, int] = (4, 64)
+    """The smallest and largest support, log-uniform; the other rows are the query."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "inner_steps")
+        _at_least(self, 0, "inner_rate")
+        if not 1 <= self.support_sizes[0] <= self.support_sizes[1]:
+            raise UserError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaviaSettings(MamlSettings):
+    """The settings of CAVIA."""
+
+    inner_steps: int = 10
+    """Steps of gradient descent on z in one outer step."""
+    inner_rate: float = 1.0
+    """The rate of those steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SnailSettings(MethodSettings):
     """The settings of SNAIL."""
 
@@ -253,6 +305,10 @@ class Protocol:
 
 SETTINGS: dict[str, type[MethodSettings]] = {
     "tam": TamSettings,
+    "agnostic": AgnosticSettings,
+    "multitask": MultitaskSettings,
+    "maml": MamlSettings,
+    "cavia": CaviaSettings,
     "snail": SnailSettings,
     "matching": MatchingSettings,
     "nearest": NearestSettings,

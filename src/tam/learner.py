@@ -99,8 +99,11 @@ class Learner:
         by_choice: dict[Choice, list[int]] = {}
         for number, task in enumerate(made):
             by_choice.setdefault(self._choice(task), []).append(number)
+        most = self.method.at_once(self.model_) or len(made)
         for choice, members in by_choice.items():
-            found |= zip(members, self._fit_embeddings([made[i] for i in members], choice), strict=True)
+            for start in range(0, len(members), most):
+                some = members[start : start + most]
+                found |= zip(some, self._fit_embeddings([made[i] for i in some], choice), strict=True)
         return [found[number] for number in range(len(made))]
 
     def _fit_embeddings(self, tasks: Sequence[Task], choice: Choice) -> list[TaskEmbedding]:
@@ -235,13 +238,12 @@ class Learner:
                 "a task embedding belongs to the model that it was fitted with, and this is another"
             )
         blank: Any = [] if self._fitted.model_.spec.kind == "transduction" else 0
-        for start in range(0, len(each), _ROWS_AT_ONCE):
-            some = each[start : start + _ROWS_AT_ONCE]
+        most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
+        for start in range(0, len(each), most):
+            some = each[start : start + most]
             rows = [
                 self._row(f"input {start + number}", x, blank, rule)
-                for number, (x, rule) in enumerate(
-                    zip(inputs[start : start + _ROWS_AT_ONCE], some, strict=True)
-                )
+                for number, (x, rule) in enumerate(zip(inputs[start : start + most], some, strict=True))
             ]
             batch = collate(rows, [np.arange(1)] * len(rows), self.primitives_).to(self.config.device)
             longest = max(len(rule.vector) for rule in some)

@@ -3,8 +3,12 @@
 from dataclasses import asdict
 
 from tam.config import Config
+from tam.methods.agnostic import Agnostic
+from tam.methods.cavia import CAVIA
+from tam.methods.maml import MAML
 from tam.methods.matching import Matching
 from tam.methods.method import Losses, Method, TaskStates, Update
+from tam.methods.multitask import Multitask
 from tam.methods.nearest import Nearest
 from tam.methods.prototypical import Prototypical
 from tam.methods.snail import Snail
@@ -12,6 +16,10 @@ from tam.methods.tam import TAM
 
 METHODS: dict[str, type[Method]] = {
     "tam": TAM,
+    "agnostic": Agnostic,
+    "multitask": Multitask,
+    "maml": MAML,
+    "cavia": CAVIA,
     "snail": Snail,
     "matching": Matching,
     "prototypical": Prototypical,
@@ -28,11 +36,15 @@ def make_method(config: Config) -> Method:
 
 
 __all__ = [
+    "CAVIA",
+    "MAML",
     "METHODS",
     "TAM",
+    "Agnostic",
     "Losses",
     "Matching",
     "Method",
+    "Multitask",
     "Nearest",
     "Prototypical",
     "Snail",

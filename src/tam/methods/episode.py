@@ -54,8 +54,8 @@ def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) 
     size = groups * shots
     if batch.rows <= size:
         raise UserError(
-            f"rows is {batch.rows}: an episode needs more than the {size} examples of a {shots}-shot support; "
-            "give more rows, or fewer shots"
+            f"rows is {batch.rows}: an episode takes more than the {size} examples of its support; give more "
+            f"rows, or fewer shots than {shots}"
         )
     group, rank = ranks(batch, classes)
     chosen = (group < groups) & (rank < shots)
@@ -64,7 +64,9 @@ def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) 
     rows = group.new_zeros(batch.tasks, size + 1).scatter(1, place, numbers)[:, :size]
     filled = torch.zeros_like(chosen[:, :1]).expand(-1, size + 1).scatter(1, place, chosen)[:, :size]
     support = replace(batch.take(rows), present=filled)
-    others = (~chosen).int().argsort(dim=1, stable=True)[:, size:]  # at most `size` are chosen, and come first
+    others = (
+        (~chosen).int().argsort(dim=1, stable=True)[:, size:]
+    )  # at most `size` are chosen, and come first
     return replace(batch.take(others[:, :queries]), support=support)
 
 
@@ -97,13 +99,11 @@ def check_shots(support: Batch, shots: int) -> None:
         )
 
 
-def without_embedding(spec: ModelSpec, purpose: Purpose) -> ModelSpec:
+def network_for(purpose: Purpose, spec: ModelSpec) -> ModelSpec:
     """The network of a method that has no task embedding; unknown primitives share one that is learned."""
-    if spec.conditioning not in ("token", "none"):
-        raise ValueError(f"conditioning {spec.conditioning!r} has no effect: there is no task embedding")
     if spec.compositional:
         return replace(spec, purpose=purpose, unknown=True)
-    return replace(spec, purpose=purpose, conditioning="none")
+    return replace(spec.without_embedding(), purpose=purpose)
 
 
 def unknown_primitive(model: Model, batch: Batch) -> Tensor | None:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from tam.config import MatchingSettings
-from tam.methods.episode import check_shots, episode, in_parts, learn, unknown_primitive, without_embedding
+from tam.methods.episode import check_shots, episode, in_parts, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Update
+from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
 
@@ -25,7 +25,7 @@ _NEVER = -1e9  # a logarithm of nothing that has a gradient
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matching(MatchingSettings):
+class Matching(MatchingSettings, Method):
     """Matching networks with their settings; a task's state is its support."""
 
     version: ClassVar[int] = 1
@@ -33,17 +33,13 @@ class Matching(MatchingSettings):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that compares inputs."""
-        return without_embedding(spec, "compare")
+        return network_for("compare", spec)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""
         query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
         scores = model(unknown_primitive(model, query), query)
         return learn(model, losses_of(combine(scores, query, model.spec.classes), query), update)
-
-    def phase(self, step: int) -> int:
-        """All steps are alike."""
-        return 0
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The support itself; steps and rate are not looked at."""

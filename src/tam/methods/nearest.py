@@ -16,14 +16,14 @@ from torch import Tensor
 from tam.config import NearestSettings
 from tam.errors import UserError
 from tam.methods.episode import in_parts
-from tam.methods.method import Losses, Update
+from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.embedding import within
 from tam.models.packing import pack, unpack
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nearest(NearestSettings):
+class Nearest(NearestSettings, Method):
     """The nearest neighbour with its settings; a task's state is its support."""
 
     version: ClassVar[int] = 1
@@ -37,10 +37,6 @@ class Nearest(NearestSettings):
         """An error: there is nothing to train."""
         raise UserError("the nearest neighbour is not trained: give steps=0")
 
-    def phase(self, step: int) -> int:
-        """There are no steps."""
-        return 0
-
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The support itself; steps and rate are not looked at."""
         return [pack(support, model.spec)] * len(steps)
@@ -53,8 +49,10 @@ class Nearest(NearestSettings):
             weights = nearest(batch, support)
             if batch.y_length is None:
                 found = weights @ _one_hot(support.y, model.spec.outputs)
-                known = batch.classes if batch.classes is not None else torch.full_like(
-                    batch.x_length[:, 0], model.spec.classes
+                known = (
+                    batch.classes
+                    if batch.classes is not None
+                    else torch.full_like(batch.x_length[:, 0], model.spec.classes)
                 )
                 even = within(known, model.spec.classes) / known.unsqueeze(1)  # [B, C]
                 return self._smooth(found, even.unsqueeze(1))

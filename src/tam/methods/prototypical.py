@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from tam.config import MethodSettings
-from tam.methods.episode import in_support, learn, unknown_primitive, without_embedding
+from tam.methods.episode import in_support, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Update
+from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prototypical(MethodSettings):
+class Prototypical(MethodSettings, Method):
     """Prototypical networks; a task's state is the prototypes of its classes, `[B, C · d]`."""
 
     version: ClassVar[int] = 1
@@ -29,7 +29,7 @@ class Prototypical(MethodSettings):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that gives features."""
-        return without_embedding(spec, "embed")
+        return network_for("embed", spec)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """The first rows of each class are the support, all others are queries."""
@@ -40,10 +40,6 @@ class Prototypical(MethodSettings):
         log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec), batch)
         present = ~chosen if batch.present is None else batch.present & ~chosen
         return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
-
-    def phase(self, step: int) -> int:
-        """All steps are alike."""
-        return 0
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The prototypes of the support; steps and rate are not looked at."""

@@ -11,15 +11,15 @@ from typing import ClassVar
 from torch import Tensor
 
 from tam.config import SnailSettings
-from tam.methods.episode import check_shots, episode, in_parts, learn, unknown_primitive, without_embedding
+from tam.methods.episode import check_shots, episode, in_parts, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Update
+from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snail(SnailSettings):
+class Snail(SnailSettings, Method):
     """SNAIL with its settings; a task's state is its support."""
 
     version: ClassVar[int] = 1
@@ -27,17 +27,13 @@ class Snail(SnailSettings):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that looks at pairs."""
-        return without_embedding(spec, "answer from pairs")
+        return network_for("answer from pairs", spec)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""
         query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
         log_prob = model(unknown_primitive(model, query), query)
         return learn(model, losses_of(log_prob, query), update)
-
-    def phase(self, step: int) -> int:
-        """All steps are alike."""
-        return 0
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The support itself; steps and rate are not looked at."""

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_ROWS = ("x", "x_length", "y", "y_length", "present")
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -59,10 +61,9 @@ class Batch:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        rows = ("x_length", "y_length", "y", "present")
-        for name in (*rows, "classes", "task", "primitives", "unknown", "chance"):
+        for name in (*_ROWS, "classes", "task", "primitives", "unknown", "chance"):
             tensor: Tensor | None = getattr(self, name)
-            expected = self.x.shape[:2] if name in rows else self.x.shape[:1]
+            expected = self.x.shape[:2] if name in _ROWS else self.x.shape[:1]
             if tensor is not None and tensor.shape[: len(expected)] != expected:
                 raise ValueError(
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
@@ -90,27 +91,22 @@ class Batch:
         """The same for some of the tasks."""
         return self._each(lambda tensor: tensor[tasks])
 
+    def cut(self, rows: slice) -> "Batch":
+        """The same for some of each task's rows."""
+        return self._each_row(lambda tensor: tensor[:, rows])
+
+    def take(self, rows: Tensor) -> "Batch":
+        """The same with the rows of these numbers, `[B, M]`, of each task."""
+        task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
+        return self._each_row(lambda tensor: tensor[task, rows])
+
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """The same batch on another device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
-    def take(self, rows: Tensor) -> "Batch":
-        """The same tasks with the rows of these numbers, `[B, M]`."""
-
-        def taken(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else tensor.gather(1, rows)
-
-        def sequences(tensor: Tensor) -> Tensor:
-            return tensor.gather(1, rows.unsqueeze(-1).expand(-1, -1, tensor.shape[-1]))
-
-        return replace(
-            self,
-            x=sequences(self.x),
-            x_length=self.x_length.gather(1, rows),
-            y=self.y.gather(1, rows) if self.y_length is None else sequences(self.y),
-            y_length=taken(self.y_length),
-            present=taken(self.present),
-        )
+    def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
+        return replace(self, **{n: None if t is None else change(t) for n, t in tensors.items()})
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         changed: dict[str, Any] = {}

@@ -15,14 +15,14 @@ from tam.models.spec import ModelSpec
 
 
 class CompareModel(Model):
-    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Both have the same tokens, and each its own places."""
+    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own."""
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__(spec, generator)
         self.position = normal(generator, spec.max_x, spec.width, std=EMBEDDING_STD)
 
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """The score of every input with every input of the support, `[B, N, M]`; answers are not looked at."""
+        """The score of every input with every input of the support, `[B, N, M]`, whatever the answers."""
         condition, support = self.condition(z, batch), batch.support
         if support is None:
             raise ValueError("this model compares inputs: give the batch a support")

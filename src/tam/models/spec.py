@@ -1,6 +1,6 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 Kind = Literal["classification", "transduction"]
@@ -83,6 +83,12 @@ class ModelSpec:
         if self.purpose == "embed":
             return 0
         return self.classes if self.kind == "classification" else self.vocabulary + 1
+
+    def without_embedding(self) -> "ModelSpec":
+        """The same network with no task embedding, for a method that has none."""
+        if self.conditioning in ("adapter", "norm"):
+            raise ValueError(f"conditioning {self.conditioning!r} has no effect: there is no task embedding")
+        return replace(self, conditioning="none")
 
     def _check_choices(self) -> None:
         options = {"kind": Kind, "backbone": Backbone, "conditioning": Conditioning, "purpose": Purpose}

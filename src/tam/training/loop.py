@@ -129,6 +129,7 @@ class Trainer:
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high")
+        if self.device.type == "cuda" and self.method.compiles:
             self._fast = cast(Model, torch.compile(self.model, dynamic=False))
 
     def step(self) -> Losses:
@@ -242,7 +243,10 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
         while state.step < training.steps:
             losses = trainer.step()
             last = state.step == training.steps
-            if state.step % look_every == 0 or last or state.step % training.checkpoint_every == 0:
+            if last or any(
+                state.step % every == 0
+                for every in (look_every, training.checkpoint_every, training.validate_every)
+            ):
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
             if state.step % training.validate_every == 0 or last:
@@ -264,10 +268,10 @@ def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     start, end, steps = (float(value) for value in losses)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
+        inner = "a smaller inner_rate, " if hasattr(trainer.config.settings, "inner_rate") else ""
         raise DivergedError(
             f"training diverged at step {trainer.state.step}: loss {end}, gradient {norm}, rate {rate:.2g}; "
-            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, a smaller inner_rate or a "
-            "longer warmup"
+            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, {inner}or a longer warmup"
         )
     return {
         "step": trainer.state.step,

@@ -61,7 +61,9 @@ class Saved:
     def _from_values(cls, values: Mapping[str, Any], folder: Path, device: str) -> "Saved":
         if values["format"] != FORMAT:
             raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
-        config = Config.of(values["method"]).override(device=device, **values["settings"], **values["protocol"])
+        config = Config.of(values["method"]).override(
+            device=device, **values["settings"], **values["protocol"]
+        )
         model = build_model(ModelSpec(**values["spec"]), torch.Generator().manual_seed(0))
         weights = folder / "model.safetensors"
         load_weights(model, read_tensors(weights)[0], weights)
