@@ -69,4 +69,4 @@ def near(features: Tensor, prototypes: Tensor, batch: Batch) -> Tensor:
     if batch.classes is not None:
         has = torch.arange(logits.shape[-1], device=batch.device) < batch.classes.unsqueeze(1)
         logits = logits.masked_fill(~has.unsqueeze(1), -torch.inf)
-    return logits.float().log_softmax(dim=-1)
+    return logits.log_softmax(dim=-1)
