@@ -247,6 +247,11 @@ def output(command: str) -> Callable[[Results], str]:
     return lambda results: f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
 
 
+def source(path: str) -> Callable[[Results], str]:
+    """A file of the package."""
+    return lambda _: f"```python\n{(ROOT / path).read_text(encoding='utf-8')}```"
+
+
 BLOCKS: dict[str, Callable[[Results], str]] = {
     "ceilings": lambda results: ceilings(results, False, (1, 5, 10, 20)),
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
@@ -269,6 +274,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "show path-finding": output("tam tasks pathfinding --show 1"),
     "show compositional": output("tam tasks pathfinding --compositional --show 1"),
     "stats": output("tam tasks classification --stats"),
+    "prototypical": source("src/tam/methods/prototypical.py"),
 }
 
 _MARK = re.compile(r"<!-- (begin|end): (.*?) -->")

@@ -83,7 +83,9 @@ def test_features_are_no_answers() -> None:
     model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0))
     with pytest.raises(ValueError, match="features, and no answers"):
         model.outcomes(
-            model.condition(None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))),
+            model.condition(
+                None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))
+            ),
             batch,
         )
     with pytest.raises(ValueError, match="to embed is for classification"):

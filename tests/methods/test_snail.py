@@ -72,13 +72,16 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     for number in range(support.rows):
         if support.present is not None and not support.present[task, number]:
             continue
-        add(number, *embedded(model.x, support.x[task, number, : support.x_length[task, number]]))
+        given = embedded(model.x, support.x[task, number, : support.x_length[task, number]])
         if support.y_length is None:
             assert model.labels is not None
-            add(number, model.labels[support.y[task, number]])
+            answer = [model.labels[support.y[task, number]]]
         else:
             assert model.y is not None
-            add(number, *embedded(model.y, support.y[task, number, : support.y_length[task, number]]))
+            answer = embedded(model.y, support.y[task, number, : support.y_length[task, number]])
+        nothing = torch.zeros(spec.width, dtype=torch.float64)
+        add(number, *(token + sum(answer, nothing) / max(len(answer), 1) for token in given))
+        add(number, *(token + sum(given, nothing) / max(len(given), 1) for token in answer))
     context = len(tokens)
     x = embedded(model.x, batch.x[task, row, : batch.x_length[task, row]])
     if batch.y_length is None:
@@ -103,9 +106,7 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
         bias = model.same_pair[layer].view(-1, 1, 1) * same
         bias = bias.masked_fill(~mask, -torch.inf)
         normed = block.attention_norm(hidden)
-        found = plain_attention(
-            block.attention.queries(normed), *block.attention.keys_values(normed), bias
-        )
+        found = plain_attention(block.attention.queries(normed), *block.attention.keys_values(normed), bias)
         hidden = hidden + block.attention.join(found)
         hidden = hidden + block.mlp(block.mlp_norm(hidden))
     return F.log_softmax(model.head(model.backbone.norm(hidden)[0, read]), dim=-1)
@@ -222,6 +223,8 @@ def test_a_network_of_another_sort_is_an_error() -> None:
     with pytest.raises(ValueError, match="give the batch a support"):
         model = sharp(spec)
         model.outcomes(
-            model.condition(None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))),
+            model.condition(
+                None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))
+            ),
             batch,
         )

@@ -5,8 +5,10 @@ places see the support, the query's places see the support and the query. The su
 therefore the same for all queries of a task, and computed once for all of them: exactly the same numbers as
 one long sequence for each query, at a fraction of the cost.
 
-Positions are counted inside a pair, so that the support is a set. Which tokens make a pair is told by a
-learned number for each layer and head, added to the attention scores between places of one pair.
+Positions are counted inside a pair, so that the support is a set. Two things tell which tokens make a pair:
+each token of an input has the mean vector of its answer added, and each token of an answer that of its
+input; and a learned number for each layer and head is added to the attention scores between places of one
+pair. Both shorten the way to the first use of the support, before which such a network learns nothing.
 
 Shapes: B tasks, N queries of each, R = B · N, M pairs of each task, S places of the support, L of a query,
 P of them read, H heads, D = d / H, d width.
@@ -27,8 +29,7 @@ from tam.models.model import Model
 from tam.models.spec import ModelSpec
 from tam.models.transformer import ALL, Block, Transformer
 
-# Every second head starts with its places looking at their own pair, some exp(3) times as much as at another.
-# Where all heads start at 0, no training step at this scale finds out which tokens belong together.
+# What every second head starts with: a place of its own pair counts exp(3) times as much as another.
 SAME_PAIR = 3.0
 
 
@@ -88,7 +89,9 @@ class PairsModel(Model):
             present = support.present.flatten()
         in_x = within(support.x_length.flatten(), x.shape[-1]) & present.unsqueeze(1)
         answer, in_answer = self._answer(support, present)
-        pairs = torch.cat([self.x(x, in_x), answer], dim=1)  # [B · M, places of a pair, d]
+        given = self.x(x, in_x)
+        tokens = [given + _mean(answer, in_answer), answer + _mean(given, in_x)]
+        pairs = torch.cat(tokens, dim=1)  # [B · M, places of a pair, d]
         valid = torch.cat([in_x, in_answer], dim=1)
         number = torch.arange(support.rows, device=x.device).repeat_interleave(pairs.shape[1])
         vectors, valid = (t.unflatten(0, (support.tasks, -1)).flatten(1, 2) for t in (pairs, valid))
@@ -108,6 +111,12 @@ class PairsModel(Model):
         assert self.y is not None
         in_y = within(support.y_length.flatten(), y.shape[-1]) & present.unsqueeze(1)
         return self.y(y, in_y), in_y
+
+
+def _mean(vectors: Tensor, valid: Tensor) -> Tensor:
+    """The mean of the vectors that are there, `[B · M, 1, d]`."""
+    weights = valid / valid.sum(1, keepdim=True).clamp(min=1)
+    return weights.to(vectors.dtype).unsqueeze(1) @ vectors
 
 
 def attend_to_both(
