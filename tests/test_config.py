@@ -10,14 +10,15 @@ from typing import Any, get_args
 
 import pytest
 
-from tam.config import PRESETS, Config, Network, Preset, Protocol, TamSettings, Training, read_json
+from tam.config import PRESETS, SETTINGS, Config, Network, Preset, Protocol, TamSettings, Training, read_json
 from tam.errors import UserError
 from tam.training.run import load_tasks, read_config
 
 
+@pytest.mark.parametrize("method", SETTINGS)
 @pytest.mark.parametrize("preset", get_args(Preset))
-def test_a_preset_is_a_config_that_survives_json(preset: str) -> None:
-    config = Config.from_preset(preset)
+def test_a_preset_is_a_config_that_survives_json(preset: str, method: str) -> None:
+    config = Config.from_preset(preset, method)
     text = json.dumps(config.to_json())
     assert Config.from_json(json.loads(text)) == config
     assert json.dumps(Config.from_json(json.loads(text)).to_json()) == text

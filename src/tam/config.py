@@ -162,12 +162,14 @@ class MultitaskSettings(MethodSettings):
 
     finetune: Literal["all", "embedding"] = "all"
     """What learns a new task: all weights and its embedding, or its embedding alone."""
+    embedding_speed: float = 30.0
+    """With all weights: how many times their rate the embedding moves at."""
     unknown_share: float = 0.5
     """With primitives: in what share of the tasks of a step one of them plays unknown."""
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _at_least(self, 0, "unknown_share")
+        _at_least(self, 0, "embedding_speed", "unknown_share")
         if self.unknown_share > 1:
             raise UserError(f"unknown_share is at most 1, not {self.unknown_share!r}")
 
@@ -495,6 +497,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """What each preset changes from the defaults, which are the paper's settings."""
 
+_TOLD_NOTHING = {"use_primitives": False}
+_FINE_TUNED = {"adapt_rates": (0.0003, 0.001, 0.003)}
+_PLAIN_MAML = {"adapt_rates": (0.03, 0.1, 0.3)}
+_PLAIN_CAVIA = {"adapt_rates": (0.3, 1.0, 3.0)}
+# A step is one pass instead of the many of an inner loop.
+_LONG = {"steps": 100_000, "validate_every": 5_000, "checkpoint_every": 1_000}
+_SPLIT = {"rows": 128}  # up to 64 for the support, the others for the query
+
 PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "tam"): {"inner_steps": 2},
     ("quick", "tam"): {
@@ -507,6 +517,22 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "matching"): {"shots": (1,)},
     **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
     ("best", "tam"): {"patience": None, "theta_update": "interleaved", "support": "mixed"},
+    ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
+    ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
+    ("paper", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
+    ("best", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
+    ("smoke", "multitask"): {"adapt_rates": (0.001,)},
+    ("quick", "multitask"): {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
+    ("paper", "multitask"): _LONG | _FINE_TUNED,
+    ("best", "multitask"): _LONG | _FINE_TUNED,
+    ("smoke", "maml"): {"inner_steps": 2, "support_sizes": (4, 8)},
+    ("quick", "maml"): {"inner_steps": 3, "support_sizes": (4, 32), "adapt_rates": (0.1,)},
+    ("paper", "maml"): _SPLIT | _PLAIN_MAML,
+    ("best", "maml"): _SPLIT | _PLAIN_MAML | {"precision": "float32"},
+    ("smoke", "cavia"): {"inner_steps": 2, "support_sizes": (4, 8), "adapt_rates": (1.0,)},
+    ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (4, 32), "adapt_rates": (1.0,)},
+    ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
+    ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
 }
 """What a preset changes for one method, besides."""
 

@@ -51,9 +51,10 @@ class Multitask(MultitaskSettings, Method):
         """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
         z = fresh(model)
         if self.finetune == "all":
-            return weights.fine_tune(
-                Search(weights.start(model, support.tasks, z), rate), model, support, steps
-            )
+            start = weights.start(model, support.tasks, z)
+            rates = torch.full_like(start[0], rate)
+            rates[: model.task_size] *= self.embedding_speed
+            return weights.fine_tune(Search(start, rates), model, support, steps)
         search = Search(z.expand(support.tasks, -1), rate)
         return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
 
