@@ -513,9 +513,6 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
         "patience": None,
         "theta_update": "interleaved",
     },
-    ("smoke", "snail"): {"shots": (1,)},
-    ("smoke", "matching"): {"shots": (1,)},
-    **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
     ("best", "tam"): {"patience": None, "theta_update": "interleaved", "support": "mixed"},
     ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
     ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
@@ -533,6 +530,18 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (4, 32), "adapt_rates": (1.0,)},
     ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
     ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
+    ("smoke", "snail"): {"shots": (1,)},
+    ("quick", "snail"): {"steps": 1_000, "validate_every": 1_000},
+    ("paper", "snail"): _LONG,
+    ("best", "snail"): _LONG,
+    ("smoke", "matching"): {"shots": (1,)},
+    ("quick", "matching"): {"episode_queries": 8},
+    ("paper", "matching"): _LONG,
+    ("best", "matching"): _LONG,
+    ("quick", "prototypical"): {"steps": 1_000, "validate_every": 1_000},
+    ("paper", "prototypical"): _LONG,
+    ("best", "prototypical"): _LONG,
+    **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
 }
 """What a preset changes for one method, besides."""
 

@@ -104,12 +104,12 @@ def accuracy(learner: Learner, name: str) -> float:
     return score.accuracy
 
 
-def examples_of(name: str, task: int, turn: int = 0) -> list[tuple[list[int], Any]]:
+def examples_of(name: str, task: int, turn: int = 0) -> list[tuple[list[Any], Any]]:
     """k examples of a test task, of each class; their answers shifted by `turn` places."""
     case = CASES[name]
     chosen = toy_tasks(case.kind, case.noise).test[task]
     (shots,) = case.settings["shots"]
-    found: list[tuple[list[int], Any]] = []
+    found: list[tuple[list[Any], Any]] = []
     counts: dict[Any, int] = {}
     for example in chosen:
         label = example.y if case.kind == "classification" else None
@@ -244,5 +244,5 @@ def test_presets(method: str, preset: str) -> None:
 
 
 def test_a_step_needs_more_rows_than_a_support() -> None:
-    with pytest.raises(tam.UserError, match="rows is 20: .*more than the 30 examples"):
+    with pytest.raises(tam.UserError, match=r"rows is 20: .*more than the 30 examples"):
         CASES["snail"].learner(shots=(10,)).fit(toy_tasks("classification", 0))

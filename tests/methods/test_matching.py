@@ -141,13 +141,12 @@ def test_the_state_is_the_support(make_batch: Make) -> None:
         Matching(shots=3).adapt(model, support, (0,), 0.0)
 
 
-def test_it_classifies_only() -> None:
+def test_what_it_is_not_for(make_batch: Make) -> None:
     spec = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2)
     with pytest.raises(ValueError, match="to compare is for classification, not for transduction"):
         Matching(shots=1).spec(spec, 1)
+    model, batch = sharp(PLAIN), make_batch(PLAIN)
     with pytest.raises(ValueError, match="scores, and no answers"):
-        model = sharp(PLAIN)
-        model.outcomes(None, Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ()))))
+        model.outcomes(model.condition(None, batch), batch)
     with pytest.raises(ValueError, match="give the batch a support"):
-        model = sharp(PLAIN)
-        model(None, Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ()))))
+        model(None, batch)

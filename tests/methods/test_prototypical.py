@@ -1,6 +1,7 @@
-"""Prototypical networks: the means and distances computed example by example, and the page that shows them."""
+"""Prototypical networks: means and distances example by example, and the page that shows the method."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from tam.methods import Prototypical
+import tam
+from tam.errors import UserError
+from tam.methods import METHODS, Prototypical
 from tam.methods.prototypical import near, prototypes
 from tam.models import Batch, ModelSpec, build_model
 
@@ -79,23 +82,35 @@ def test_training_asks_the_rows_that_are_not_in_the_support(make_batch: Make) ->
     torch.testing.assert_close(told.end.double(), expected.double())
 
 
-def test_features_are_no_answers() -> None:
-    model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0))
+def test_what_it_is_not_for(make_batch: Make) -> None:
+    model, batch = (
+        build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)),
+        make_batch(SPEC),
+    )
     with pytest.raises(ValueError, match="features, and no answers"):
-        model.outcomes(
-            model.condition(
-                None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))
-            ),
-            batch,
-        )
+        model.outcomes(model.condition(None, batch), batch)
     with pytest.raises(ValueError, match="to embed is for classification"):
         Prototypical().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2), 1)
+    with pytest.raises(UserError, match="most_shots"):
+        Prototypical(most_shots=0)
 
 
-def test_the_page_shows_this_very_file() -> None:
-    """Adding a method is this one file and one line of the registry; the page has both as they are."""
+def test_the_page_is_a_method_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's example in a file of one's own, registered by one line, does what the package's does."""
     page = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
-    assert (ROOT / "src" / "tam" / "methods" / "prototypical.py").read_text(encoding="utf-8") in page
-    registry = (ROOT / "src" / "tam" / "methods" / "__init__.py").read_text(encoding="utf-8")
-    assert '    "prototypical": Prototypical,\n' in registry
-    assert '"prototypical": Prototypical,' in page
+    example, registered, used = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert registered in (ROOT / "src" / "tam" / "methods" / "__init__.py").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(METHODS, "mine", Prototypical)  # so that it is gone after the test
+    before, _, line = used.partition("METHODS[")
+    exec(before + "METHODS[" + line.splitlines()[0])
+    assert METHODS["mine"].__module__ == "mine"
+    assert METHODS["mine"] is not Prototypical
+    tasks = tam.benchmark("classification", train=8, valid=2, test=2)
+    scores = [
+        tam.Learner(name, "smoke", most_shots=2).fit(tasks).evaluate(tasks.test)
+        for name in ("mine", "prototypical")
+    ]
+    assert scores[0] == scores[1]
+    assert "tam.Learner(method=" in line

@@ -114,7 +114,7 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
 
 SPECS = {
     kind + form: ModelSpec(
-        kind=kind,  # pyright: ignore[reportArgumentType]
+        kind=kind,
         vocabulary=5,
         classes=3 if kind == "classification" else 0,
         max_x=3,
@@ -214,17 +214,12 @@ def test_the_state_is_the_support(name: str, make_batch: Make) -> None:
         Snail(shots=shots + 1).adapt(model, support, (0,), 0.0)
 
 
-def test_a_network_of_another_sort_is_an_error() -> None:
+def test_what_it_is_not_for(make_batch: Make) -> None:
     spec = SPECS["classification"]
     with pytest.raises(ValueError, match="no effect"):
         Snail(shots=1).spec(replace(spec, conditioning="norm"), 1)
     with pytest.raises(ValueError, match="is a transformer, not an LSTM"):
         Snail(shots=1).spec(replace(spec, backbone="lstm"), 1)
+    model, batch = sharp(spec), make_batch(spec)
     with pytest.raises(ValueError, match="give the batch a support"):
-        model = sharp(spec)
-        model.outcomes(
-            model.condition(
-                None, batch := Batch(*(torch.zeros(1, 1, *s, dtype=torch.int64) for s in ((1,), (), ())))
-            ),
-            batch,
-        )
+        model(None, batch)
