@@ -144,8 +144,9 @@ def test_mixed_supports_have_defaults() -> None:
 def test_settings_are_frozen_and_have_each_name_once() -> None:
     with pytest.raises(FrozenInstanceError):
         Training().steps = 3  # pyright: ignore[reportAttributeAccessIssue]
-    names = [f.name for part in (Network, TamSettings, Training, Protocol) for f in fields(part)]
-    assert len(names) == len(set(names)), "an override by name must be clear"
+    for settings in SETTINGS.values():
+        names = [f.name for part in (Network, settings, Training, Protocol) for f in fields(part)]
+        assert len(names) == len(set(names)), "an override by name must be clear"
 
 
 def test_json_may_leave_out_what_has_its_default() -> None:
