@@ -1,8 +1,8 @@
 """Write what the documentation shows but nobody types: its figures, and its numbers from results/.
 
-Run `make pages`. What README.md and docs/*.md have between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
-is replaced by the block of that name. With --check nothing is written: files that are out of date are
-listed, and the exit code is 1 if there are any.
+Run `make pages`. What README.md and the pages of docs/ have between `<!-- begin: NAME -->` and
+`<!-- end: NAME -->` is replaced by the block of that name. With --check nothing is written: files that are
+out of date are listed, and the exit code is 1 if there are any.
 """
 
 import argparse
@@ -30,6 +30,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
+        self.memory: Facts = json.loads((folder / "memory.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
         self.runs: list[Facts] = [
             json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
@@ -233,6 +234,22 @@ def runs(results: Results) -> str:
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
 
 
+def memory(method: str) -> Callable[[Results], str]:
+    """What an outer step of a second-order method takes."""
+
+    def rows(results: Results) -> str:
+        facts = results.memory
+        cases = [case for case in facts["measured"] if case["method"] == method]
+        head = [
+            "order",
+            "inner steps",
+            f"{facts['tasks']} tasks of {facts['support']} + {facts['query']} rows",
+        ]
+        return table(head, [[case["order"], str(case["inner_steps"]), number(case["mib"])] for case in cases])
+
+    return rows
+
+
 def how_measured(results: Results) -> str:
     """What the ceilings are means of."""
     settings = results.tasks["ceiling"]
@@ -257,6 +274,8 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
+    "memory maml": memory("maml"),
+    "memory cavia": memory("cavia"),
     "how measured": how_measured,
     "sizes": sizes,
     "classification counts": classification_counts,
@@ -294,7 +313,7 @@ def fill(page: str, results: Results) -> str:
 def files() -> Iterator[tuple[Path, str]]:
     """Every file that is made, with what should be in it."""
     results = Results(ROOT / "results")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)
     yield ROOT / "src" / "tam" / "report" / "reference.json", reference(results)
     for name, draw in FIGURES.items():
