@@ -41,7 +41,7 @@ OPTIONS = {
 }
 METHOD_OPTIONS = {
     "agnostic": "",
-    "multitask": "finetune embedding-speed unknown-share",
+    "multitask": "finetune unknown-share",
     "maml": "inner-steps inner-rate order support-sizes",
     "cavia": "inner-steps inner-rate order support-sizes",
     "matching": "episode-queries",

@@ -162,14 +162,12 @@ class MultitaskSettings(MethodSettings):
 
     finetune: Literal["all", "embedding"] = "all"
     """What learns a new task: all weights and its embedding, or its embedding alone."""
-    embedding_speed: float = 30.0
-    """With all weights: how many times their rate the embedding moves at."""
     unknown_share: float = 0.5
     """With primitives: in what share of the tasks of a step one of them plays unknown."""
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _at_least(self, 0, "embedding_speed", "unknown_share")
+        _at_least(self, 0, "unknown_share")
         if self.unknown_share > 1:
             raise UserError(f"unknown_share is at most 1, not {self.unknown_share!r}")
 
@@ -498,7 +496,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """What each preset changes from the defaults, which are the paper's settings."""
 
 _TOLD_NOTHING = {"use_primitives": False}
-_FINE_TUNED = {"adapt_rates": (0.0003, 0.001, 0.003)}
+_FINE_TUNED = {"adapt_rates": (0.0001, 0.0003, 0.001)}
 _PLAIN_MAML = {"adapt_rates": (0.03, 0.1, 0.3)}
 _PLAIN_CAVIA = {"adapt_rates": (0.3, 1.0, 3.0)}
 # A step is one pass instead of the many of an inner loop.

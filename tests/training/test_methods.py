@@ -20,7 +20,7 @@ MakeConfig = Callable[..., Config]
 
 LEARNS: dict[str, dict[str, Any]] = {
     "agnostic": {"rate": 0.02, "adapt_rates": (0.02,)},
-    "multitask": {"rate": 0.005, "adapt_rates": (0.01,)},
+    "multitask": {"rate": 0.005, "adapt_rates": (0.005,)},
     "maml": {"rate": 0.01, "adapt_rates": (0.1,), "support_sizes": (12, 12)},
     "cavia": {"rate": 0.01, "adapt_rates": (1.0,), "support_sizes": (12, 12), "inner_rate": 1.0},
 }

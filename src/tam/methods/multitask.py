@@ -51,10 +51,8 @@ class Multitask(MultitaskSettings, Method):
         """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
         z = fresh(model)
         if self.finetune == "all":
-            start = weights.start(model, support.tasks, z)
-            rates = torch.full_like(start[0], rate)
-            rates[: model.task_size] *= self.embedding_speed
-            return weights.fine_tune(Search(start, rates), model, support, steps)
+            search = Search(weights.start(model, support.tasks, z), rate)
+            return weights.fine_tune(search, model, support, steps)
         search = Search(z.expand(support.tasks, -1), rate)
         return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
 

@@ -17,7 +17,7 @@ class Descent:
     """Points on their way down, by plain gradient descent.
 
     Usage is a loop of `observe(loss at z)` and `step(gradient at z)`. No value is read back to Python,
-    so that a loop can be captured as one CUDA graph. The rate is a number, or one for each component, `[S]`.
+    so that a loop can be captured as one CUDA graph.
 
     Attributes:
         z: Where the search is, `[B, S]`.
@@ -25,7 +25,7 @@ class Descent:
         active: Which tasks still move, `[B]`, as 0 or 1.
     """
 
-    def __init__(self, start: Tensor, rate: float | Tensor, patience: int | None = None) -> None:
+    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
         self.z = self.best_z = start
         self.rate, self.patience = rate, patience
         self.active = start.new_ones(len(start))
@@ -75,7 +75,7 @@ class Descent:
 class Search(Descent):
     """The same by Adam."""
 
-    def __init__(self, start: Tensor, rate: float | Tensor, patience: int | None = None) -> None:
+    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
         self._steps = 0
