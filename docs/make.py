@@ -1,8 +1,8 @@
 """Write what the documentation shows but nobody types: its figures, and its numbers from results/.
 
-Run `make pages`. What README.md and docs/*.md have between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
-is replaced by the block of that name. With --check nothing is written: files that are out of date are
-listed, and the exit code is 1 if there are any.
+Run `make pages`. What README.md and the pages of docs/ have between `<!-- begin: NAME -->` and
+`<!-- end: NAME -->` is replaced by the block of that name. With --check nothing is written: files that are
+out of date are listed, and the exit code is 1 if there are any.
 """
 
 import argparse
@@ -32,6 +32,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
+        self.memory: Facts = json.loads((folder / "memory.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
         self.peers: Facts = json.loads((folder / "peers.json").read_text())
         self.scaling: Facts = json.loads((folder / "scaling.json").read_text())
@@ -237,6 +238,22 @@ def runs(results: Results) -> str:
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
 
 
+def memory(method: str) -> Callable[[Results], str]:
+    """What an outer step of a second-order method takes."""
+
+    def rows(results: Results) -> str:
+        facts = results.memory
+        cases = [case for case in facts["measured"] if case["method"] == method]
+        head = [
+            "order",
+            "inner steps",
+            f"{facts['tasks']} tasks of {facts['support']} + {facts['query']} rows",
+        ]
+        return table(head, [[case["order"], str(case["inner_steps"]), number(case["mib"])] for case in cases])
+
+    return rows
+
+
 def how_measured(results: Results) -> str:
     """What the ceilings are means of."""
     settings = results.tasks["ceiling"]
@@ -298,7 +315,7 @@ def scaling(results: Results) -> str:
     return f"{table(head, rows)}\n\nMedians of {facts['rounds']} rounds on {machine(facts)}."
 
 
-def memory(results: Results) -> str:
+def kept(results: Results) -> str:
     """What TAM and CAVIA keep for their backward passes."""
     facts = results.scaling["memory"]
     names = {"tam": "TAM", "cavia": "CAVIA"}
@@ -317,16 +334,23 @@ def output(command: str) -> Callable[[Results], str]:
     return lambda results: f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
 
 
+def source(path: str) -> Callable[[Results], str]:
+    """A file of the package."""
+    return lambda _: f"```python\n{(ROOT / path).read_text(encoding='utf-8')}```"
+
+
 BLOCKS: dict[str, Callable[[Results], str]] = {
     "ceilings": lambda results: ceilings(results, False, (1, 5, 10, 20)),
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
+    "memory maml": memory("maml"),
+    "memory cavia": memory("cavia"),
     "how measured": how_measured,
     "peers setting": peers_setting,
     "peers": peers,
     "scaling": scaling,
-    "memory": memory,
+    "memory": kept,
     "sizes": sizes,
     "classification counts": classification_counts,
     "transduction counts": family_counts("transduction"),
@@ -343,6 +367,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "show path-finding": output("tam tasks pathfinding --show 1"),
     "show compositional": output("tam tasks pathfinding --compositional --show 1"),
     "stats": output("tam tasks classification --stats"),
+    "prototypical": source("src/tam/methods/prototypical.py"),
 }
 
 _MARK = re.compile(r"<!-- (begin|end): (.*?) -->")
@@ -362,7 +387,7 @@ def fill(page: str, results: Results) -> str:
 def files() -> Iterator[tuple[Path, str]]:
     """Every file that is made, with what should be in it."""
     results = Results(ROOT / "results")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)
     yield ROOT / "src" / "tam" / "report" / "reference.json", reference(results)
     for name, draw in FIGURES.items():

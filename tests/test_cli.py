@@ -39,7 +39,18 @@ OPTIONS = {
     "tam adapt": "out primitives",
     "tam predict": "beams",
 }
-"""Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
+METHOD_OPTIONS = {
+    "agnostic": "",
+    "multitask": "finetune unknown-share",
+    "maml": "inner-steps inner-rate order support-sizes",
+    "cavia": "inner-steps inner-rate order support-sizes",
+    "matching": "episode-queries",
+    "snail": "episode-queries",
+    "prototypical": "most-shots",
+    "nearest": "smoothing",
+}
+"""Everything that can be typed, the last with another method than TAM. Whoever adds or removes an option
+changes this and the documentation."""
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -77,6 +88,13 @@ def test_the_options_are_frozen(call: Any) -> None:
         assert set(re.findall(r"^\W+(?:-h, )?--([a-z]\S*)", text, re.MULTILINE)) == {"help", *names.split()}
     commands = re.findall(r"• (\S+)", call("--help"))
     assert ["tam", *(f"tam {name}" for name in commands)] == list(OPTIONS)
+
+
+@pytest.mark.parametrize("method", METHOD_OPTIONS)
+def test_the_options_of_a_method_are_those_of_its_settings(method: str, call: Any) -> None:
+    text = call("train", "classification", "--method", method, "--help")
+    settings = text.partition("settings options")[2].partition("training options")[0]
+    assert set(re.findall(r"^\W+--([a-z]\S*)", settings, re.MULTILINE)) == set(METHOD_OPTIONS[method].split())
 
 
 def test_help_is_quick() -> None:

@@ -10,14 +10,26 @@ from typing import Any, get_args
 
 import pytest
 
-from tam.config import PRESETS, Config, Network, Preset, Protocol, TamSettings, Training, read_json
+from tam.config import (
+    PRESETS,
+    Config,
+    Network,
+    Preset,
+    Protocol,
+    TamSettings,
+    Training,
+    read_json,
+    settings_of,
+)
 from tam.errors import UserError
+from tam.methods import METHODS
 from tam.training.run import load_tasks, read_config
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("preset", get_args(Preset))
-def test_a_preset_is_a_config_that_survives_json(preset: str) -> None:
-    config = Config.from_preset(preset)
+def test_a_preset_is_a_config_that_survives_json(preset: str, method: str) -> None:
+    config = Config.from_preset(preset, method)
     text = json.dumps(config.to_json())
     assert Config.from_json(json.loads(text)) == config
     assert json.dumps(Config.from_json(json.loads(text)).to_json()) == text
@@ -90,7 +102,7 @@ def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: s
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("steps", 0),
+        ("steps", -1),
         ("steps", "20"),
         ("steps", 2.5),
         ("steps", True),
@@ -143,8 +155,9 @@ def test_mixed_supports_have_defaults() -> None:
 def test_settings_are_frozen_and_have_each_name_once() -> None:
     with pytest.raises(FrozenInstanceError):
         Training().steps = 3  # pyright: ignore[reportAttributeAccessIssue]
-    names = [f.name for part in (Network, TamSettings, Training, Protocol) for f in fields(part)]
-    assert len(names) == len(set(names)), "an override by name must be clear"
+    for settings in map(settings_of, METHODS):
+        names = [f.name for part in (Network, settings, Training, Protocol) for f in fields(part)]
+        assert len(names) == len(set(names)), "an override by name must be clear"
 
 
 def test_json_may_leave_out_what_has_its_default() -> None:

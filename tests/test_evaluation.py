@@ -14,7 +14,7 @@ from tam import evaluation
 from tam.config import Protocol
 from tam.errors import UserError
 from tam.evaluation import Choice, Episode, KShotScore, TaskScore, choose, episodes, evaluate, quality, score
-from tam.methods import TAM, Losses, Update
+from tam.methods import TAM, Losses, Method, Update
 from tam.models import Batch, Condition, Model, ModelSpec, build_model
 from tam.models.collate import collate
 from tam.tasks.task import Classes, Kind, Sequences, Task
@@ -132,7 +132,7 @@ def test_too_few_examples_are_an_error() -> None:
 
 
 @dataclass(frozen=True)
-class Rote:
+class Rote(Method):
     """Gives every answer the probability `rule(steps, rate)`, and notes what it is shown."""
 
     version: ClassVar[int] = 1
@@ -144,9 +144,6 @@ class Rote:
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         raise NotImplementedError
-
-    def phase(self, step: int) -> int:
-        return 0
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         self.seen.append(support)
@@ -336,6 +333,17 @@ def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch)
         assert parts.choice == whole.choice
         for a, b in zip(parts.tasks, whole.tasks, strict=True):
             assert a == pytest.approx(b, rel=1e-4)
+
+
+def test_a_method_says_how_many_tasks_it_adapts_at_once() -> None:
+    @dataclass(frozen=True)
+    class Large(Rote):
+        def at_once(self, model: Model) -> int:
+            return 4
+
+    method = Large(lambda n, r: 0.5, [])
+    score(method, sharp_model(ENCODER), tasks_of("classification", "t", 5), 1, Choice(1, 0.1), PROTOCOL)
+    assert [batch.tasks for batch in method.seen] == [4, 4, 4, 4, 2, 2]  # two supports of each task
 
 
 def test_evaluating_leaves_the_model_alone(spec: ModelSpec) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from tam.errors import UserError
 
@@ -92,7 +92,15 @@ class SmallSupports(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodSettings:
-    """The settings of a method; this one has none."""
+    """The settings of a method; this one has none.
+
+    Attributes:
+        per_shots: Whether a model is for one k, which it is trained for.
+        by_steps: Whether a new task is learned in steps, whose number and rate are chosen.
+    """
+
+    per_shots: ClassVar[bool] = False
+    by_steps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -144,11 +152,100 @@ class TamSettings(MethodSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgnosticSettings(MethodSettings):
+    """The settings of the task-agnostic transformer: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultitaskSettings(MethodSettings):
+    """The settings of the multitask transformer."""
+
+    finetune: Literal["all", "embedding"] = "all"
+    """What learns a new task: all weights and its embedding, or its embedding alone."""
+    unknown_share: float = 0.5
+    """With primitives: in what share of the tasks of a step one of them plays unknown."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 0, "unknown_share")
+        if self.unknown_share > 1:
+            raise UserError(f"unknown_share is at most 1, not {self.unknown_share!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MamlSettings(MethodSettings):
+    """The settings of MAML."""
+
+    inner_steps: int = 5
+    """Steps of gradient descent in one outer step."""
+    inner_rate: float = 0.1
+    """The rate of those steps."""
+    order: Literal["second", "first"] = "second"
+    """Whether θ's gradient goes through the inner steps, or takes what they lead to as given."""
+    support_sizes: tuple[int, int] = (4, 64)
+    """The smallest and largest support, log-uniform; the other rows are the query."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "inner_steps")
+        _at_least(self, 0, "inner_rate")
+        if not 1 <= self.support_sizes[0] <= self.support_sizes[1]:
+            raise UserError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaviaSettings(MamlSettings):
+    """The settings of CAVIA."""
+
+    inner_steps: int = 10
+    """Steps of gradient descent on z in one outer step."""
+    inner_rate: float = 1.0
+    """The rate of those steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnailSettings(MethodSettings):
+    """The settings of SNAIL."""
+
+    per_shots: ClassVar[bool] = True
+    by_steps: ClassVar[bool] = False
+
+    episode_queries: int | None = None
+    """Queries of each task in one outer step; None: all rows that are not in the support."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "episode_queries")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingSettings(SnailSettings):
+    """The settings of matching networks, which compare each query with each example of the support."""
+
+    episode_queries: int | None = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestSettings(MethodSettings):
+    """The settings of the nearest neighbour."""
+
+    by_steps: ClassVar[bool] = False
+
+    smoothing: float = 0.5
+    """The probability that is spread over all answers."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        if not 0 < self.smoothing <= 1:
+            raise UserError(f"smoothing is above 0 and at most 1, not {self.smoothing!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Training:
     """How θ is trained."""
 
     steps: int = 20_000
-    """Outer steps."""
+    """Outer steps; 0 for a model as it is drawn."""
     tasks: int = 16
     """Tasks folded into one outer step, B."""
     rows: int = 300
@@ -168,8 +265,12 @@ class Training:
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _at_least(self, 1, "steps", "tasks", "rows", "validate_every", "checkpoint_every")
-        _at_least(self, 0, "rate", "warmup", "clip")
+        _at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every")
+        _at_least(self, 0, "steps", "rate", "warmup", "clip")
+
+
+NO_STEPS: tuple[tuple[int], tuple[float]] = ((0,), (0.0,))
+"""What is chosen from where a method takes no steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,9 +284,9 @@ class Protocol:
     queries: int = 100
     """How many queries each of them is scored on, at most."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
-    """The numbers of inner steps to choose from."""
+    """The numbers of inner steps to choose from; 0 alone for a method that takes none."""
     adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
-    """The rates to choose from."""
+    """The rates to choose from; 0 alone for a method that takes no steps."""
     support_seed: int = 0
     """Supports and queries follow from it."""
 
@@ -194,14 +295,37 @@ class Protocol:
             if isinstance(value := getattr(self, name), list):
                 object.__setattr__(self, name, tuple(value))
         _check_types(self)
+        none = {"adapt_steps": NO_STEPS[0], "adapt_rates": NO_STEPS[1]}
         for name in ("shots", "adapt_steps", "adapt_rates"):
-            if not getattr(self, name) or min(getattr(self, name)) <= 0:
+            value = getattr(self, name)
+            if not value or (min(value) <= 0 and value != none.get(name)):
                 raise UserError(f"{name} has one value or more, all above 0, not {getattr(self, name)!r}")
         _at_least(self, 1, "supports", "queries")
 
 
-SETTINGS: dict[str, type[MethodSettings]] = {"tam": TamSettings}
-"""The settings of every method."""
+SETTINGS: dict[str, type[MethodSettings]] = {
+    "tam": TamSettings,
+    "agnostic": AgnosticSettings,
+    "multitask": MultitaskSettings,
+    "maml": MamlSettings,
+    "cavia": CaviaSettings,
+    "snail": SnailSettings,
+    "matching": MatchingSettings,
+    "nearest": NearestSettings,
+}
+"""The settings of the methods that have them here, where reading them needs nothing heavy."""
+
+
+def settings_of(method: str) -> type[MethodSettings]:
+    """The class of a method's settings; where it is not listed above, the method's own."""
+    if method in list(SETTINGS):
+        return SETTINGS[method]
+    from tam.methods import METHODS
+
+    if method not in list(METHODS):
+        raise UserError(f"there is no method {method!r}: it is one of {list(METHODS)}")
+    return cast(type[MethodSettings], METHODS[method])
+
 
 _SECTIONS = ("network", "settings", "training", "protocol")
 
@@ -223,12 +347,33 @@ class Config:
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _one_of(self, "method", tuple(SETTINGS))
-        if not isinstance(self.settings, SETTINGS[self.method]):
+        if not isinstance(self.settings, settings_of(self.method)):
             raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
+        if self.settings.per_shots and len(self.protocol.shots) != 1:
+            raise UserError(
+                f"{self.method} has one model per k: give one value of shots and train a model for each, "
+                f"not {list(self.protocol.shots)}"
+            )
+        given = (self.protocol.adapt_steps, self.protocol.adapt_rates)
+        if not self.settings.by_steps and given != NO_STEPS:
+            raise UserError(
+                f"adapt_steps and adapt_rates have no effect on {self.method}, which learns a task without "
+                "steps; leave them out"
+            )
         _at_least(self, 0, "seed")
         if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
             raise UserError(f"device is cpu or cuda, not {self.device!r}")
+
+    @classmethod
+    def of(cls, method: str) -> "Config":
+        """The defaults of a method."""
+        settings = settings_of(method)()
+        protocol = Protocol()
+        if settings.per_shots:
+            protocol = replace(protocol, shots=(5,))
+        if not settings.by_steps:
+            protocol = replace(protocol, adapt_steps=NO_STEPS[0], adapt_rates=NO_STEPS[1])
+        return cls(method=method, settings=settings, protocol=protocol)
 
     @classmethod
     def from_preset(
@@ -247,11 +392,11 @@ class Config:
         """
         if preset not in get_args(Preset):
             raise UserError(f"there is no preset {preset!r}: it is one of {list(get_args(Preset))}")
-        if method not in list(SETTINGS):
-            raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
-        base = cls(method=method, settings=SETTINGS[method]())
+        base = cls.of(method)
+        unused = {"shots"} if base.settings.per_shots else set[str]()
+        unused |= set[str]() if base.settings.by_steps else {"adapt_steps", "adapt_rates"}
         chosen = (
-            PRESETS[preset]
+            {name: value for name, value in PRESETS[preset].items() if name not in unused}
             | PRESETS_BY_METHOD.get((preset, method), {})
             | PRESETS_BY_BENCHMARK.get((preset, method, benchmark or ""), {})
         )
@@ -288,9 +433,7 @@ class Config:
         if unknown := [name for name in values if name not in known]:
             raise UserError(f"a config has {sorted(known)}, not {unknown[0]!r}")
         method = values.get("method", "tam")
-        if method not in list(SETTINGS):
-            raise UserError(f"there is no method {method!r}: it is one of {list(SETTINGS)}")
-        base = cls(method=method, settings=SETTINGS[method]())
+        base = cls.of(method)
         flat = {name: values[name] for name in ("seed", "device") if name in values}
         for section in _SECTIONS:
             given = values.get(section, {})
@@ -352,6 +495,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """What each preset changes from the defaults, which are the paper's settings."""
 
+_TOLD_NOTHING = {"use_primitives": False}
+_FINE_TUNED = {"adapt_rates": (0.0001, 0.0003, 0.001)}
+_PLAIN_MAML = {"adapt_rates": (0.03, 0.1, 0.3)}
+_PLAIN_CAVIA = {"adapt_rates": (0.3, 1.0, 3.0)}
+# A step is one pass instead of the many of an inner loop.
+_LONG = {"steps": 100_000, "validate_every": 5_000, "checkpoint_every": 1_000}
+_SPLIT = {"rows": 128}  # up to 64 for the support, the others for the query
+
 PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "tam"): {"inner_steps": 2},
     ("quick", "tam"): {
@@ -361,6 +512,34 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
         "theta_update": "interleaved",
     },
     ("best", "tam"): {"patience": None, "theta_update": "interleaved", "support": "mixed"},
+    ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
+    ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
+    ("paper", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
+    ("best", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
+    ("smoke", "multitask"): {"adapt_rates": (0.001,)},
+    ("quick", "multitask"): {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
+    ("paper", "multitask"): _LONG | _FINE_TUNED,
+    ("best", "multitask"): _LONG | _FINE_TUNED,
+    ("smoke", "maml"): {"inner_steps": 2, "support_sizes": (4, 8)},
+    ("quick", "maml"): {"inner_steps": 3, "support_sizes": (4, 32), "adapt_rates": (0.1,)},
+    ("paper", "maml"): _SPLIT | _PLAIN_MAML,
+    ("best", "maml"): _SPLIT | _PLAIN_MAML | {"precision": "float32"},
+    ("smoke", "cavia"): {"inner_steps": 2, "support_sizes": (4, 8), "adapt_rates": (1.0,)},
+    ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (4, 32), "adapt_rates": (1.0,)},
+    ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
+    ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
+    ("smoke", "snail"): {"shots": (1,)},
+    ("quick", "snail"): {"steps": 1_000, "validate_every": 1_000},
+    ("paper", "snail"): _LONG,
+    ("best", "snail"): _LONG,
+    ("smoke", "matching"): {"shots": (1,)},
+    ("quick", "matching"): {"episode_queries": 8},
+    ("paper", "matching"): _LONG,
+    ("best", "matching"): _LONG,
+    ("quick", "prototypical"): {"steps": 1_000, "validate_every": 1_000},
+    ("paper", "prototypical"): _LONG,
+    ("best", "prototypical"): _LONG,
+    **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
 }
 """What a preset changes for one method, besides."""
 

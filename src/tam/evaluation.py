@@ -177,7 +177,8 @@ def _score_steps(
 ) -> list[tuple[TaskScore, ...]]:
     """The tasks' scores after each number of steps."""
     sums = np.zeros((len(steps), len(tasks), 4))  # right, asked, loss, predictions
-    for some in _chunks(episodes(tasks, k, protocol), _ROWS_AT_ONCE):
+    at_once = method.at_once(model)
+    for some in _chunks(episodes(tasks, k, protocol), _ROWS_AT_ONCE, at_once):
         members = [tasks[episode.task] for episode in some]
         device = next(model.parameters()).device
         support = collate(members, [e.support for e in some], primitives).to(device)
@@ -220,14 +221,14 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
-def _chunks(items: Sequence[Episode], rows: int) -> Iterator[list[Episode]]:
-    """Episodes in groups of about so many rows."""
+def _chunks(items: Sequence[Episode], rows: int, most: int | None) -> Iterator[list[Episode]]:
+    """Episodes in groups of about so many rows, and of so many episodes at most."""
     chunk: list[Episode] = []
     size = 0
     for item in items:
         size += len(item.support) + len(item.query)
         chunk.append(item)
-        if size >= rows:
+        if size >= rows or len(chunk) == most:
             yield chunk
             chunk, size = [], 0
     if chunk:

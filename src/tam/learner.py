@@ -99,8 +99,11 @@ class Learner:
         by_choice: dict[Choice, list[int]] = {}
         for number, task in enumerate(made):
             by_choice.setdefault(self._choice(task), []).append(number)
+        most = self.method.at_once(self.model_) or len(made)
         for choice, members in by_choice.items():
-            found |= zip(members, self._fit_embeddings([made[i] for i in members], choice), strict=True)
+            for start in range(0, len(members), most):
+                some = members[start : start + most]
+                found |= zip(some, self._fit_embeddings([made[i] for i in some], choice), strict=True)
         return [found[number] for number in range(len(made))]
 
     def _fit_embeddings(self, tasks: Sequence[Task], choice: Choice) -> list[TaskEmbedding]:
@@ -235,16 +238,17 @@ class Learner:
                 "a task embedding belongs to the model that it was fitted with, and this is another"
             )
         blank: Any = [] if self._fitted.model_.spec.kind == "transduction" else 0
-        for start in range(0, len(each), _ROWS_AT_ONCE):
-            some = each[start : start + _ROWS_AT_ONCE]
+        most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
+        for start in range(0, len(each), most):
+            some = each[start : start + most]
             rows = [
                 self._row(f"input {start + number}", x, blank, rule)
-                for number, (x, rule) in enumerate(
-                    zip(inputs[start : start + _ROWS_AT_ONCE], some, strict=True)
-                )
+                for number, (x, rule) in enumerate(zip(inputs[start : start + most], some, strict=True))
             ]
             batch = collate(rows, [np.arange(1)] * len(rows), self.primitives_).to(self.config.device)
-            vectors = np.stack([rule.vector for rule in some])
+            longest = max(len(rule.vector) for rule in some)
+            # A state that holds the support is as long as that is; zeros at its end are no examples.
+            vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
             yield some, torch.from_numpy(vectors).to(self.config.device), batch
 
     def _row(self, name: str, x: Sequence[Token], blank: Any, rule: TaskEmbedding) -> Task:

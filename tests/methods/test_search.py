@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.methods.search import Search
+from tam.methods.search import Descent, Search
 
 CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]], dtype=torch.float64)
 SHAPES = torch.tensor([[1.0, 10.0], [0.1, 3.0], [2.0, 2.0]], dtype=torch.float64)
@@ -97,3 +97,31 @@ def test_it_reads_no_value_back() -> None:
     search = Search(torch.zeros(2, 3, device="meta"), 0.1, 1)
     search.observe(torch.zeros(2, device="meta"))
     search.step(torch.zeros(2, 3, device="meta"))
+
+
+@pytest.mark.parametrize("kind", [Descent, Search])
+def test_following_is_a_loop_of_looks_and_steps(kind: type[Descent]) -> None:
+    start = torch.zeros(3, 2, dtype=torch.float64)
+    by_hand, seen = kind(start, 0.05), dict[int, Tensor]()
+    for step in range(8):
+        loss, gradient = bowls(by_hand.z)
+        by_hand.observe(loss)
+        seen[step] = by_hand.best_z
+        by_hand.step(gradient)
+    followed = kind(start, 0.05).follow(lambda z: bowls(z)[0], [7, 0, 2])
+    for step, found in zip([7, 0, 2], followed, strict=True):
+        torch.testing.assert_close(found, seen[step])
+    assert start.eq(0).all()
+
+
+def test_plain_descent_steps_along_the_gradient() -> None:
+    search = Descent(torch.zeros(3, 2, dtype=torch.float64), 0.05)
+    _, gradient = bowls(search.z)
+    search.step(gradient)
+    torch.testing.assert_close(search.z, -0.05 * gradient)
+
+
+def test_a_search_that_diverges_returns_where_it_was_before() -> None:
+    (found,) = Descent(torch.ones(3, 2, dtype=torch.float64), 1e200).follow(lambda z: bowls(z)[0], [6])
+    assert found.isfinite().all()
+    assert torch.equal(found, torch.ones(3, 2, dtype=torch.float64))

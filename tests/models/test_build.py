@@ -60,3 +60,24 @@ def test_weights_can_be_saved_and_loaded(
     assert not torch.equal(model(z, batch), other(z, batch))
     other.load_state_dict(model.state_dict())
     assert torch.equal(model(z, batch), other(z, batch))
+
+
+def test_parameters_of_methods_are_there_if_asked_for_and_change_no_other(
+    conditioned_spec: ModelSpec, make_batch: Callable[..., Batch], make_z: Callable[..., Any]
+) -> None:
+    asked = {"unknown": True} if conditioned_spec.compositional else {"tasks": 5}
+    model, plain = (
+        build_model(spec, torch.Generator().manual_seed(0))
+        for spec in (replace(conditioned_spec, **asked), conditioned_spec)
+    )
+    assert (plain.task_embeddings, plain.unknown) == (None, None)
+    (added,) = set(model.state_dict()) - set(plain.state_dict())
+    table = model.state_dict()[added]
+    if conditioned_spec.compositional:
+        assert (added, table.shape) == ("unknown", (1, conditioned_spec.width))
+    else:
+        assert (added, table.shape) == ("task_embeddings", (5, plain.task_size))
+    assert table.eq(0).all()
+    batch = make_batch(conditioned_spec)
+    z = make_z(model, batch).float()
+    assert torch.equal(model(z, batch), plain(z, batch))

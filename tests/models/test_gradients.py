@@ -71,7 +71,7 @@ def test_weights_of_each_task(
         fields["z"] = z
 
     def loss(weights: dict[str, Tensor], fields: dict[str, Tensor]) -> Tensor:
-        one = {name: value.unsqueeze(0) for name, value in fields.items()}
+        one: dict[str, Any] = {name: value.unsqueeze(0) for name, value in fields.items()}
         own_z = one.pop("z", None)
         return functional_call(model, weights, (own_z, Batch(**one))).exp().square().sum()
 

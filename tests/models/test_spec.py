@@ -31,6 +31,10 @@ TRANSDUCE: dict[str, Any] = {"kind": "transduction", "vocabulary": 12, "max_x": 
         (TRANSDUCE | {"backbone": "lstm"}, "LSTM is for classification, not for transduction"),
         (CLASSIFY | {"backbone": "lstm", "conditioning": "norm"}, "'token' or 'none', not 'norm'"),
         (CLASSIFY | {"backbone": "lstm", "primitives": 9, "slots": 3}, "LSTM has no primitives"),
+        (CLASSIFY | {"tasks": -1}, "tasks is at least 0, not -1"),
+        (CLASSIFY | {"tasks": 9, "conditioning": "none"}, "with conditioning 'none' have no embeddings"),
+        (CLASSIFY | {"tasks": 9, "primitives": 9, "slots": 3}, "composed of primitives have no embeddings"),
+        (CLASSIFY | {"unknown": True}, "unknown stands for a primitive"),
     ],
 )
 def test_wrong_specs_are_refused(options: dict[str, Any], message: str) -> None:

@@ -55,8 +55,6 @@ TOY: dict[str, Any] = {
     "layers": 1,
     "width": 8,
     "heads": 2,
-    "inner_steps": 2,
-    "inner_rate": 0.1,
     "steps": 6,
     "tasks": 4,
     "rows": 8,
@@ -71,9 +69,17 @@ TOY: dict[str, Any] = {
     "adapt_rates": (0.1,),
 }
 
+TOY_BY_METHOD: dict[str, dict[str, Any]] = {
+    "tam": {"inner_steps": 2, "inner_rate": 0.1},
+    "agnostic": {"use_primitives": False},
+    "multitask": {},
+    "maml": {"inner_steps": 2, "inner_rate": 0.1, "support_sizes": (2, 4)},
+    "cavia": {"inner_steps": 2, "inner_rate": 0.5, "support_sizes": (2, 4)},
+}
 
-def _toy_config(**values: Any) -> Config:
-    return Config.from_preset("paper", **TOY | values)
+
+def _toy_config(method: str = "tam", **values: Any) -> Config:
+    return Config.from_preset("paper", method, **TOY | TOY_BY_METHOD[method] | values)
 
 
 @pytest.fixture

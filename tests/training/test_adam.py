@@ -152,3 +152,20 @@ def test_the_rate_rises_then_falls_along_a_cosine() -> None:
     assert all(at(step) > at(step + 1) for step in range(4, 24))
     assert rate_at(0, peak=1.0, warmup=0, steps=1) == 1.0
     assert rate_at(3, peak=1.0, warmup=10, steps=5) == 0.4
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_gradient_that_is_no_number_does_not_hide(value: float) -> None:
+    """The loop looks at the losses now and then: later moves must not make them look well again."""
+    model = two_layers()
+    adam = Adam(model, (), 1.0)
+    adam.rate.fill_(0.1)
+    backward(model, 0)
+    adam.gradient[3] = value
+    adam.move(torch.tensor(1.0))
+    assert not math.isfinite(adam.norm.item())
+    for step in range(5):
+        backward(model, step)
+        adam.move(torch.tensor(1.0))
+        assert math.isnan(adam.norm.item())
+    assert model(torch.ones(1, 3, dtype=torch.float64)).isnan().all()

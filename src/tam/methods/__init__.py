@@ -3,15 +3,52 @@
 from dataclasses import asdict
 
 from tam.config import Config
+from tam.methods.agnostic import Agnostic
+from tam.methods.cavia import CAVIA
+from tam.methods.maml import MAML
+from tam.methods.matching import Matching
 from tam.methods.method import Losses, Method, TaskStates, Update
+from tam.methods.multitask import Multitask
+from tam.methods.nearest import Nearest
+from tam.methods.prototypical import Prototypical
+from tam.methods.snail import Snail
 from tam.methods.tam import TAM
 
-METHODS: dict[str, type[Method]] = {"tam": TAM}
+METHODS: dict[str, type[Method]] = {
+    "tam": TAM,
+    "agnostic": Agnostic,
+    "multitask": Multitask,
+    "maml": MAML,
+    "cavia": CAVIA,
+    "snail": Snail,
+    "matching": Matching,
+    "prototypical": Prototypical,
+    "nearest": Nearest,
+}
 
 
 def make_method(config: Config) -> Method:
-    """The method of a config, with its settings."""
-    return METHODS[config.method](**asdict(config.settings))
+    """The method of a config, with its settings, and its k if it is for one."""
+    values = asdict(config.settings)
+    if config.settings.per_shots:
+        (values["shots"],) = config.protocol.shots
+    return METHODS[config.method](**values)
 
 
-__all__ = ["METHODS", "TAM", "Losses", "Method", "TaskStates", "Update", "make_method"]
+__all__ = [
+    "CAVIA",
+    "MAML",
+    "METHODS",
+    "TAM",
+    "Agnostic",
+    "Losses",
+    "Matching",
+    "Method",
+    "Multitask",
+    "Nearest",
+    "Prototypical",
+    "Snail",
+    "TaskStates",
+    "Update",
+    "make_method",
+]

@@ -18,9 +18,9 @@ class ExampleLosses(NamedTuple):
     predictions: Tensor  # [B, N]: 1 for a class, the length of y and its end token for a sequence
 
     def per_task(self, rows: Tensor | None = None) -> Tensor:
-        """The mean over a task's predictions, `[B]`; of the chosen rows `[B, N]` if given."""
+        """The mean over a task's predictions, `[B]`, 0 over none; of the chosen rows `[B, N]` if given."""
         if rows is None:
-            return self.total.sum(1) / self.predictions.sum(1)
+            return self.total.sum(1) / self.predictions.sum(1).clamp(min=1)
         return (self.total * rows).sum(1) / (self.predictions * rows).sum(1)
 
 

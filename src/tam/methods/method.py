@@ -6,6 +6,7 @@ Shapes: B tasks, N rows of each.
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
@@ -18,6 +19,12 @@ A vector for TAM, weights for a method that changes those, the support set itsel
 
 Update = Callable[[Tensor], None]
 """Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
+
+
+def move(model: Model, losses: Tensor, update: Update) -> None:
+    """Move θ once, along the mean gradient of the tasks' losses, `[B]`."""
+    torch.autograd.backward(losses.sum(), inputs=list(model.parameters()))
+    update(losses.new_full((), len(losses)))
 
 
 class Losses(NamedTuple):
@@ -34,6 +41,11 @@ class Method(Protocol):
     version: ClassVar[int]
     """Raised when its results would change; part of every result's identity."""
 
+    @property
+    def compiles(self) -> bool:
+        """Whether training may call a compiled model, with no second derivative and only its own weights."""
+        return True
+
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The model that the method needs, given the one that TAM takes and the number of training tasks."""
         ...
@@ -44,7 +56,11 @@ class Method(Protocol):
 
     def phase(self, step: int) -> int:
         """Outer steps of one phase do the same operations on the same shapes: one recording serves them."""
-        ...
+        return 0
+
+    def at_once(self, model: Model) -> int | None:
+        """The most tasks to adapt or to answer together, where their states take much memory; None: any."""
+        return None
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[TaskStates]:
         """Learn B tasks at once; one trajectory yields the states after each number of steps."""

@@ -1,9 +1,10 @@
-"""The search for task embeddings: Adam on z for B tasks at once, each stopping by itself.
+"""The search for what is a task's own: gradient descent for B tasks at once, each stopping by itself.
 
-Shapes: B tasks, S components of a task embedding.
+Shapes: B tasks, S numbers of each: the components of a task embedding, or all weights.
 """
 
 import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,8 +13,8 @@ BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 
 
-class Search:
-    """Task embeddings on their way down.
+class Descent:
+    """Points on their way down, by plain gradient descent.
 
     Usage is a loop of `observe(loss at z)` and `step(gradient at z)`. No value is read back to Python,
     so that a loop can be captured as one CUDA graph.
@@ -24,14 +25,12 @@ class Search:
         active: Which tasks still move, `[B]`, as 0 or 1.
     """
 
-    def __init__(self, start: Tensor, rate: float, patience: int | None) -> None:
+    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
         self.z = self.best_z = start
         self.rate, self.patience = rate, patience
         self.active = start.new_ones(len(start))
         self.best = torch.full_like(self.active, math.inf)
         self._worse = torch.zeros_like(self.active)
-        self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
-        self._steps = 0
 
     def observe(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
@@ -45,6 +44,44 @@ class Search:
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""
+        self.z = self.z - self.rate * gradient * self.active.unsqueeze(1)
+
+    def follow(self, losses: Callable[[Tensor], Tensor], steps: Sequence[int]) -> list[Tensor]:
+        """Descend; what had the lowest loss within each number of steps, `[B, S]` each.
+
+        A loss that is no number is lower than none, so a search that diverges returns where it was before.
+
+        Args:
+            losses: The loss of every task, `[B]`, at z, `[B, S]`.
+            steps: The numbers of steps.
+        """
+        found: dict[int, Tensor] = {}
+        last = max(steps)
+        for step in range(last):
+            with torch.enable_grad():
+                z = self.z.detach().requires_grad_()
+                loss = losses(z)
+                (gradient,) = torch.autograd.grad(loss.sum(), z)
+            self.observe(loss)
+            if step in steps:
+                found[step] = self.best_z
+            self.step(gradient)
+        with torch.no_grad():
+            self.observe(losses(self.z))
+        found[last] = self.best_z
+        return [found[step] for step in steps]
+
+
+class Search(Descent):
+    """The same by Adam."""
+
+    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
+        super().__init__(start, rate, patience)
+        self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
+        self._steps = 0
+
+    def step(self, gradient: Tensor) -> None:
+        """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
         self._mean = torch.lerp(gradient, self._mean, BETAS[0])
         self._square = torch.lerp(gradient.square(), self._square, BETAS[1])

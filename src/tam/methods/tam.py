@@ -17,13 +17,13 @@ from torch import Tensor
 
 from tam.config import TamSettings
 from tam.methods.losses import backward, example_losses
-from tam.methods.method import Losses, Update
+from tam.methods.method import Losses, Method, Update
 from tam.methods.search import Search
 from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class TAM(TamSettings):
+class TAM(TamSettings, Method):
     """TAM with its settings."""
 
     version: ClassVar[int] = 1
@@ -60,17 +60,7 @@ class TAM(TamSettings):
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
         search = Search(model.blank(support.tasks), rate, self.patience)
-        states: dict[int, Tensor] = {}
-        last = max(steps)
-        for step in range(last):
-            loss, gradient = z_gradient(model, search.z, support)
-            search.observe(loss)
-            states[step] = search.best_z
-            search.step(gradient)
-        with torch.no_grad():
-            search.observe(example_losses(model, search.z.unsqueeze(1), support).per_task())
-        states[last] = search.best_z
-        return [states[step] for step in steps]
+        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""

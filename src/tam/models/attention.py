@@ -47,7 +47,18 @@ class Attention(nn.Module):
 
         `bias` is added to the scores and broadcasts to `[R, H, Q, L]`.
         """
-        q = self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [R, H, Q, D]
-        k, v = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)  # [R, H, L, D]
         attention = fused_attention if fused and seen.shape[1] > LONG else plain_attention
-        return self.out(attention(q, k, v, bias).transpose(1, 2).flatten(2))
+        return self.join(attention(self.queries(asking), *self.keys_values(seen), bias))
+
+    def queries(self, asking: Tensor) -> Tensor:
+        """What each head asks with, `[R, H, Q, D]`."""
+        return self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def keys_values(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+        """What each head is answered by, `[R, H, L, D]` each."""
+        keys, values = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return keys, values
+
+    def join(self, mixtures: Tensor) -> Tensor:
+        """From what each head found, `[R, H, Q, D]`, the places' new vectors `[R, Q, d]`."""
+        return self.out(mixtures.transpose(1, 2).flatten(2))

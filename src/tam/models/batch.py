@@ -3,10 +3,14 @@
 Shapes: B tasks, N rows (examples) of each, X and Y the padded widths of x and y, K slots.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
+
+_ROWS = ("x", "x_length", "y", "y_length", "present")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,7 @@ class Batch:
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
+        support: Other examples of the same tasks, for a model that looks at those when it answers.
     """
 
     x: Tensor
@@ -37,6 +42,7 @@ class Batch:
     primitives: Tensor | None = None
     unknown: Tensor | None = None
     chance: Tensor | None = None
+    support: "Batch | None" = None
 
     def __post_init__(self) -> None:
         if self.x.dim() != 3 or self.x.dtype != torch.int64:
@@ -55,15 +61,16 @@ class Batch:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        rows = ("x_length", "y_length", "y", "present")
-        for name in (*rows, "classes", "task", "primitives", "unknown", "chance"):
+        for name in (*_ROWS, "classes", "task", "primitives", "unknown", "chance"):
             tensor: Tensor | None = getattr(self, name)
-            expected = self.x.shape[:2] if name in rows else self.x.shape[:1]
+            expected = self.x.shape[:2] if name in _ROWS else self.x.shape[:1]
             if tensor is not None and tensor.shape[: len(expected)] != expected:
                 raise ValueError(
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
                     f"but has the shape {list(tensor.shape)}"
                 )
+        if self.support is not None and self.support.tasks != self.tasks:
+            raise ValueError(f"a support of {self.support.tasks} tasks does not fit {self.tasks} tasks")
 
     @property
     def tasks(self) -> int:
@@ -82,12 +89,31 @@ class Batch:
 
     def part(self, tasks: slice) -> "Batch":
         """The same for some of the tasks."""
-        return Batch(*(None if tensor is None else tensor[tasks] for tensor in self._tensors()))  # pyright: ignore[reportArgumentType]
+        return self._each(lambda tensor: tensor[tasks])
 
-    def _tensors(self) -> list[Tensor | None]:
-        return [getattr(self, field.name) for field in fields(self)]
+    def cut(self, rows: slice) -> "Batch":
+        """The same for some of each task's rows."""
+        return self._each_row(lambda tensor: tensor[:, rows])
+
+    def take(self, rows: Tensor) -> "Batch":
+        """The same with the rows of these numbers, `[B, M]`, of each task."""
+        task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
+        return self._each_row(lambda tensor: tensor[task, rows])
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """The same batch on another device."""
-        moved = (None if t is None else t.to(device, non_blocking=non_blocking) for t in self._tensors())
-        return Batch(*moved)  # pyright: ignore[reportArgumentType]
+        return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
+        return replace(self, **{n: None if t is None else change(t) for n, t in tensors.items()})
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        changed: dict[str, Any] = {}
+        for field in fields(self):
+            value: Tensor | Batch | None = getattr(self, field.name)
+            if isinstance(value, Batch):
+                changed[field.name] = value._each(change)
+            elif value is not None:
+                changed[field.name] = change(value)
+        return Batch(**changed)

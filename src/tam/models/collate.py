@@ -1,6 +1,7 @@
 """From tasks to tensors: chosen examples of several tasks as one batch."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,7 +62,7 @@ def _pad(
     return torch.from_numpy(ids), torch.from_numpy(lengths)
 
 
-def _compositional(tasks: Sequence[Task], primitives: Mapping[str, int] | None) -> dict[str, Tensor]:
+def _compositional(tasks: Sequence[Task], primitives: Mapping[str, int] | None) -> dict[str, Any]:
     if primitives is None:
         return {}
     ids = torch.tensor([[primitives.get(name, -1) for name in task.primitives] for task in tasks])

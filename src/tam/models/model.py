@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.linear import Linear, normal
+from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
@@ -39,6 +39,8 @@ class Model(nn.Module):
     Attributes:
         spec: What was built.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
+        task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
+        unknown: The embedding of any unknown primitive `[1, d]`, zero at first, if the spec asks.
     """
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
@@ -58,6 +60,13 @@ class Model(nn.Module):
             self.primitives = normal(generator, spec.primitives, spec.width, std=EMBEDDING_STD)
             if spec.kind == "classification":
                 self.cls = normal(generator, 1, spec.width, std=EMBEDDING_STD)
+        # For methods that keep embeddings in θ. `forward` does not look at them: it takes z as a value.
+        self.task_embeddings: nn.Parameter | None = None
+        self.unknown: nn.Parameter | None = None
+        if spec.tasks:
+            self.task_embeddings = constant(generator, spec.tasks, self.task_size, value=0.0)
+        if spec.unknown:
+            self.unknown = constant(generator, 1, spec.width, value=0.0)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
 
@@ -164,30 +173,26 @@ class Model(nn.Module):
         return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
 
     def _class_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
-        lead = self._lead(condition, batch.rows)
-        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
-        valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
-        logits = self.head(self._encode(sequence, valid, condition)).unflatten(0, (batch.tasks, batch.rows))
+        logits = self.head(self._features(condition, batch)).unflatten(0, (batch.tasks, batch.rows))
         if batch.classes is not None:
             has = within(batch.classes, self.spec.classes)
             logits = logits.masked_fill(~has.unsqueeze(1), -math.inf)
         return _log_softmax(logits)
 
-    def _encode(self, sequence: Tensor, valid: Tensor, condition: Condition) -> Tensor:
-        """What a classifier reads of the sequence: `[R, features]`."""
+    def _features(self, condition: Condition, batch: Batch) -> Tensor:
+        """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
+        lead = self._lead(condition, batch.rows)
+        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
+        sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
+        valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
         read = slice(0, 1)
-        if condition.modulation is None and self.backbone.can_fuse(sequence):
-            return self.backbone.fused_forward(sequence, valid, read, causal=False).squeeze(1)
-        mask = valid.unsqueeze(1)  # every place sees all tokens
-        return self.backbone(sequence, mask, condition.modulation, read).squeeze(1)
+        return self._transform(sequence, valid, condition, batch, read, causal=False).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
         assert self.y is not None
-        assert isinstance(self.backbone, Transformer)
         x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
         in_x = within(batch.x_length.flatten(), x.shape[-1])
         in_y = within(y_length.flatten(), y.shape[-1])
@@ -195,9 +200,19 @@ class Model(nn.Module):
         sequence = torch.cat([self.x(x, in_x), lead, self.y(y, in_y)], dim=1)
         seen = F.pad(in_x, (0, sequence.shape[1] - x.shape[1]), value=True)
         read = slice(x.shape[-1] + lead.shape[1] - 1, None)
+        return self._transform(sequence, seen, condition, batch, read, causal=True)
+
+    def _transform(
+        self, sequence: Tensor, seen: Tensor, condition: Condition, batch: Batch, read: slice, *, causal: bool
+    ) -> Tensor:
+        """The transformer's hidden states at the places `read` of the rows of a batch.
+
+        A place sees those that are `seen`, `[R, L]`; if `causal`, of these the ones before it, and itself.
+        """
+        assert isinstance(self.backbone, Transformer)
         if condition.modulation is None and self.backbone.can_fuse(sequence):
-            return self.backbone.fused_forward(sequence, seen, read, causal=True)
-        return self.backbone(sequence, _causal(seen), condition.modulation, read)
+            return self.backbone.fused_forward(sequence, seen, read, causal=causal)
+        return self.backbone(sequence, mask_of(seen, causal=causal), condition.modulation, read)
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
@@ -215,11 +230,6 @@ def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
     return target, within(batch.y_length + 1, width + 1)
 
 
-def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
-    """Build a model on the generator's device, every weight drawn from the generator."""
-    return Model(spec, generator)
-
-
 def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM, int]:
     """The backbone, and how many numbers the head reads of it."""
     if spec.backbone == "lstm":
@@ -235,12 +245,14 @@ def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer 
     return transformer, spec.width
 
 
-def _causal(seen: Tensor) -> Tensor:
-    """Which place sees which: each itself and those before it that are `seen`, `[R, L]`; returns `[R, L, L]`.
+def mask_of(seen: Tensor, *, causal: bool) -> Tensor:
+    """Which place sees which, broadcasting to `[R, L, L]`: all see those that are `seen`, `[R, L]`.
 
-    What is not seen, the padding of x, must see something, or its softmax has no value. The padding of y
-    comes last, so that nothing sees it but itself.
+    If causal, each sees itself and of those the ones before it. What is not seen, the padding of x, must
+    see something, or its softmax has no value. The padding of y comes last, so that nothing else sees it.
     """
+    if not causal:
+        return seen.unsqueeze(1)
     length = seen.shape[-1]
     square = torch.ones(length, length, dtype=torch.bool, device=seen.device)
     itself = torch.eye(length, dtype=torch.bool, device=seen.device)

@@ -1,11 +1,12 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 Kind = Literal["classification", "transduction"]
 Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
+Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 
 DEFAULT_BOTTLENECK = 8
 
@@ -31,6 +32,14 @@ class ModelSpec:
         width: Size of an embedding and of the transformer's hidden states.
         heads: Attention heads of the transformer.
         bottleneck: Width inside an adapter; 8 unless told, and None for any other conditioning.
+        purpose: What the network is for. "answer": to answer an input. "answer from pairs": to answer it
+            while it looks at pairs of an input and its answer. "compare": to score how alike an input and
+            a labelled one are. "embed": to give the features of an input. The last two classify only, and
+            the middle two are transformers.
+        tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
+            0 for none. A compositional model has its primitives' table instead.
+        unknown: Whether there is a learned embedding that stands for any unknown primitive; with
+            `primitives` only.
     """
 
     kind: Kind
@@ -46,6 +55,9 @@ class ModelSpec:
     width: int = 128
     heads: int = 4
     bottleneck: int | None = None
+    purpose: Purpose = "answer"
+    tasks: int = 0
+    unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -54,7 +66,9 @@ class ModelSpec:
         self._check_sizes()
         self._check_kind()
         self._check_compositional()
+        self._check_tables()
         self._check_backbone()
+        self._check_purpose()
 
     @property
     def compositional(self) -> bool:
@@ -63,11 +77,22 @@ class ModelSpec:
 
     @property
     def outputs(self) -> int:
-        """Number of logits: one a class, or one a token and one for the end."""
+        """Number of logits: one a class, or one a token and one for the end; a single score; or none."""
+        if self.purpose == "compare":
+            return 1
+        if self.purpose == "embed":
+            return 0
         return self.classes if self.kind == "classification" else self.vocabulary + 1
 
+    def without_embedding(self) -> "ModelSpec":
+        """The same network with no task embedding, for a method that has none."""
+        if self.conditioning in ("adapter", "norm"):
+            raise ValueError(f"conditioning {self.conditioning!r} has no effect: there is no task embedding")
+        return replace(self, conditioning="none")
+
     def _check_choices(self) -> None:
-        for name, choices in (("kind", Kind), ("backbone", Backbone), ("conditioning", Conditioning)):
+        options = {"kind": Kind, "backbone": Backbone, "conditioning": Conditioning, "purpose": Purpose}
+        for name, choices in options.items():
             if getattr(self, name) not in get_args(choices):
                 raise ValueError(f"{name} is one of {list(get_args(choices))}, not {getattr(self, name)!r}")
 
@@ -106,6 +131,15 @@ class ModelSpec:
                 "when primitives are given"
             )
 
+    def _check_tables(self) -> None:
+        if self.tasks < 0:
+            raise ValueError(f"tasks is at least 0, not {self.tasks}")
+        if self.tasks and (self.compositional or self.conditioning == "none"):
+            without = "composed of primitives" if self.compositional else "with conditioning 'none'"
+            raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
+        if self.unknown and not self.compositional:
+            raise ValueError("unknown stands for a primitive, and there are none; leave it out")
+
     def _check_backbone(self) -> None:
         if self.backbone == "transformer":
             return
@@ -118,3 +152,16 @@ class ModelSpec:
             )
         if self.compositional:
             raise ValueError("the LSTM has no primitives; leave primitives and slots out")
+
+    def _check_purpose(self) -> None:
+        if self.purpose == "answer":
+            return
+        if self.conditioning != ("token" if self.compositional else "none"):
+            raise ValueError(
+                f"a network to {self.purpose} has no task embedding: its conditioning is 'none', or 'token' "
+                f"with primitives, not {self.conditioning!r}"
+            )
+        if self.purpose in ("compare", "embed") and self.kind != "classification":
+            raise ValueError(f"a network to {self.purpose} is for classification, not for {self.kind}")
+        if self.purpose != "embed" and self.backbone != "transformer":
+            raise ValueError(f"a network to {self.purpose} is a transformer, not an {self.backbone.upper()}")

@@ -29,7 +29,16 @@ from tam.training.saved import Saved
 
 Log = Callable[[Mapping[str, Any]], None]
 
-_TABLES = ("primitives", "x.token", "x.position", "y.token", "y.position")
+_TABLES = (
+    "primitives",
+    "task_embeddings",
+    "labels",
+    "position",
+    "x.token",
+    "x.position",
+    "y.token",
+    "y.position",
+)
 _LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make the host wait
 
 
@@ -125,6 +134,7 @@ class Trainer:
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high")
+        if self.device.type == "cuda" and self.method.compiles:
             self.model.fused = self.config.network.backbone == "transformer"
             self._fast = cast(Model, torch.compile(self.model, dynamic=False))
 
@@ -291,7 +301,10 @@ def _train(trainer: Trainer, log: Log) -> None:
             losses = trainer.step()
             last = state.step == training.steps
             stop = False
-            if state.step % look_every == 0 or last or state.step % training.checkpoint_every == 0:
+            if last or any(
+                state.step % every == 0
+                for every in (look_every, training.checkpoint_every, training.validate_every)
+            ):
                 losses, stop = trainer.over_ranks(losses, asked_to_stop())
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
@@ -310,10 +323,10 @@ def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     start, end, steps = (float(value) for value in losses)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
+        inner = "a smaller inner_rate, " if hasattr(trainer.config.settings, "inner_rate") else ""
         raise DivergedError(
             f"training diverged at step {trainer.state.step}: loss {end}, gradient {norm}, rate {rate:.2g}; "
-            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, a smaller inner_rate or a "
-            "longer warmup"
+            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, {inner}or a longer warmup"
         )
     return {
         "step": trainer.state.step,

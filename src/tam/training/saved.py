@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tam.config import SETTINGS, Config, read_json
+from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import Choice
 from tam.models import Model, ModelSpec, build_model
@@ -61,9 +61,9 @@ class Saved:
     def _from_values(cls, values: Mapping[str, Any], folder: Path, device: str) -> "Saved":
         if values["format"] != FORMAT:
             raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
-        method = values["method"]
-        config = Config(method=method, settings=SETTINGS[method](), device=device)
-        config = config.override(**values["settings"], **values["protocol"])
+        config = Config.of(values["method"]).override(
+            device=device, **values["settings"], **values["protocol"]
+        )
         model = build_model(ModelSpec(**values["spec"]), torch.Generator().manual_seed(0))
         weights = folder / "model.safetensors"
         load_weights(model, read_tensors(weights)[0], weights)

@@ -1,0 +1,53 @@
+"""The task-agnostic transformer: trained on the examples of all tasks as if they were of one.
+
+A baseline of Logeswaran et al., Few-shot Sequence Learning with Transformers, 2020. A new task is learned by
+fine-tuning all weights.
+
+Shapes: B tasks, P weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from tam.config import AgnosticSettings
+from tam.methods import weights
+from tam.methods.losses import example_losses
+from tam.methods.method import Losses, Method, Update, move
+from tam.methods.search import Search
+from tam.models import Batch, Model, ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agnostic(AgnosticSettings, Method):
+    """The task-agnostic transformer; it has no settings."""
+
+    version: ClassVar[int] = 1
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network that is told nothing of the task."""
+        if spec.compositional:
+            raise ValueError("method 'agnostic' is told nothing of a task: set use_primitives to false")
+        return spec.without_embedding()
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """θ moves along the mean gradient of the batch."""
+        losses = example_losses(model, None, batch).per_task()
+        move(model, losses, update)
+        mean = losses.detach().mean()
+        return Losses(mean, mean, losses.new_zeros(()))
+
+    def at_once(self, model: Model) -> int:
+        """Each task has weights of its own."""
+        return weights.tasks_at_once(model)
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The weights `[B, P]` with the lowest support loss within each number of steps of Adam."""
+        search = Search(weights.start(model, support.tasks), rate)
+        return weights.fine_tune(search, model, support, steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x; θ), each task with its own θ."""
+        return weights.outcomes(model, weights.from_rows(model, states), batch)

@@ -1,0 +1,63 @@
+"""CAVIA: MAML whose inner steps move the task embedding alone.
+
+Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson: Fast Context Adaptation via Meta-Learning, 2019,
+https://arxiv.org/abs/1810.03642 (Algorithm 1 there). Its context parameters are our z.
+
+In the compositional form z is the embedding of one primitive that plays unknown, as in TAM.
+
+Shapes: B tasks, S components of a task embedding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.config import CaviaSettings
+from tam.methods.losses import example_losses
+from tam.methods.method import Losses, Method, Update, move
+from tam.methods.search import Descent
+from tam.methods.split import split
+from tam.models import Batch, Model, ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class CAVIA(CaviaSettings, Method):
+    """CAVIA with its settings."""
+
+    version: ClassVar[int] = 1
+
+    @property
+    def compiles(self) -> bool:
+        """Where there is no second derivative."""
+        return self.order == "first"
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network conditioned on z."""
+        return spec
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """θ moves along the gradient of the query loss at the z that the support leads to."""
+        support, query = split(batch, self.support_sizes)
+        z = model.blank(batch.tasks).requires_grad_()  # φ = 0
+        first = None
+        for _ in range(self.inner_steps):  # φ_i ← φ_i − α ∇φ L(φ_i, θ, support)
+            losses = example_losses(model, z.unsqueeze(1), support).per_task()
+            first = losses if first is None else first
+            (gradient,) = torch.autograd.grad(losses.sum(), z, create_graph=self.order == "second")
+            z = z - self.inner_rate * gradient
+        losses = example_losses(model, z.unsqueeze(1), query).per_task()
+        move(model, losses, update)  # θ ← θ − β ∇θ Σ L(φ_i, θ, query)
+        assert first is not None
+        return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+        search = Descent(model.blank(support.tasks), rate)
+        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x, z; θ), a z for each task."""
+        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)

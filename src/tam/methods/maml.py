@@ -1,0 +1,73 @@
+"""MAML: weights from which a few steps of gradient descent learn a new task.
+
+Finn, Abbeel, Levine: Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, 2017,
+https://arxiv.org/abs/1703.03400 (Algorithm 2 there).
+
+In the compositional form the network is given the primitives; an embedding that stands for any unknown one is
+part of the weights.
+
+Shapes: B tasks, P weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.config import MamlSettings
+from tam.methods import weights
+from tam.methods.method import Losses, Method, Update, move
+from tam.methods.search import Descent
+from tam.methods.split import split
+from tam.models import Batch, Model, ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class MAML(MamlSettings, Method):
+    """MAML with its settings."""
+
+    version: ClassVar[int] = 1
+
+    @property
+    def compiles(self) -> bool:
+        """No: each task has weights of its own."""
+        return False
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network without a task embedding, or with one of any unknown primitive."""
+        return replace(spec, unknown=True) if spec.compositional else spec.without_embedding()
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """θ moves along the gradient of the query loss with the weights that the support leads to."""
+        support, query = split(batch, self.support_sizes)
+        own = weights.copies(model, batch.tasks, model.unknown)
+        first = None
+        for _ in range(self.inner_steps):  # θ_i ← θ_i − α ∇ L(θ_i, support)
+            losses = weights.losses(model, own, support)
+            first = losses if first is None else first
+            gradients = torch.autograd.grad(
+                losses.sum(), list(own.values()), create_graph=self.order == "second"
+            )
+            own = {
+                name: weight - self.inner_rate * gradient
+                for (name, weight), gradient in zip(own.items(), gradients, strict=True)
+            }
+        losses = weights.losses(model, own, query)
+        move(model, losses, update)  # θ ← θ − β ∇ Σ L(θ_i, query)
+        assert first is not None
+        return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
+
+    def at_once(self, model: Model) -> int:
+        """Each task has weights of its own."""
+        return weights.tasks_at_once(model)
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The weights `[B, P]` with the lowest support loss within each number of plain steps."""
+        search = Descent(weights.start(model, support.tasks, model.unknown), rate)
+        return weights.fine_tune(search, model, support, steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x; θ), each task with its own θ."""
+        return weights.outcomes(model, weights.from_rows(model, states), batch)

@@ -1,0 +1,84 @@
+"""The multitask transformer: an embedding of each training task, learned by back-propagation with all else.
+
+A baseline of Logeswaran et al., Few-shot Sequence Learning with Transformers, 2020. A new task is learned by
+fine-tuning a fresh embedding and, unless told otherwise, all weights.
+
+In the compositional form the embeddings are those of the primitives. In a share of the tasks of a step the
+embedding of one primitive is replaced by a learned one that stands for any unknown primitive, and from which
+that of a new primitive starts.
+
+Shapes: B tasks, S components of a task embedding, P numbers that are a task's own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tam.config import MultitaskSettings
+from tam.methods import weights
+from tam.methods.losses import example_losses
+from tam.methods.method import Losses, Method, Update, move
+from tam.methods.search import Search
+from tam.models import Batch, Model, ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multitask(MultitaskSettings, Method):
+    """The multitask transformer with its settings."""
+
+    version: ClassVar[int] = 1
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network with an embedding of each training task, or of any unknown primitive."""
+        return replace(spec, unknown=True) if spec.compositional else replace(spec, tasks=tasks)
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """θ, the embeddings included, moves along the mean gradient of the batch."""
+        losses = example_losses(model, self._trained(model, batch).unsqueeze(1), batch).per_task()
+        move(model, losses, update)
+        mean = losses.detach().mean()
+        return Losses(mean, mean, losses.new_zeros(()))
+
+    def at_once(self, model: Model) -> int | None:
+        """Where all is fine-tuned, each task has weights of its own."""
+        return weights.tasks_at_once(model) if self.finetune == "all" else None
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
+        z = fresh(model)
+        if self.finetune == "all":
+            search = Search(weights.start(model, support.tasks, z), rate)
+            return weights.fine_tune(search, model, support, steps)
+        search = Search(z.expand(support.tasks, -1), rate)
+        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x, z; θ), each task with its own z, and with its own θ if all was fine-tuned."""
+        if self.finetune == "all":
+            return weights.outcomes(model, weights.from_rows(model, states), batch)
+        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)
+
+    def _trained(self, model: Model, batch: Batch) -> Tensor:
+        """The embeddings of training tasks, or of the primitives that may play unknown: `[B, S]`."""
+        if model.task_embeddings is not None:
+            assert batch.task is not None
+            return F.embedding(batch.task, model.task_embeddings)
+        assert batch.primitives is not None
+        assert batch.unknown is not None
+        assert batch.chance is not None
+        assert model.primitives is not None
+        assert model.unknown is not None
+        ids = batch.primitives.gather(1, batch.unknown.unsqueeze(1)).squeeze(1)
+        plays = (batch.chance[:, 0] < self.unknown_share).unsqueeze(1)
+        return torch.where(plays, model.unknown, F.embedding(ids, model.primitives))
+
+
+def fresh(model: Model) -> Tensor:
+    """Where a new embedding starts, `[1, S]`: at the mean of the training tasks', or as unknown."""
+    start = model.unknown if model.task_embeddings is None else model.task_embeddings.mean(0, keepdim=True)
+    assert start is not None
+    return start.detach()

@@ -1,0 +1,88 @@
+"""The nearest-neighbour floor: the answer of the support example whose input is most like the query's.
+
+Nothing is trained. Inputs are alike in as many places as they have the same token; where several are
+nearest, each has its share. The rest of the probability, `smoothing`, is spread over all answers.
+
+Shapes: B tasks, N queries and M support examples of each, C classes, V tokens, X and Y padded widths.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.config import NearestSettings
+from tam.errors import UserError
+from tam.methods.episode import in_parts
+from tam.methods.method import Losses, Method, Update
+from tam.models import Batch, Model, ModelSpec, token_targets
+from tam.models.embedding import within
+from tam.models.packing import pack, unpack
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nearest(NearestSettings, Method):
+    """The nearest neighbour with its settings; a task's state is its support."""
+
+    version: ClassVar[int] = 1
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """The smallest network there is, which is never asked."""
+        small = {"layers": 1, "width": 1, "heads": 1, "bottleneck": None, "primitives": 0, "slots": 0}
+        return replace(spec, conditioning="none", backbone="transformer", **small)
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """An error: there is nothing to train."""
+        raise UserError("the nearest neighbour is not trained: give steps=0")
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The support itself; steps and rate are not looked at."""
+        return [pack(support, model.spec)] * len(steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """The nearest examples' answers with probability 1 − smoothing, and any answer with the rest."""
+
+        def answers(states: Tensor, batch: Batch) -> Tensor:
+            support = unpack(states, model.spec)
+            weights = nearest(batch, support)
+            if batch.y_length is None:
+                found = weights @ _one_hot(support.y, model.spec.outputs)
+                known = (
+                    batch.classes
+                    if batch.classes is not None
+                    else torch.full_like(batch.x_length[:, 0], model.spec.classes)
+                )
+                even = within(known, model.spec.classes) / known.unsqueeze(1)  # [B, C]
+                return self._smooth(found, even.unsqueeze(1))
+            target, _ = token_targets(support, end=model.spec.vocabulary)
+            target = target[..., : batch.y.shape[-1] + 1]
+            found = torch.einsum("bnm,bmyv->bnyv", weights, _one_hot(target, model.spec.outputs))
+            return self._smooth(found, torch.full_like(found[:1, :1, :1], 1 / model.spec.outputs))
+
+        return in_parts(states, batch, (batch.rows + 1) * states.shape[1] * model.spec.outputs, answers)
+
+    def _smooth(self, found: Tensor, even: Tensor) -> Tensor:
+        return ((1 - self.smoothing) * found + self.smoothing * even).log()
+
+
+def nearest(batch: Batch, support: Batch) -> Tensor:
+    """Which examples are nearest to each query, as weights that sum to 1: `[B, N, M]`."""
+    width = max(batch.x.shape[-1], support.x.shape[-1])
+    x, other = (_padded(some, width) for some in (batch, support))
+    gap = (x.unsqueeze(2) != other.unsqueeze(1)).sum(-1)
+    assert support.present is not None
+    gap = gap.masked_fill(~support.present.unsqueeze(1), width + 1)
+    chosen = gap == gap.amin(-1, keepdim=True)
+    return chosen / chosen.sum(-1, keepdim=True)
+
+
+def _padded(batch: Batch, width: int) -> Tensor:
+    """Inputs `[B, N, X]` with −1 in the padding, so that a token is unlike the lack of one."""
+    x = batch.x.masked_fill(~within(batch.x_length, batch.x.shape[-1]), -1)
+    return torch.nn.functional.pad(x, (0, width - x.shape[-1]), value=-1)
+
+
+def _one_hot(ids: Tensor, size: int) -> Tensor:
+    return (ids.unsqueeze(-1) == torch.arange(size, device=ids.device)).float()

@@ -1,0 +1,78 @@
+"""Prototypical networks: a class is the mean of its examples' features.
+
+Snell, Swersky, Zemel: Prototypical Networks for Few-shot Learning, NeurIPS 2017. Classification only.
+Shapes: B tasks, N rows of each, C classes, d features.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.config import MethodSettings
+from tam.errors import UserError
+from tam.methods.episode import in_support, learn, network_for, unknown_primitive
+from tam.methods.losses import losses_of
+from tam.methods.method import Losses, Method, Update
+from tam.models import Batch, Model, ModelSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prototypical(MethodSettings, Method):
+    """Prototypical networks; a task's state is the prototypes of its classes, `[B, C · d]`."""
+
+    version: ClassVar[int] = 1
+    by_steps: ClassVar[bool] = False
+    most_shots: int = 20
+    """The supports of training have 1 to so many examples a class, log-uniformly."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.most_shots < 1:
+            raise UserError(f"most_shots is at least 1, not {self.most_shots}")
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network that gives features."""
+        return network_for("embed", spec)
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """The first rows of each class are the support, all others are queries."""
+        assert batch.chance is not None
+        shots = (self.most_shots ** batch.chance[:, :1]).round()
+        chosen = in_support(batch, shots, model.spec.classes)
+        features = model(unknown_primitive(model, batch), batch)
+        log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec), batch)
+        present = ~chosen if batch.present is None else batch.present & ~chosen
+        return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+        """The prototypes of the support; steps and rate are not looked at."""
+        with torch.no_grad():
+            features = model(unknown_primitive(model, support), support)
+            return [prototypes(features, support, model.spec).flatten(1)] * len(steps)
+
+    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
+        """Log p(· | x, the prototypes; θ)."""
+        features = model(unknown_primitive(model, batch), batch)
+        return near(features, states.unflatten(1, (model.spec.classes, -1)), batch)
+
+
+def prototypes(features: Tensor, batch: Batch, spec: ModelSpec) -> Tensor:
+    """The mean features of the present rows of each class, `[B, C, d]`."""
+    is_of = batch.y.unsqueeze(1) == torch.arange(spec.classes, device=batch.device).unsqueeze(1)  # [B, C, N]
+    if batch.present is not None:
+        is_of = is_of & batch.present.unsqueeze(1)
+    weights = is_of / is_of.sum(-1, keepdim=True).clamp(min=1)
+    return weights.to(features.dtype) @ features
+
+
+def near(features: Tensor, prototypes: Tensor, batch: Batch) -> Tensor:
+    """Log of the softmax of −‖features − prototype‖² / √d over the task's classes, `[B, N, C]`."""
+    gap = (features.unsqueeze(2) - prototypes.unsqueeze(1)).square().sum(-1)
+    logits = -gap / features.shape[-1] ** 0.5
+    if batch.classes is not None:
+        has = torch.arange(logits.shape[-1], device=batch.device) < batch.classes.unsqueeze(1)
+        logits = logits.masked_fill(~has.unsqueeze(1), -torch.inf)
+    return logits.log_softmax(dim=-1)

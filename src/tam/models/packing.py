@@ -1,0 +1,48 @@
+"""Examples as numbers: a batch as one float tensor and back, for methods that keep the support itself.
+
+Token ids are small integers, which float32 holds exactly. An example takes 2 + max_x numbers and its
+answer: whether it is there, the length of x, x; then the class, or the length of y, y. What is missing at
+the end, and what is zero, is not there, so that rows of zeros can be added.
+
+Shapes: B tasks, N rows of each, W numbers an example.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tam.models.batch import Batch
+from tam.models.spec import ModelSpec
+
+
+def pack(batch: Batch, spec: ModelSpec) -> Tensor:
+    """The examples of each task in one row, `[B, N · W]`."""
+    present = torch.ones_like(batch.x_length) if batch.present is None else batch.present
+    columns = [present.unsqueeze(-1), batch.x_length.unsqueeze(-1), _widen(batch.x, spec.max_x)]
+    if batch.y_length is None:
+        columns.append(batch.y.unsqueeze(-1))
+    else:
+        columns += [batch.y_length.unsqueeze(-1), _widen(batch.y, spec.max_y)]
+    rows = torch.cat([column.float() for column in columns], dim=-1)
+    return (rows * present.unsqueeze(-1)).flatten(1)
+
+
+def unpack(packed: Tensor, spec: ModelSpec) -> Batch:
+    """The batch of which `pack` made this."""
+    classify = spec.kind == "classification"
+    width = 3 + spec.max_x + spec.max_y
+    numbers = packed.unflatten(1, (-1, width)).long()
+    present, x_length, x, first, rest = numbers.split([1, 1, spec.max_x, 1, spec.max_y], dim=-1)
+    return Batch(
+        x=x,
+        x_length=x_length.squeeze(-1),
+        y=first.squeeze(-1) if classify else rest,
+        y_length=None if classify else first.squeeze(-1),
+        present=present.squeeze(-1) > 0,
+    )
+
+
+def _widen(ids: Tensor, width: int) -> Tensor:
+    if ids.shape[-1] > width:
+        raise ValueError(f"the model was built for sequences of up to {width} tokens, not {ids.shape[-1]}")
+    return F.pad(ids, (0, width - ids.shape[-1]))

@@ -1,0 +1,166 @@
+"""Episodes against a plain reading: row after row, task after task."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from tam.errors import UserError
+from tam.methods.episode import check_shots, episode, in_parts, in_support, learn
+from tam.methods.losses import ExampleLosses
+from tam.models import Batch, Model, ModelSpec
+
+Make = Callable[..., Batch]
+MakeModel = Callable[..., Model]
+
+
+def uneven(spec: ModelSpec, make_batch: Make) -> Batch:
+    """Four tasks of up to 14 rows: all there; some absent, with absurd answers; one class rare; one alone."""
+    batch = make_batch(spec, 4, 14)
+    present = torch.ones(4, 14, dtype=torch.bool)
+    present[1, 2::3] = False
+    y = batch.y.clone()
+    if spec.kind == "classification":
+        y[2] = 0
+        y[2, 5] = 2
+        y[3] = 1
+        y[1, 2::3] = 999
+    return replace(batch, y=y, present=present)
+
+
+def chosen_rows(batch: Batch, task: int, shots: int, classes: int) -> dict[tuple[int, int], int]:
+    """The row at each place of a support: the first rows of each class."""
+    found: dict[tuple[int, int], int] = {}
+    for row in range(batch.rows):
+        if batch.present is not None and not batch.present[task, row]:
+            continue
+        group = int(batch.y[task, row]) if batch.y_length is None else 0
+        number = sum(group == other for other, _ in found)
+        if number < shots:
+            found[group, number] = row
+    return found
+
+
+def same_row(one: Batch, place: int, other: Batch, row: int, task: int) -> bool:
+    names = ["x", "x_length", "y"] + ([] if one.y_length is None else ["y_length"])
+    return all(torch.equal(getattr(one, n)[task, place], getattr(other, n)[task, row]) for n in names)
+
+
+@pytest.mark.parametrize("shots", [1, 2, 4])
+@pytest.mark.parametrize("queries", [None, 1])
+def test_support_and_queries(
+    plain_spec: ModelSpec, make_batch: Make, shots: int, queries: int | None
+) -> None:
+    batch = uneven(plain_spec, make_batch)
+    made = episode(batch, shots, plain_spec.classes, queries)
+    assert made.support is not None
+    assert made.support.present is not None
+    assert made.present is not None
+    size = shots * max(plain_spec.classes, 1)
+    assert (made.support.rows, made.rows) == (size, queries or 14 - size)
+    for task in range(4):
+        chosen = chosen_rows(batch, task, shots, plain_spec.classes)
+        for place in range(size):
+            row = chosen.get((place // shots, place % shots))
+            assert bool(made.support.present[task, place]) == (row is not None)
+            assert row is None or same_row(made.support, place, batch, row, task)
+        others = [row for row in range(14) if row not in chosen.values()]
+        kept = others[size - len(chosen) :][:queries]
+        for place, row in enumerate(kept):
+            assert same_row(made, place, batch, row, task)
+            assert batch.present is not None
+            assert made.present[task, place] == batch.present[task, row]
+
+
+def test_every_querys_class_is_in_its_support(make_batch: Make) -> None:
+    spec = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3)
+    for seed in range(20):
+        made = episode(make_batch(spec, 5, 10, seed=seed), 2, 3)
+        support = made.support
+        assert support is not None
+        assert support.present is not None
+        for task in range(5):
+            known = set(support.y[task, support.present[task]].tolist())
+            assert set(made.y[task].tolist()) <= known
+
+
+def test_a_mask_of_the_support_with_shots_of_each_tasks_own(plain_spec: ModelSpec, make_batch: Make) -> None:
+    batch = uneven(plain_spec, make_batch)
+    shots = [1, 2, 3, 20]
+    mask = in_support(batch, torch.tensor(shots).unsqueeze(1), plain_spec.classes)
+    for task in range(4):
+        chosen = chosen_rows(batch, task, shots[task], plain_spec.classes)
+        assert mask[task].nonzero().flatten().tolist() == sorted(chosen.values())
+
+
+def test_no_value_is_read_back(plain_spec: ModelSpec, make_batch: Make) -> None:
+    """On the meta device there are no values, so any read-back is an error."""
+    made = episode(make_batch(plain_spec, 3, 14).to("meta"), 2, plain_spec.classes)
+    assert made.support is not None
+    assert made.support.rows == 2 * max(plain_spec.classes, 1)
+
+
+def test_a_batch_that_is_all_support_is_an_error(plain_spec: ModelSpec, make_batch: Make) -> None:
+    size = 3 * max(plain_spec.classes, 1)
+    with pytest.raises(UserError, match=f"rows is {size}: .*more than the {size} examples"):
+        episode(make_batch(plain_spec, 2, size), 3, plain_spec.classes)
+
+
+def test_theta_learns_from_the_tasks_that_have_queries(
+    make_model: MakeModel, make_batch: Make, plain_spec: ModelSpec
+) -> None:
+    spec = replace(plain_spec, conditioning="none")
+    model, batch = make_model(spec), make_batch(spec, 3, 4)
+    weights = list(model.parameters())
+    present = torch.ones(3, 4, dtype=torch.bool)
+    present[1] = False
+    counts: list[float] = []
+
+    def losses(batch: Batch) -> ExampleLosses:
+        from tam.methods.losses import example_losses
+
+        return example_losses(model, None, batch)
+
+    told = learn(model, losses(replace(batch, present=present)), lambda count: counts.append(count.item()))
+    found = [weight.grad for weight in weights]
+    two = [losses(batch.part(slice(t, t + 1))).per_task().sum() for t in (0, 2)]
+    expected = torch.autograd.grad(two[0] + two[1], weights, allow_unused=True)
+    assert counts == [2]
+    assert told.end.item() == pytest.approx((two[0] + two[1]).item() / 2)
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or other is None or torch.allclose(one, other)
+
+
+def test_a_support_of_another_size_is_an_error(make_batch: Make, plain_spec: ModelSpec) -> None:
+    if plain_spec.kind == "transduction":
+        good = make_batch(plain_spec, 2, 3)
+        bad = replace(good, present=torch.tensor([[True] * 3, [True, True, False]]))
+        message = "k = 3: it takes 3 examples of a task, not 2;"
+    else:
+        y = torch.tensor([[0, 1, 2] * 3, [0, 1, 0, 1, 0, 1, 2, 2, 2]])
+        present = torch.tensor([[True] * 9, [True] * 6 + [False] * 3])
+        good = replace(make_batch(plain_spec, 2, 9), y=y, present=present, classes=torch.tensor([3, 2]))
+        bad = replace(good, y=torch.tensor([[0, 1, 2] * 3, [0, 0, 0, 1, 0, 1, 2, 2, 2]]))
+        message = r"k = 3: it takes 3 examples of each class, not 4 \+ 2 \+ 0;"
+    check_shots(good, 3)
+    with pytest.raises(UserError, match=message):
+        check_shots(bad, 3)
+    with pytest.raises(UserError, match="this model is for k = 2"):
+        check_shots(good, 2)
+
+
+@pytest.mark.parametrize("numbers", [1, 2**26, 2**28])
+def test_parts_are_put_together_again(make_batch: Make, plain_spec: ModelSpec, numbers: int) -> None:
+    batch = make_batch(plain_spec, 5, 3)
+    sizes: list[int] = []
+
+    def outcomes(states: Tensor, part: Batch) -> Tensor:
+        sizes.append(part.tasks)
+        return states * part.x_length
+
+    states = torch.arange(5).unsqueeze(1)
+    assert torch.equal(in_parts(states, batch, numbers, outcomes), states * batch.x_length)
+    assert max(sizes) == min(5, max(1, 2**27 // numbers))

@@ -1,0 +1,248 @@
+"""Methods that learn in episodes, as a user meets them, on tasks that a small network learns in seconds.
+
+Classification: each of six tokens belongs to one of three classes, in another way in each task. Transduction:
+each of five tokens stands for another one. Tokens behind the first say nothing. The test tasks are new.
+"""
+
+import re
+from collections.abc import Generator
+from functools import cache
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+import tam
+from tam.config import Config
+from tam.learner import Learner
+from tam.tasks.draws import Draws
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Vocabulary
+
+VOCABULARY = Vocabulary(range(6))
+SMALL: dict[str, Any] = {
+    "layers": 2,
+    "width": 32,
+    "heads": 4,
+    "rows": 20,
+    "rate": 4e-3,
+    "warmup": 20,
+    "supports": 2,
+    "queries": 20,
+    "validate_every": 1000,
+}
+
+
+class Case(NamedTuple):
+    """A method on a kind of task, with what it needs to learn it quickly."""
+
+    method: str
+    kind: str
+    noise: int
+    settings: dict[str, Any]
+
+    def learner(self, steps: int | None = None, **values: Any) -> Learner:
+        given = SMALL | self.settings | ({} if steps is None else {"steps": steps}) | values
+        return Learner(self.method, "paper", **given)
+
+
+CASES = {
+    "snail": Case("snail", "classification", 0, {"shots": (2,), "steps": 200}),
+    "snail-transduction": Case("snail", "transduction", 0, {"shots": (8,), "steps": 250}),
+    "matching": Case("matching", "classification", 2, {"shots": (2,), "steps": 60, "episode_queries": 8}),
+    "prototypical": Case("prototypical", "classification", 3, {"shots": (2,), "steps": 60, "most_shots": 4}),
+    "nearest": Case("nearest", "classification", 0, {"shots": (2,), "steps": 0}),
+    "nearest-transduction": Case("nearest", "transduction", 0, {"shots": (8,), "steps": 0}),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Generator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def make_task(
+    kind: str, number: int, rule: tuple[int, ...], noise: int, primitives: tuple[str, ...] = ()
+) -> Task:
+    size, tokens = 40, len(rule)
+    x = Draws("toy", number).integers(tokens, (1 + noise) * size).reshape(size, 1 + noise)
+    x[: 2 * tokens, 0] = np.arange(2 * tokens) % tokens  # no class is missing
+    answers = np.array(rule)[x[:, 0]]
+    y: Classes | Sequences = Classes(answers, ("a", "b", "c"))
+    if kind == "transduction":
+        y = Sequences.from_lists([[int(answer)] for answer in answers], 6)
+    inputs = Sequences(x, np.full(size, 1 + noise))
+    return Task(f"task {number}", VOCABULARY, inputs, y, primitives)
+
+
+@cache
+def toy_tasks(kind: str, noise: int, compositional: bool = False) -> TaskSet:
+    rules = sorted(set(permutations((0, 0, 1, 1, 2, 2) if kind == "classification" else range(5))))
+    tasks: list[Task] = []
+    for number, place in enumerate(Draws("rules", kind).permutation(len(rules))):
+        named = (f"first {rules[place][0]}", f"last {rules[place][-1]}" if number >= 8 else "last unseen")
+        tasks.append(make_task(kind, number, rules[place], noise, named if compositional else ()))
+    splits = {"train": tuple(tasks[8:]), "valid": tuple(tasks[:3]), "test": tuple(tasks[3:8])}
+    return TaskSet(splits, VOCABULARY)
+
+
+@cache
+def trained(name: str, steps: int | None = None) -> Learner:
+    case = CASES[name]
+    return case.learner(steps).fit(toy_tasks(case.kind, case.noise))
+
+
+def accuracy(learner: Learner, name: str) -> float:
+    (score,) = learner.evaluate(toy_tasks(CASES[name].kind, CASES[name].noise).test)
+    return score.accuracy
+
+
+def examples_of(name: str, task: int, turn: int = 0) -> list[tuple[list[Any], Any]]:
+    """k examples of a test task, of each class; their answers shifted by `turn` places."""
+    case = CASES[name]
+    chosen = toy_tasks(case.kind, case.noise).test[task]
+    (shots,) = case.settings["shots"]
+    found: list[tuple[list[Any], Any]] = []
+    counts: dict[Any, int] = {}
+    for example in chosen:
+        label = example.y if case.kind == "classification" else None
+        if counts.get(label, 0) < shots:
+            counts[label] = counts.get(label, 0) + 1
+            found.append((list(example.x), example.y))
+    answers = [y for _, y in found]
+    answers = answers[turn:] + answers[:turn]
+    return [(x, y) for (x, _), y in zip(found, answers, strict=True)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_learns(name: str) -> None:
+    """Better than chance, and than itself before training, if it is trained."""
+    chance = 1 / 3 if CASES[name].kind == "classification" else 1 / 5
+    after = accuracy(trained(name), name)
+    assert after > chance + 0.2
+    if CASES[name].settings["steps"]:
+        assert after > accuracy(trained(name, 0), name) + 0.2
+
+
+def uses_labels(learner: Learner, name: str) -> float:
+    """How much better the answers are than those from a support with the answers of other examples."""
+    case, right = CASES[name], [0, 0]
+    asked = 0
+    for number, task in enumerate(toy_tasks(case.kind, case.noise).test):
+        x, y = zip(*[(list(e.x), e.y) for e in task], strict=True)
+        asked += len(y)
+        for place, turn in enumerate((0, 1)):
+            rule = learner.adapt(examples_of(name, number, turn))
+            right[place] += sum(a == b for a, b in zip(learner.predict(rule, x), y, strict=True))
+    return (right[0] - right[1]) / asked
+
+
+@pytest.mark.parametrize("name", ["snail", "snail-transduction"])
+def test_training_is_what_makes_a_network_use_the_labels(name: str) -> None:
+    assert uses_labels(trained(name), name) > 0.25
+    assert abs(uses_labels(trained(name, 0), name)) < 0.15
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_seed_gives_the_same_numbers(name: str) -> None:
+    case = CASES[name]
+    tasks = toy_tasks(case.kind, case.noise)
+    steps = min(5, case.settings["steps"])
+    first, again, other = (case.learner(steps, seed=seed).fit(tasks) for seed in (0, 0, 1))
+    assert first.evaluate(tasks.test) == again.evaluate(tasks.test)
+    assert first.identity_ == again.identity_
+    assert first.identity_ != other.identity_
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_saved_and_loaded_with_its_rules(name: str, tmp_path: Path) -> None:
+    learner = trained(name)
+    learner.save(tmp_path / "model")
+    loaded = tam.load(tmp_path / "model")
+    assert loaded.config.protocol == learner.config.protocol
+    rule = learner.adapt(examples_of(name, 0))
+    rule.save(tmp_path / "rule.json")
+    inputs = [x for x, _ in examples_of(name, 1)]
+    expected = learner.predict_proba(rule, inputs)
+    assert loaded.predict_proba(tam.TaskEmbedding.load(tmp_path / "rule.json"), inputs) == expected
+    assert accuracy(loaded, name) == accuracy(learner, name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_of_different_tasks_in_one_batch(name: str) -> None:
+    learner = trained(name)
+    rules = learner.adapt_many([examples_of(name, 0), examples_of(name, 1)])
+    inputs = [[place % 5] * (1 + CASES[name].noise) for place in range(6)]
+    mixed = learner.predict_proba([rules[place % 2] for place in range(6)], inputs)
+    for place, row in enumerate(mixed):
+        (alone,) = learner.predict_proba(rules[place % 2], [inputs[place]])
+        assert row == pytest.approx(alone, abs=1e-5)
+    assert mixed[0] != learner.predict_proba(rules[1], [inputs[0]])[0]
+
+
+def test_tasks_with_fewer_labels_than_the_model_knows() -> None:
+    """Rules of different length in one batch: the support of one has three classes, of the other two."""
+    for name in ("snail", "matching", "prototypical", "nearest"):
+        learner = trained(name)
+        noise = [0] * CASES[name].noise
+        two = learner.adapt([([0, *noise], "x"), ([1, *noise], "y"), ([2, *noise], "x"), ([3, *noise], "y")])
+        three = learner.adapt(examples_of(name, 0))
+        inputs = [[1, *noise], [2, *noise]]
+        mixed = learner.predict_proba([two, three], inputs)
+        assert set(mixed[0]) == {"x", "y"}
+        assert sum(mixed[0].values()) == pytest.approx(1.0, abs=1e-5)
+        assert mixed[0] == pytest.approx(learner.predict_proba(two, inputs[:1])[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["snail", "snail-transduction", "matching", "prototypical", "nearest"])
+def test_compositional(name: str) -> None:
+    case = CASES[name]
+    tasks = toy_tasks(case.kind, case.noise, compositional=True)
+    learner = case.learner(min(4, case.settings["steps"])).fit(tasks)
+    if name != "nearest":
+        assert learner.model_.unknown is not None
+        assert learner.model_.unknown.abs().sum() > 0, "it is trained"
+    (score,) = learner.evaluate(tasks.test)
+    assert 0 <= score.accuracy <= 1
+    rule = learner.adapt(examples_of(name, 0), primitives=["first 1", "something new"])
+    assert len(learner.predict(rule, [x for x, _ in examples_of(name, 0)])) == len(examples_of(name, 0))
+
+
+@pytest.mark.parametrize("name", ["snail", "snail-transduction", "matching"])
+def test_a_model_is_for_one_k(name: str) -> None:
+    learner, case = trained(name), CASES[name]
+    (shots,) = case.settings["shots"]
+    with pytest.raises(tam.UserError, match=f"this model is for k = {shots}"):
+        learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1,))
+    with pytest.raises(tam.UserError, match=f"this model is for k = {shots}"):
+        learner.adapt(examples_of(name, 0)[1:])
+    message = re.escape(f"{case.method} has one model per k: give one value of shots")
+    with pytest.raises(tam.UserError, match=message):
+        learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1, 2))
+    with pytest.raises(tam.UserError, match=message):
+        Config.from_preset("quick", case.method, shots=(1, 5))
+
+
+@pytest.mark.parametrize("method", ["snail", "matching", "prototypical", "nearest"])
+@pytest.mark.parametrize("preset", ["smoke", "quick", "paper", "best"])
+def test_presets(method: str, preset: str) -> None:
+    config = Config.from_preset(preset, method)
+    assert len(config.protocol.shots) == 1 or not config.settings.per_shots
+    assert Config.from_json(config.to_json()) == config
+    for name, value in {"adapt_steps": (1, 5), "adapt_rates": (0.1,)}.items():
+        with pytest.raises(tam.UserError, match=f"have no effect on {method}, which learns a task without"):
+            Config.from_preset(preset, method, **{name: value})
+    with pytest.raises(tam.UserError, match="above 0"):
+        Config.from_preset("quick", "tam", adapt_steps=(0, 5))
+
+
+def test_a_step_needs_more_rows_than_a_support() -> None:
+    with pytest.raises(tam.UserError, match=r"rows is 20: .*more than the 30 examples"):
+        CASES["snail"].learner(shots=(10,)).fit(toy_tasks("classification", 0))

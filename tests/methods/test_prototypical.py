@@ -1,0 +1,116 @@
+"""Prototypical networks: means and distances example by example, and the page that shows the method."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tam
+from tam.errors import UserError
+from tam.methods import METHODS, Prototypical
+from tam.methods.prototypical import near, prototypes
+from tam.models import Batch, ModelSpec, build_model
+
+Make = Callable[..., Batch]
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
+
+
+def features_of(batch: Batch) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(5)
+    return torch.randn(batch.tasks, batch.rows, 8, generator=generator, dtype=torch.float64)
+
+
+def test_means_and_distances(make_batch: Make) -> None:
+    batch = make_batch(SPEC, 3, 9)
+    present = torch.ones(3, 9, dtype=torch.bool)
+    present[1, ::2] = False
+    batch = replace(batch, y=torch.arange(9).remainder(3).expand(3, -1), present=present)
+    features = features_of(batch)
+    centres = prototypes(features, batch, SPEC)
+    found = near(features, centres, replace(batch, classes=torch.tensor([3, 3, 2])))
+    for task in range(3):
+        means: list[torch.Tensor] = []
+        for label in range(3):
+            rows = [r for r in range(9) if batch.y[task, r] == label and present[task, r]]
+            means.append(torch.stack([features[task, r] for r in rows]).mean(0))
+        torch.testing.assert_close(centres[task], torch.stack(means))
+        known = 2 if task == 2 else 3
+        for row in range(9):
+            scores = [math.exp(-(features[task, row] - mean).square().sum() / 8**0.5) for mean in means]
+            shares = [s / sum(scores[:known]) if c < known else 0.0 for c, s in enumerate(scores)]
+            assert found[task, row].exp().tolist() == pytest.approx(shares, rel=1e-5)
+
+
+@pytest.mark.parametrize("form", [{}, {"primitives": 6, "slots": 3}, {"backbone": "lstm"}])
+def test_a_task_is_its_prototypes(form: dict[str, Any], make_batch: Make) -> None:
+    spec = replace(SPEC, **form)
+    model = build_model(Prototypical().spec(spec, 1), torch.Generator().manual_seed(0))
+    support, query = make_batch(spec, 3, 6, seed=1), make_batch(spec, 3, 4)
+    support = replace(support, y=torch.tensor([[0, 1, 2, 2, 1, 0]] * 3))
+    method = Prototypical()
+    (state,) = method.adapt(model, support, (0,), 0.0)
+    assert state.dim() == 2
+    order = torch.tensor([5, 1, 0, 3, 2, 4]).expand(3, -1)
+    (turned,) = method.adapt(model, support.take(order), (0,), 0.0)
+    torch.testing.assert_close(turned, state)
+    with torch.no_grad():
+        log_prob = method.outcomes(model, state, query)
+        torch.testing.assert_close(log_prob.exp().sum(-1), torch.ones(3, 4))
+        alone = method.outcomes(model, state[1:2], query.part(slice(1, 2)))
+    torch.testing.assert_close(alone[0], log_prob[1])
+
+
+def test_training_asks_the_rows_that_are_not_in_the_support(make_batch: Make) -> None:
+    """With chance 0 there is one example of each class, and all other rows are asked."""
+    model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)).double()
+    batch = replace(
+        make_batch(SPEC, 2, 8), y=torch.tensor([[0, 1, 2, 0, 1, 2, 0, 1]] * 2), chance=torch.zeros(2, 2)
+    )
+    told = Prototypical().training_step(model, batch, lambda count: None, 0)
+    features = model(None, batch).detach()
+    support = batch.cut(slice(3))
+    queries = batch.cut(slice(3, None))
+    log_prob = near(features[:, 3:], prototypes(features[:, :3], support, SPEC), queries)
+    expected = -log_prob.gather(-1, queries.y.unsqueeze(-1)).mean()
+    torch.testing.assert_close(told.end.double(), expected.double())
+
+
+def test_what_it_is_not_for(make_batch: Make) -> None:
+    model, batch = (
+        build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)),
+        make_batch(SPEC),
+    )
+    with pytest.raises(ValueError, match="features, and no answers"):
+        model.outcomes(model.condition(None, batch), batch)
+    with pytest.raises(ValueError, match="to embed is for classification"):
+        Prototypical().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2), 1)
+    with pytest.raises(UserError, match="most_shots"):
+        Prototypical(most_shots=0)
+
+
+def test_the_page_is_a_method_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's example in a file of one's own, registered by one line, does what the package's does."""
+    page = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
+    example, registered, used = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert registered in (ROOT / "src" / "tam" / "methods" / "__init__.py").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(METHODS, "mine", Prototypical)  # so that it is gone after the test
+    before, _, line = used.partition("METHODS[")
+    exec(before + "METHODS[" + line.splitlines()[0])
+    assert METHODS["mine"].__module__ == "mine"
+    assert METHODS["mine"] is not Prototypical
+    tasks = tam.benchmark("classification", train=8, valid=2, test=2)
+    scores = [
+        tam.Learner(name, "smoke", most_shots=2).fit(tasks).evaluate(tasks.test)
+        for name in ("mine", "prototypical")
+    ]
+    assert scores[0] == scores[1]
+    assert "tam.Learner(method=" in line

@@ -1,0 +1,225 @@
+"""SNAIL: the shared support against one long sequence for each query; that labels matter; that it learns."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tam.errors import UserError
+from tam.methods import Snail
+from tam.methods.episode import unknown_primitive
+from tam.models import Batch, Model, ModelSpec, Transformer, build_model
+from tam.models.attention import plain_attention
+from tam.models.pairs import PairsModel
+from tam.models.transformer import Block
+
+Make = Callable[..., Batch]
+
+
+def sharp(spec: ModelSpec) -> PairsModel:
+    """A model whose weights are as large as those of a trained one, with different numbers for pairs."""
+    generator = torch.Generator().manual_seed(0)
+    model = build_model(Snail(shots=1).spec(spec, 1), generator).double()
+    assert isinstance(model, PairsModel)
+    with torch.no_grad():
+        model.head.weight.mul_(20)
+        model.same_pair.copy_(torch.linspace(-1, 3, model.same_pair.numel()).view_as(model.same_pair))
+        if model.unknown is not None:
+            model.unknown.normal_(generator=generator)
+    return model
+
+
+def with_support(spec: ModelSpec, make_batch: Make, pairs: int = 4) -> Batch:
+    """Queries with a support in which one pair of the second task is not there."""
+    support = make_batch(spec, 3, pairs, seed=1)
+    present = torch.ones(3, pairs, dtype=torch.bool)
+    present[1, 2] = False
+    return replace(make_batch(spec, 3, 5), support=replace(support, present=present))
+
+
+def answers(model: Model, batch: Batch) -> Tensor:
+    return model.outcomes(model.condition(unknown_primitive(model, batch), batch), batch).detach()
+
+
+def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> Tensor:
+    """What is predicted for one query, from the tokens of the support and the query in one sequence."""
+    spec, support = model.spec, batch.support
+    assert support is not None
+    tokens: list[Tensor] = []
+    pair: list[int] = []
+
+    def add(number: int, *vectors: Tensor) -> None:
+        tokens.extend(vectors)
+        pair.extend([number] * len(vectors))
+
+    def embedded(table: torch.nn.Module, ids: Tensor) -> list[Tensor]:
+        return list(table(ids.unsqueeze(0), torch.ones_like(ids, dtype=torch.bool).unsqueeze(0))[0])
+
+    task_tokens = list(model.places)
+    if batch.primitives is not None:
+        assert batch.unknown is not None
+        assert model.primitives is not None
+        assert model.unknown is not None
+        for slot in range(spec.slots):
+            known = slot != int(batch.unknown[task])
+            primitive = model.primitives[batch.primitives[task, slot]] if known else model.unknown[0]
+            task_tokens[slot] = task_tokens[slot] + primitive
+        add(-1, *task_tokens)
+    for number in range(support.rows):
+        if support.present is not None and not support.present[task, number]:
+            continue
+        given = embedded(model.x, support.x[task, number, : support.x_length[task, number]])
+        if support.y_length is None:
+            assert model.labels is not None
+            answer = [model.labels[support.y[task, number]]]
+        else:
+            assert model.y is not None
+            answer = embedded(model.y, support.y[task, number, : support.y_length[task, number]])
+        nothing = torch.zeros(spec.width, dtype=torch.float64)
+        add(number, *(token + sum(answer, nothing) / max(len(answer), 1) for token in given))
+        add(number, *(token + sum(given, nothing) / max(len(given), 1) for token in answer))
+    context = len(tokens)
+    x = embedded(model.x, batch.x[task, row, : batch.x_length[task, row]])
+    if batch.y_length is None:
+        add(-2, *([] if model.cls is None else list(model.cls)), *task_tokens, *x)
+        read = slice(context, context + 1)
+    else:
+        assert model.y is not None
+        y = embedded(model.y, batch.y[task, row, : batch.y_length[task, row]])
+        add(-2, *x, *task_tokens, *y)
+        read = slice(len(tokens) - len(y) - 1, None)
+    length = len(tokens)
+    mask = torch.ones(length, length, dtype=torch.bool)
+    mask[:context, context:] = False
+    if batch.y_length is not None:
+        mask[context:, context:] = torch.ones(length - context, length - context, dtype=torch.bool).tril()
+    hidden = torch.stack(tokens).unsqueeze(0)
+    numbers = torch.tensor(pair)
+    same = (numbers == numbers.unsqueeze(1)).double()
+    assert isinstance(model.backbone, Transformer)
+    for layer, module in enumerate(model.backbone.blocks):
+        block = cast(Block, module)
+        bias = model.same_pair[layer].view(-1, 1, 1) * same
+        bias = bias.masked_fill(~mask, -torch.inf)
+        normed = block.attention_norm(hidden)
+        found = plain_attention(block.attention.queries(normed), *block.attention.keys_values(normed), bias)
+        hidden = hidden + block.attention.join(found)
+        hidden = hidden + block.mlp(block.mlp_norm(hidden))
+    return F.log_softmax(model.head(model.backbone.norm(hidden)[0, read]), dim=-1)
+
+
+SPECS = {
+    kind + form: ModelSpec(
+        kind=kind,
+        vocabulary=5,
+        classes=3 if kind == "classification" else 0,
+        max_x=3,
+        max_y=0 if kind == "classification" else 2,
+        layers=3,
+        width=8,
+        heads=2,
+        primitives=6 if form else 0,
+        slots=3 if form else 0,
+    )
+    for kind in ("classification", "transduction")
+    for form in ("", " compositional")
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_shared_support_is_one_long_sequence_for_each_query(name: str, make_batch: Make) -> None:
+    model = sharp(SPECS[name])
+    batch = with_support(SPECS[name], make_batch)
+    found = answers(model, batch)
+    for task in range(3):
+        for row in range(5):
+            expected = one_long_sequence(model, batch, task, row)
+            if batch.y_length is None:
+                torch.testing.assert_close(found[task, row], expected[0])
+            else:
+                torch.testing.assert_close(found[task, row, : len(expected)], expected)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_support_is_a_set(name: str, make_batch: Make) -> None:
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+    assert batch.support is not None
+    order = torch.tensor([2, 0, 3, 1]).expand(3, -1)
+    turned = replace(batch, support=batch.support.take(order))
+    torch.testing.assert_close(answers(model, turned), answers(model, batch))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_absent_pairs_and_padding_change_nothing(name: str, make_batch: Make) -> None:
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+    support = batch.support
+    assert support is not None
+    assert support.present is not None
+    absent = ~support.present
+    absurd = {"x": support.x.masked_fill(absent.unsqueeze(-1), -999)}
+    if support.y_length is None:
+        absurd["y"] = support.y.masked_fill(absent, 12345)
+    else:
+        absurd["y"] = support.y.masked_fill(absent.unsqueeze(-1), -5)
+    in_x = torch.arange(3) < support.x_length.unsqueeze(-1)
+    absurd["x"] = absurd["x"].masked_fill(~in_x, 777)
+    changed = replace(batch, support=replace(support, **absurd))
+    torch.testing.assert_close(answers(model, changed), answers(model, batch), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_labels_matter(name: str, make_batch: Make) -> None:
+    """Two pairs exchange their answers, and the predictions change."""
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+    support = batch.support
+    assert support is not None
+    order = torch.tensor([1, 0, 3, 2]).expand(3, -1)
+    turned = support.take(order)
+    swapped = replace(support, y=turned.y, y_length=turned.y_length)
+    differs = (support.y != turned.y).flatten(1).any(1)
+    change = (answers(model, replace(batch, support=swapped)) - answers(model, batch)).flatten(1).abs()
+    assert differs.any()
+    assert (change[differs].amax(1) > 1e-4).all()
+
+
+def test_queries_and_tasks_do_not_see_one_another(make_batch: Make) -> None:
+    spec = SPECS["transduction"]
+    model, batch = sharp(spec), with_support(spec, make_batch)
+    for task in range(3):
+        alone = batch.part(slice(task, task + 1)).cut(slice(1, 2))
+        torch.testing.assert_close(answers(model, alone)[0, 0], answers(model, batch)[task, 1])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_state_is_the_support(name: str, make_batch: Make) -> None:
+    spec = SPECS[name]
+    model = sharp(spec)
+    support = make_batch(spec, 3, 4, seed=1)
+    if support.y_length is None:
+        support = replace(support, y=torch.tensor([[0, 1, 2, 0]] * 3), classes=torch.tensor([3] * 3))
+        support = replace(support, present=torch.tensor([[True, True, True, False]] * 3))
+    shots = 1 if support.y_length is None else 4
+    query = make_batch(spec, 3, 5)
+    method = Snail(shots=shots)
+    first, second = method.adapt(model, support, (0, 0), 0.0)
+    assert torch.equal(first, second)
+    with torch.no_grad():
+        found = method.outcomes(model, first, query)
+    torch.testing.assert_close(found, answers(model, replace(query, support=support)))
+    with pytest.raises(UserError, match=f"this model is for k = {shots + 1}"):
+        Snail(shots=shots + 1).adapt(model, support, (0,), 0.0)
+
+
+def test_what_it_is_not_for(make_batch: Make) -> None:
+    spec = SPECS["classification"]
+    with pytest.raises(ValueError, match="no effect"):
+        Snail(shots=1).spec(replace(spec, conditioning="norm"), 1)
+    with pytest.raises(ValueError, match="is a transformer, not an LSTM"):
+        Snail(shots=1).spec(replace(spec, backbone="lstm"), 1)
+    model, batch = sharp(spec), make_batch(spec)
+    with pytest.raises(ValueError, match="give the batch a support"):
+        model(None, batch)

@@ -1,0 +1,134 @@
+"""Every method through the one loop: it learns, follows its seed, stops and goes on, saves and loads."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tam
+from tam.config import Config
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import read_tensors
+from tam.training.loop import DivergedError, Trainer, best_file, checkpoint_file, train
+
+MakeTasks = Callable[..., TaskSet]
+MakeConfig = Callable[..., Config]
+
+LEARNS: dict[str, dict[str, Any]] = {
+    "agnostic": {"rate": 0.02, "adapt_rates": (0.02,)},
+    "multitask": {"rate": 0.005, "adapt_rates": (0.005,)},
+    "maml": {"rate": 0.01, "adapt_rates": (0.1,), "support_sizes": (12, 12)},
+    "cavia": {"rate": 0.01, "adapt_rates": (1.0,), "support_sizes": (12, 12), "inner_rate": 1.0},
+}
+METHODS = pytest.mark.parametrize("method", LEARNS)
+FORMS: dict[str, dict[str, Any]] = {
+    "classification": {},
+    "transduction": {"kind": "transduction"},
+    "compositional": {"compositional": True},
+}
+
+
+def ignore(_: Mapping[str, Any]) -> None:
+    """A log that nobody reads."""
+
+
+@METHODS
+def test_it_learns(method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+    """Better than chance, one in three, and than its own untrained self."""
+    larger: dict[str, Any] = {"width": 16, "tasks": 6, "rows": 32, "steps": 80, "validate_every": 1000}
+    protocol: dict[str, Any] = {"shots": (4,), "supports": 4, "queries": 40, "adapt_steps": (1, 4)}
+    config = toy_config(method, **larger | protocol | LEARNS[method])
+    tasks = toy_tasks(size=80)
+    (before,) = Trainer(config, tasks, tmp_path).validate()
+    (after,) = train(config, tasks, tmp_path, ignore).validate()
+    assert after.accuracy > before.accuracy + 0.1
+    assert after.accuracy > 0.7
+    assert after.perplexity < before.perplexity
+
+
+@pytest.mark.parametrize("form", FORMS)
+@METHODS
+def test_the_seed_decides_and_a_stopped_run_ends_the_same(
+    method: str, form: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(**FORMS[form])
+    folders = {name: tmp_path / name for name in ("whole", "parts", "other")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        config = toy_config(method, steps=4, validate_every=2, seed=int(name == "other"))
+        if name == "parts":
+
+            def crash(record: Mapping[str, Any]) -> None:
+                if record["step"] == 3:
+                    raise MemoryError
+
+            with pytest.raises(MemoryError):
+                train(config, tasks, folder, crash)
+        train(config, tasks, folder, ignore)
+    files = [Path("model.safetensors"), *(best_file(Path(), k) for k in (1, 2))]
+    for file in files:
+        whole, parts, other = ((folder / file).read_bytes() for folder in folders.values())
+        assert whole == parts
+        assert whole != other
+
+
+@pytest.mark.parametrize("form", FORMS)
+@METHODS
+def test_it_saves_and_loads(
+    method: str, form: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(**FORMS[form])
+    learner = tam.Learner(method)
+    learner.config = toy_config(method, steps=2, validate_every=2)
+    learner.fit(tasks).save(tmp_path)
+    again = tam.load(tmp_path)
+    first = tasks.test[0]
+    primitives = first.primitives if learner.primitives_ is not None else ()
+    examples = [(example.x, example.y) for example in first]
+    rules = [one.adapt(examples[:4], primitives) for one in (learner, again)]
+    assert rules[0] == rules[1]
+    loaded = tam.TaskEmbedding.load(_written(rules[0], tmp_path / "rule.json"))
+    inputs = [x for x, _ in examples[4:8]]
+    assert again.predict(loaded, inputs) == learner.predict(rules[0], inputs)
+    scores = [one.evaluate(tasks.test) for one in (learner, again)]
+    assert scores[0] == scores[1]
+
+
+def _written(rule: tam.TaskEmbedding, path: Path) -> Path:
+    rule.save(path)
+    return path
+
+
+# ── Second-order explosions ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("method", ["maml", "cavia"])
+def test_an_exploding_inner_loop_is_reported(
+    method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    train(toy_config(method, steps=2, checkpoint_every=1), toy_tasks(), tmp_path, ignore)
+    good = read_tensors(checkpoint_file(tmp_path))[0]
+    config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)
+    with pytest.raises(DivergedError, match=r"diverged at step 3: .*smaller inner_rate"):
+        train(config, toy_tasks(), tmp_path, ignore)
+    kept = read_tensors(checkpoint_file(tmp_path))[0]
+    assert all(torch.equal(kept[name], value) for name, value in good.items())
+
+
+@pytest.mark.parametrize("method", ["maml", "cavia"])
+def test_an_exploding_gradient_is_clipped(
+    method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    """Far above the clip but finite: θ moves by no more than Adam lets it."""
+    config = toy_config(method, clip=1e-3, inner_rate=5.0, steps=3)
+    records: list[Mapping[str, Any]] = []
+    train(config, toy_tasks(), tmp_path, records.append)
+    norms = [record["gradient"] for record in records if "gradient" in record]
+    assert max(norms) > 1
+    assert all(math.isfinite(norm) for norm in norms)
+    weights = read_tensors(tmp_path / "model.safetensors")[0]
+    assert all(np.isfinite(value.numpy()).all() for value in weights.values())
