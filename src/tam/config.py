@@ -201,6 +201,8 @@ class CaviaSettings(MamlSettings):
     """Steps of gradient descent on z in one outer step."""
     inner_rate: float = 1.0
     """The rate of those steps."""
+    support_sizes: tuple[int, int] = (64, 64)
+    """The smallest and largest support, log-uniform; the other rows are the query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -525,7 +527,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("paper", "maml"): _SPLIT | _PLAIN_MAML,
     ("best", "maml"): _SPLIT | _PLAIN_MAML | {"precision": "float32"},
     ("smoke", "cavia"): {"inner_steps": 2, "support_sizes": (4, 8), "adapt_rates": (1.0,)},
-    ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (4, 32), "adapt_rates": (1.0,)},
+    ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (32, 32), "adapt_rates": (1.0,)},
     ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
     ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
     ("smoke", "snail"): {"shots": (1,)},
