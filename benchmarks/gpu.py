@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,33 +45,61 @@ MUST = {
 SHAPES = ((601, 6, False, slice(0, 1)), (301, 11, True, slice(5, None)), (101, 31, True, slice(8, None)))
 """Rows, places, whether causal and what is read, of the sequences that kernels are checked on."""
 
-Facts = dict[str, Any]
+Row = dict[str, Any]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=FILE, help="where the results go")
+    parser.add_argument("--out", type=Path, default=FILE, help="where the results go; other parts there stay")
     parser.add_argument("--only", choices=["times", "checks"], help="a part of it")
+    parser.add_argument("--benchmarks", nargs="+", choices=list(STEPS), default=list(STEPS), help="to time")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("error: torch finds no GPU here")
-    facts: Facts = {
-        "what": "an outer step of Algorithm 1 on a GPU, and that fast and plain code compute the same",
-        "command": "python benchmarks/gpu.py",
-        "device": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "commit": _commit(),
-        "tasks": 16,
-        "rows": 300,
-    }
+    facts = Facts(arguments.out)
     if arguments.only != "checks":
-        facts |= {"peak_tflops": round(matmul_peak(), 1), "steps": times()}
+        facts.add("peak_tflops", round(matmul_peak(), 1))
+        times(facts, arguments.benchmarks)
     if arguments.only != "times":
-        facts["checks"] = checks()
-    facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        checks(facts)
     print(f"written: {arguments.out}")
+
+
+class Facts:
+    """The results so far, written whenever something is added."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.values: dict[str, Any] = {"steps": [], "checks": {}}
+        if file.exists():
+            self.values |= json.loads(file.read_text(encoding="utf-8"))
+        self.values |= {
+            "what": "an outer step of Algorithm 1 on a GPU, and that fast and plain code compute the same",
+            "command": "python benchmarks/gpu.py",
+            "device": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "commit": _commit(),
+            "tasks": 16,
+            "rows": 300,
+        }
+
+    def add(self, name: str, value: Any) -> None:
+        """Note a value, in the place of one that is there."""
+        self.values[name] = value
+        self.values["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps(self.values, indent=1) + "\n", encoding="utf-8")
+
+    def add_step(self, row: Row) -> None:
+        """Note a time, in the place of one of the same step."""
+        same = ("benchmark", "theta_update", "kernels")
+        others = [r for r in self.values["steps"] if any(r[name] != row[name] for name in same)]
+        self.add("steps", [*others, row])
+
+    def add_check(self, name: str, value: Any) -> None:
+        """Note the outcome of a check."""
+        print(name, value, flush=True)
+        self.add("checks", self.values["checks"] | {name: value})
 
 
 def matmul_peak(size: int = 8192) -> float:
@@ -79,23 +108,21 @@ def matmul_peak(size: int = 8192) -> float:
     return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
 
 
-def times() -> list[Facts]:
+def times(facts: Facts, benchmarks: Sequence[str]) -> None:
     """The outer steps, each in our kernels; path-finding in plain code too."""
-    rows: list[Facts] = []
-    print(f"{'outer step':40}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
-    for name in STEPS:
+    print(f"{'outer step':42}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
+    for name in benchmarks:
         tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
         for update in ("accumulated", "interleaved"):
             for fused in (True, False) if (name, update) == ("pathfinding", "accumulated") else (True,):
-                rows.append(_time(name, tasks, update, fused))
-                row = rows[-1]
+                row = _time(name, tasks, update, fused)
+                facts.add_step(row)
                 label = f"{name}, T = {row['inner_steps']}, {update}{'' if fused else ', plain'}"
                 must = "" if row["must_ms"] is None else f"{row['must_ms']:.0f}"
-                print(f"{label:40}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}", flush=True)
-    return rows
+                print(f"{label:42}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}", flush=True)
 
 
-def _time(name: str, tasks: TaskSet, update: str, fused: bool) -> Facts:
+def _time(name: str, tasks: TaskSet, update: str, fused: bool) -> Row:
     torch.cuda.reset_peak_memory_stats()
     config = _config(name, theta_update=update, inner_steps=STEPS[name])
     with tempfile.TemporaryDirectory() as folder:
@@ -137,21 +164,18 @@ def tokens(tasks: TaskSet) -> float:
     return statistics.mean(lengths)
 
 
-def checks() -> Facts:
+def checks(facts: Facts) -> None:
     """That kernels equal plain code, a captured step an eager one, and that a short training ends alike."""
-    found: Facts = {"kernels": [], "captured": {}, "training": {}}
+    facts.add_check("captured", compare_captured())
+    facts.add_check("training", compare_training())
+    found: list[Row] = []
     for rows, length, causal, read in SHAPES:
-        for half in (False, True):
-            found["kernels"].append(compare_kernels(rows, length, causal, read, half=half))
-            print(found["kernels"][-1], flush=True)
-    found["captured"] = compare_captured()
-    print(found["captured"], flush=True)
-    found["training"] = compare_training()
-    print(found["training"], flush=True)
-    return found
+        for half in (True, False):
+            found.append(compare_kernels(rows, length, causal, read, half=half))
+            facts.add_check("kernels", list(found))
 
 
-def compare_kernels(rows: int, length: int, causal: bool, read: slice, *, half: bool) -> Facts:
+def compare_kernels(rows: int, length: int, causal: bool, read: slice, *, half: bool) -> Row:
     """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
     generator = torch.Generator().manual_seed(rows)
     model = Transformer(layers=4, width=128, heads=4, bottleneck=None, generator=generator).cuda()
@@ -193,7 +217,7 @@ def compare_kernels(rows: int, length: int, causal: bool, read: slice, *, half: 
     }
 
 
-def compare_captured(steps: int = 20) -> Facts:
+def compare_captured(steps: int = 20) -> Row:
     """How far θ of captured outer steps is from that of eager ones, float32, the same kernels."""
     tasks = make(BenchmarkOptions(name="classification"))
     config = _config("classification", precision="float32", inner_steps=3, tasks=4, rows=32, steps=100)
@@ -208,7 +232,7 @@ def compare_captured(steps: int = 20) -> Facts:
     return {"steps": steps, "relative_difference": difference, "must": 1e-5}
 
 
-def compare_training(steps: int = 300) -> Facts:
+def compare_training(steps: int = 300) -> Row:
     """The loss after a short training with our kernels and with plain code, two seeds each."""
     tasks = make(BenchmarkOptions(name="classification"))
     ends: dict[str, list[float]] = {"ours": [], "plain": []}
