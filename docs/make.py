@@ -261,6 +261,12 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+def as_printed(value: float, digits: int) -> str:
+    """A number of the paper: with these digits, or with one more where it has it."""
+    short = f"{value:.{digits}f}"
+    return short if float(short) == value else f"{value:.{digits + 1}f}"
+
+
 def training_words(found: Sequence[Facts]) -> list[str]:
     """Of the runs of a method its steps, their time, and the supports of a test task."""
     if not found:
@@ -286,7 +292,7 @@ def method_row(results: Results, name: str, method: str) -> list[str] | None:
     for place, k in enumerate(results.paper["shots"]):
         scores = {one["k"]: one[metric] for one in found[k]["scores"]} if k in found else {}
         ours = f"{scores[k] * scale:.{digits}f}" if scores else "–"
-        cells.append(f"{ours}\u00a0({paper['mean'][place]:.{digits}f})" if paper else ours)
+        cells.append(f"{ours}\u00a0({as_printed(paper['mean'][place], digits)})" if paper else ours)
     different = list({id(run): run for run in found.values()}.values())
     title = METHODS.get(method, method)
     return [f"[{title[0].upper()}{title[1:]}](methods/{method}.md)", *training_words(different), *cells]
@@ -315,8 +321,8 @@ def choices(results: Results) -> str:
     rows = []
     for name, one in variants.items():
         scores = (f"{one['accuracy'][str(k)]:.1%}".replace("%", " %") for k in shots)
-        rows.append([name, number(one["steps"]), f"{one['loss']:.3f}", *scores])
-    head = ["variant", "outer steps", "training loss", *(f"valid, k = {k}" for k in shots)]
+        rows.append([name, f"{one['place']:g}", number(one["steps"]), f"{one['loss']:.3f}", *scores])
+    head = ["variant", "place", "outer steps", "training loss", *(f"accuracy, k = {k}" for k in shots)]
     return table(head, rows)
 
 
