@@ -24,7 +24,7 @@ from tam.models import Batch, Model, ModelSpec
 class Agnostic(AgnosticSettings, Method):
     """The task-agnostic transformer; it has no settings."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that is told nothing of the task."""

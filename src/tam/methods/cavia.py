@@ -27,7 +27,7 @@ from tam.models import Batch, Model, ModelSpec
 class CAVIA(CaviaSettings, Method):
     """CAVIA with its settings."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def compiles(self) -> bool:

@@ -28,7 +28,7 @@ from tam.models import Batch, Model, ModelSpec
 class MAML(MamlSettings, Method):
     """MAML with its settings."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def compiles(self) -> bool:

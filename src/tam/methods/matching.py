@@ -28,7 +28,7 @@ _NEVER = -1e9  # a logarithm of nothing that has a gradient
 class Matching(MatchingSettings, Method):
     """Matching networks with their settings; a task's state is its support."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:

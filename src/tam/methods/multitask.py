@@ -30,7 +30,7 @@ from tam.models import Batch, Model, ModelSpec
 class Multitask(MultitaskSettings, Method):
     """The multitask transformer with its settings."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network with an embedding of each training task, or of any unknown primitive."""

@@ -23,7 +23,7 @@ from tam.models import Batch, Model, ModelSpec
 class Prototypical(MethodSettings, Method):
     """Prototypical networks; a task's state is the prototypes of its classes, `[B, C · d]`."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     by_steps: ClassVar[bool] = False
     most_shots: int = 20
     """The supports of training have 1 to so many examples a class, log-uniformly."""

@@ -22,7 +22,7 @@ from tam.models.packing import pack, unpack
 class Snail(SnailSettings, Method):
     """SNAIL with its settings; a task's state is its support."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:

@@ -27,7 +27,7 @@ from tam.models import Batch, Model, ModelSpec
 class TAM(TamSettings, Method):
     """TAM with its settings."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z."""
