@@ -665,6 +665,12 @@ class Bar:
     aim: float | None = None
 
 
+MAML_PEERS = (
+    "loop over tasks, MAML",
+    "higher, MAML",
+    "TorchOpt MetaSGD, MAML",
+    "TorchOpt SGD, losses under vmap, MAML",
+)
 BARS = (
     Bar(
         "tam: TAM",
@@ -676,17 +682,8 @@ BARS = (
         1.2,
     ),
     Bar("tam: TAM", ("loop over tasks, Adam", "loop over tasks, SGD", "higher, loop over tasks, SGD"), 2.0),
-    Bar("tam: TAM", ("loop over tasks, MAML", "higher, MAML", "TorchOpt MetaSGD, MAML"), 6.0),
-    Bar(
-        "tam: MAML",
-        (
-            "loop over tasks, MAML",
-            "higher, MAML",
-            "TorchOpt MetaSGD, MAML",
-            "TorchOpt SGD, losses under vmap, MAML",
-        ),
-        1.5,
-    ),
+    Bar("tam: TAM", MAML_PEERS, 6.0),
+    Bar("tam: MAML", MAML_PEERS, 1.5),
     Bar(
         "tam: CAVIA",
         (

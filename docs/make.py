@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tam.report.curve import TITLES as METHODS
 from tam.report.figures import FIGURES
 from tam.report.scaling import TITLES
 from tam.report.scaling import draw as draw_scaling
@@ -32,17 +33,31 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
+        choices = folder / "choices.json"
+        self.choices: Facts | None = json.loads(choices.read_text()) if choices.exists() else None
+        self.gpu: Facts = json.loads((folder / "gpu.json").read_text())
         self.memory: Facts = json.loads((folder / "memory.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
         self.peers: Facts = json.loads((folder / "peers.json").read_text())
         self.scaling: Facts = json.loads((folder / "scaling.json").read_text())
-        self.runs: list[Facts] = [
-            json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
-        ]
+        self.runs: dict[str, Facts] = {
+            file.stem: json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
+        }
 
     def set(self, name: str, compositional: bool = False) -> Facts:
         """The facts of a task set."""
         return self.tasks["sets"][f"{name} compositional" if compositional else name]
+
+    def method_runs(self, method: str, name: str) -> dict[int, Facts]:
+        """For each k the run of a method on a plain benchmark (preset best, seed 0) that scores it."""
+        stem = re.compile(rf"{method}-best-{name}(-k\d+)?-0")
+        found: dict[int, Facts] = {}
+        for run in (run for file, run in self.runs.items() if stem.fullmatch(file)):
+            for one in run["scores"]:
+                if one["k"] in found:
+                    raise ValueError(f"two runs of {method} on {name} have a score at k = {one['k']}")
+                found[one["k"]] = run
+        return dict(sorted(found.items()))
 
     def best(self, name: str, compositional: bool) -> dict[int, float]:
         """The best that any method has in the paper's table, for each k."""
@@ -199,19 +214,21 @@ def why_15(results: Results) -> str:
 
 
 def reference(results: Results) -> str:
-    """What a run is shown beside, for the package: the paper's TAM and the ceiling, as JSON."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    """What a run is shown beside, for the package: the paper's methods and the ceiling, as JSON."""
+    found: dict[str, Facts] = {}
     for name in BENCHMARKS:
+        scale = 100 if name == "classification" else 1
         for form, sets in (("", "sets"), (" compositional", "compositional sets")):
-            means = results.paper[sets][name]["tam"]["mean"]
-            scale = 100 if name == "classification" else 1
-            paper = {str(k): mean / scale for k, mean in zip(results.paper["shots"], means, strict=True)}
+            paper = {
+                method: {str(k): m / scale for k, m in zip(results.paper["shots"], row["mean"], strict=True)}
+                for method, row in results.paper[sets][name].items()
+            }
             found[name + form] = {"paper": paper, "ceiling": results.tasks["sets"][name + form]["ceiling"]}
     return json.dumps(found, indent=1) + "\n"
 
 
 def run_words(run: Facts) -> tuple[str, str]:
-    """What a run was, and how long it took where."""
+    """What a run of TAM was, and how long it took where."""
     config = run["config"]
     network, settings, steps = config["network"], config["settings"], config["training"]["steps"]
     support = ", mixed supports" if settings["support"] == "mixed" else ""
@@ -221,7 +238,7 @@ def run_words(run: Facts) -> tuple[str, str]:
 
 
 def runs(results: Results) -> str:
-    """Every run under results/runs beside the paper's TAM."""
+    """Every run of TAM under results/runs beside the paper's."""
     rows = []
     for name, title in BENCHMARKS.items():
         facts = results.set(name)
@@ -230,12 +247,133 @@ def runs(results: Results) -> str:
         rows.append(
             [f"{title}, {facts['metric']}", "the paper's TAM", "", *(score(facts, m / scale) for m in means)]
         )
-        for run in results.runs:
-            if run["tasks"]["name"] == name and not run["tasks"]["compositional"]:
+        for run in results.runs.values():
+            tasks = run["tasks"]
+            if run["method"] == "tam" and tasks["name"] == name and not tasks["compositional"]:
                 scores = [score(facts, one[facts["metric"]]) for one in run["scores"]]
                 rows.append(["", *run_words(run), *scores])
     head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+
+
+def duration(seconds: float) -> str:
+    """A time, in seconds or minutes."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def as_printed(value: float, digits: int) -> str:
+    """A number of the paper: with these digits, or with one more where it has it."""
+    short = f"{value:.{digits}f}"
+    return short if float(short) == value else f"{value:.{digits + 1}f}"
+
+
+def training_words(found: Sequence[Facts]) -> list[str]:
+    """Of the runs of a method its steps, their time, and the supports of a test task."""
+    if not found:
+        return ["–"] * 3
+    steps = [run["config"]["training"]["steps"] for run in found]
+    times = [run["seconds"] for run in found]
+    supports = span([run["config"]["protocol"]["supports"] for run in found])
+    if not any(steps):
+        return ["none", "none", supports]
+    low, high = duration(min(times)), duration(max(times))
+    time = low if low == high else f"{low.removesuffix(' min')} to {high}"
+    return ["\u00a0· ".join(map(number, steps)), time, supports]
+
+
+def method_row(results: Results, name: str, method: str) -> list[str] | None:
+    """Ours and the paper's scores of a method on a benchmark; None if there are neither."""
+    found, paper = results.method_runs(method, name), results.paper["sets"][name].get(method)
+    if not found and not paper:
+        return None
+    metric = results.set(name)["metric"]
+    scale, digits = (100, 1) if metric == "accuracy" else (1, 2)
+    cells = []
+    for place, k in enumerate(results.paper["shots"]):
+        scores = {one["k"]: one[metric] for one in found[k]["scores"]} if k in found else {}
+        ours = f"{scores[k] * scale:.{digits}f}" if scores else "–"
+        cells.append(f"{ours}\u00a0({as_printed(paper['mean'][place], digits)})" if paper else ours)
+    different = list({id(run): run for run in found.values()}.values())
+    title = METHODS.get(method, method)
+    return [f"[{title[0].upper()}{title[1:]}](methods/{method}.md)", *training_words(different), *cells]
+
+
+def methods(results: Results) -> str:
+    """Every method on every benchmark, ours beside the paper's."""
+    head = ["", "training steps", "time", "supports", *(f"k = {k}" for k in results.paper["shots"])]
+    parts = []
+    for name, title in BENCHMARKS.items():
+        metric = results.set(name)["metric"]
+        known = dict.fromkeys([*METHODS, *(run["method"] for run in results.runs.values())])
+        rows = [row for method in known if (row := method_row(results, name, method))]
+        unit = " in %, higher is better" if metric == "accuracy" else ", lower is better"
+        parts.append(f"**{title}**: {metric}{unit}; ours, and the paper's in brackets\n\n{table(head, rows)}")
+    return "\n\n".join(parts)
+
+
+def choices(results: Results) -> str:
+    """What was tried on validation tasks."""
+    facts = results.choices
+    if facts is None:
+        return "These trials are not finished: `results/choices.json` is not there yet."
+    variants: dict[str, Facts] = facts["variants"]
+    shots = sorted({int(k) for one in variants.values() for k in one["accuracy"]})
+    rows = []
+    for name, one in variants.items():
+        scores = (f"{one['accuracy'][str(k)]:.1%}".replace("%", " %") for k in shots)
+        rows.append([name, f"{one['place']:g}", number(one["steps"]), f"{one['loss']:.3f}", *scores])
+    head = ["variant", "place", "outer steps", "training loss", *(f"accuracy, k = {k}" for k in shots)]
+    return table(head, rows)
+
+
+def gpu(results: Results) -> str:
+    """What an outer step takes on a GPU."""
+    facts = results.gpu
+    rows = []
+    for step in facts["steps"]:
+        plain = "" if step["kernels"] == "ours" else ", plain code"
+        what = f"{BENCHMARKS[step['benchmark']]}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
+        rows.append(
+            [
+                what,
+                f"{step['ms']:.1f}",
+                f"{step['must_ms']:.0f}" if step["must_ms"] else "",
+                f"{step['tflops']:.0f}",
+                f"{step['tflops'] / facts['peak_tflops']:.0%}".replace("%", " %"),
+                f"{step['gib']:.1f}",
+            ]
+        )
+    head = ["outer step", "ms", "must be", "TFLOP/s", "of the peak", "GiB"]
+    where = (
+        f"{facts['device']}, torch {facts['torch']}, {facts['tasks']} tasks × {facts['rows']} examples, "
+        f"bfloat16. The peak is that of one large product of matrices: {facts['peak_tflops']:.0f} TFLOP/s."
+    )
+    return f"{table(head, rows)}\n\n{where}"
+
+
+def gpu_kernels(results: Results) -> str:
+    """How far kernels and plain code are from float64."""
+    rows = []
+    for one in results.gpu["checks"]["kernels"]:
+        shape = f"{one['rows']} × {one['length']} places{', causal' if one['causal'] else ''}"
+        errors = ("output", "plain_output", "worst_gradient", "plain_worst_gradient")
+        rows.append([shape, one["precision"], *(f"{one[name]:.1e}" for name in errors)])
+    head = ["sequences", "precision", "output, kernels", "plain", "worst gradient, kernels", "plain"]
+    return table(head, rows)
+
+
+def gpu_checks(results: Results) -> str:
+    """Whether captured and eager steps agree, and how short trainings end."""
+    captured, training = (results.gpu["checks"][name] for name in ("captured", "training"))
+    difference, must = captured["relative_difference"], captured["must"]
+    ours, plain = (" and ".join(f"{v:.3f}" for v in training["loss"][key]) for key in ("ours", "plain"))
+    return (
+        f"- **Captured against eager.** After {captured['steps']} outer steps in float32, θ of steps that "
+        f"were recorded and replayed differs by {difference:.1e}, relative, from θ of steps that were not. "
+        f"We ask for {must:.0e}, which is {'met' if difference <= must else '**not met**'}.\n"
+        f"- **Short trainings.** After {training['steps']} outer steps on classification, the training loss "
+        f"of two seeds is {ours} with the kernels, and {plain} with plain code."
+    )
 
 
 def memory(method: str) -> Callable[[Results], str]:
@@ -293,7 +431,12 @@ def peers(results: Results) -> str:
         ours = row["name"].startswith("tam:")
         names = [f" ({one['ours'].removeprefix('tam: ')})" if len(found) > 1 else "" for one in found]
         ratio = [f"{one['ratio']:.1f}×{name}" for one, name in zip(found, names, strict=True) if one["ratio"]]
-        asked = [f"{one['must']:g}×" + (f", aim {one['aim']:g}×" if one["aim"] else "") for one in found]
+        asked = [
+            f"{one['must']:g}×"
+            + (f", aim {one['aim']:g}×" if one["aim"] else "")
+            + (", missed" if one["ratio"] and one["ratio"] < one["must"] else "")
+            for one in found
+        ]
         time = f"{row['ms']:.0f}" if "ms" in row else f"not run: {row['error']}"
         first = row["group"].capitalize() if row["group"] != group else ""
         group = row["group"]
@@ -346,6 +489,11 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
+    "methods": methods,
+    "choices": choices,
+    "gpu": gpu,
+    "gpu kernels": gpu_kernels,
+    "gpu checks": gpu_checks,
     "memory maml": memory("maml"),
     "memory cavia": memory("cavia"),
     "how measured": how_measured,

@@ -37,6 +37,18 @@ def finished(small_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for method, shown in (("snail", True), ("nearest", False)):
+        words = ("--method", method, "--preset", "smoke", "--shots", "1")
+        tam(monkeypatch, "train", "classification", *words, "--out", str(tmp_path / method))
+        printed = capsys.readouterr().out
+        assert ("the paper's SNAIL  43.0 %" in printed) == shown
+        assert ("the paper's" in printed) == shown
+        assert "ceiling" in printed
+
+
 def test_a_run_is_a_folder(finished: Path) -> None:
     names = {file.name for file in finished.iterdir()}
     assert names == {

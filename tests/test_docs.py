@@ -76,6 +76,44 @@ def test_figures_are_drawn_alike_every_time() -> None:
     assert FIGURES["pathfinding"]().svg() == FIGURES["pathfinding"]().svg()
 
 
+def test_runs_of_one_k_each_are_one_row(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    row = make.method_row(results, "classification", "snail")
+    scores = {
+        k: results.runs[f"snail-best-classification-k{k}-0"]["scores"][0]["accuracy"] for k in (1, 5, 10, 20)
+    }
+    assert row[-4:] == [
+        f"{100 * scores[k]:.1f}\u00a0({paper})"
+        for k, paper in zip((1, 5, 10, 20), ("43.0", "44.0", "68.25", "67.5"), strict=True)
+    ]
+    del results.runs["snail-best-classification-k10-0"]
+    assert make.method_row(results, "classification", "snail")[-2] == "–\u00a0(68.25)"
+
+
+def test_rows_have_what_there_is(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    assert "(" not in "".join(make.method_row(results, "classification", "nearest")[1:])  # not in the paper
+    assert make.method_row(results, "transduction", "prototypical") is None
+    results.runs = {}
+    assert make.method_row(results, "transduction", "cavia")[-1] == "–\u00a0(1.53)"
+
+
+def test_two_runs_of_one_k_are_an_error(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    results.runs["tam-best-classification-k5-0"] = results.runs["tam-best-classification-0"]
+    with pytest.raises(ValueError, match="two runs of tam on classification"):
+        make.methods(results)
+
+
+def test_choices_may_be_absent(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    results.choices = None
+    assert "not there yet" in make.choices(results)
+    one = {"place": 0.3, "steps": 390, "loss": 0.5, "accuracy": {"1": 0.4, "5": 0.55}}
+    results.choices = {"variants": {"place 0.3": one}}
+    assert make.choices(results).splitlines()[-1] == "| place 0.3 | 0.3 | 390 | 0.500 | 40.0 % | 55.0 % |"
+
+
 def test_every_primitive_has_its_meaning_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     page = re.sub("<code>(.*?)</code>", r"`\1`", page).replace("&#124;", "|")  # a bar would end the cell

@@ -73,3 +73,10 @@ def test_a_batch_of_the_other_kind_is_refused(
     sequences = replace(batch, y=batch.x, y_length=batch.x_length)
     with pytest.raises(ValueError, match="for classification, the batch for transduction"):
         model(z, sequences)
+
+
+def test_where_all_places_see_z_nothing_can_be_computed_before(
+    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make
+) -> None:
+    model, batch = make_model(encoder_spec), make_batch(encoder_spec)
+    assert model.with_prefix(batch) is batch

@@ -18,7 +18,7 @@ from torch import Tensor
 from tam.config import CaviaSettings
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Update, move
-from tam.methods.search import Descent
+from tam.methods.search import Descent, fit_embeddings
 from tam.methods.split import split
 from tam.models import Batch, Model, ModelSpec
 
@@ -41,6 +41,7 @@ class CAVIA(CaviaSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ moves along the gradient of the query loss at the z that the support leads to."""
         support, query = split(batch, self.support_sizes)
+        support = model.with_prefix(support)
         z = model.blank(batch.tasks).requires_grad_()  # φ = 0
         first = None
         for _ in range(self.inner_steps):  # φ_i ← φ_i − α ∇φ L(φ_i, θ, support)
@@ -55,8 +56,7 @@ class CAVIA(CaviaSettings, Method):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
-        search = Descent(model.blank(support.tasks), rate)
-        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+        return fit_embeddings(Descent(model.blank(support.tasks), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""

@@ -3,6 +3,7 @@
 Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -35,13 +36,12 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     return losses_of(log_prob, batch).per_task()
 
 
-def backward(loss: Tensor, inputs: Tensor, model: Model) -> Tensor:
+def backward(loss: Tensor, inputs: Tensor, theta: Sequence[Tensor]) -> Tensor:
     """Add the gradient of θ to `.grad`, and return that of the inputs.
 
     The same as `loss.backward()`, but all parameters' `.grad` are added to in one operation, which counts
     on a GPU: there are a hundred of them.
     """
-    theta = list(model.parameters())
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)

@@ -22,7 +22,7 @@ from tam.config import MultitaskSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Update, move
-from tam.methods.search import Search
+from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -53,8 +53,7 @@ class Multitask(MultitaskSettings, Method):
         if self.finetune == "all":
             search = Search(weights.start(model, support.tasks, z), rate)
             return weights.fine_tune(search, model, support, steps)
-        search = Search(z.expand(support.tasks, -1), rate)
-        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+        return fit_embeddings(Search(z.expand(support.tasks, -1), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), each task with its own z, and with its own θ if all was fine-tuned."""

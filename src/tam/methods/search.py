@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from tam.methods.losses import example_losses
+from tam.models import Batch, Model
+
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 
@@ -89,3 +92,10 @@ class Search(Descent):
         square = self._square / (1 - BETAS[1] ** self._steps)
         change = self.rate * mean / (square.sqrt() + EPSILON)
         self.z = self.z - change * self.active.unsqueeze(1)
+
+
+def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:
+    """Task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+    with torch.no_grad():
+        support = model.with_prefix(support)
+    return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)

@@ -18,7 +18,8 @@ from torch import Tensor
 from tam.config import TamSettings
 from tam.methods.losses import backward, example_losses
 from tam.methods.method import Losses, Method, Update
-from tam.methods.search import Search
+from tam.methods.prefix import Prefix
+from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -35,6 +36,8 @@ class TAM(TamSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on."""
         chosen = self._small_supports(batch, step)
+        prefix = Prefix(model, batch) if self.theta_update == "accumulated" else None
+        batch = batch if prefix is None else prefix.batch
         search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0, Δθ = 0
         taken = search.active.new_zeros(())
         loss, gradient = z_gradient(model, search.z, batch, chosen)
@@ -49,7 +52,8 @@ class TAM(TamSettings, Method):
             taken = taken + count
             if self.theta_update == "interleaved":
                 update(count)
-        if self.theta_update == "accumulated":
+        if prefix is not None:
+            prefix.backward(model)
             update(taken)  # θ ← θ + Δθ
         return Losses(start.mean(), loss.mean(), taken / batch.tasks)
 
@@ -59,8 +63,7 @@ class TAM(TamSettings, Method):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
-        search = Search(model.blank(support.tasks), rate, self.patience)
-        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+        return fit_embeddings(Search(model.blank(support.tasks), rate, self.patience), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""
@@ -89,8 +92,9 @@ def z_gradient(
         batch: The examples of the tasks.
         chosen: The rows that z's loss is over, `[B, N]`; None for all. One backward pass serves z and θ:
             every row has its own copy of z, so that rows can be left out of z's gradient afterwards.
-        theta_weights: Adds to `.grad` of θ the gradient of the tasks' losses (over all rows), weighted by
-            these, `[B]`. A task of weight 0 gets no gradient in z either. None: θ is left alone.
+        theta_weights: Adds to `.grad` of θ, and of the batch's prefix if it has one, the gradient of the
+            tasks' losses (over all rows), weighted by these, `[B]`. A task of weight 0 gets no gradient in
+            z either. None: θ is left alone.
     """
     copies = 1 if chosen is None else batch.rows
     rows = z.detach().unsqueeze(1).repeat(1, copies, 1).requires_grad_()
@@ -100,7 +104,10 @@ def z_gradient(
         if theta_weights is None:
             (gradient,) = torch.autograd.grad(loss.sum(), rows)
         else:
-            gradient = backward((loss * theta_weights).sum(), rows, model)
+            theta: list[Tensor] = list(model.parameters())
+            if batch.prefix is not None:
+                theta.append(batch.prefix)
+            gradient = backward((loss * theta_weights).sum(), rows, theta)
     if chosen is None:
         return loss.detach(), gradient.sum(1)
     share = losses.predictions.sum(1) / (losses.predictions * chosen).sum(1)

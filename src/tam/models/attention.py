@@ -42,13 +42,20 @@ class Attention(nn.Module):
         self.key_value = Linear(width, 2 * width, generator)
         self.out = Linear(width, width, generator, std=out_std)
 
-    def forward(self, asking: Tensor, seen: Tensor, bias: Tensor | None, *, fused: bool) -> Tensor:
+    def forward(
+        self, asking: Tensor, seen: Tensor, bias: Tensor | None, before: Tensor | None = None, *, fused: bool
+    ) -> Tensor:
         """Attend from `asking` `[R, Q, d]` to `seen` `[R, L, d]`.
 
-        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`.
+        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. If keys and values of places before
+        are given, `[R, 2, H, P, D]`, those are attended to as well, and come first in the bias.
         """
         attention = fused_attention if fused and seen.shape[1] > LONG else plain_attention
-        return self.join(attention(self.queries(asking), *self.keys_values(seen), bias))
+        keys, values = self.keys_values(seen)
+        if before is not None:
+            keys = torch.cat([before[:, 0].to(keys.dtype), keys], dim=2)
+            values = torch.cat([before[:, 1].to(values.dtype), values], dim=2)
+        return self.join(attention(self.queries(asking), keys, values, bias))
 
     def queries(self, asking: Tensor) -> Tensor:
         """What each head asks with, `[R, H, Q, D]`."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_ROWS = ("x", "x_length", "y", "y_length", "present")
+_ROWS = ("x", "x_length", "y", "y_length", "present", "prefix")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class Batch:
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
+        prefix: What a model computed for x, `[B, N, …]`; see `Model.with_prefix`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
     """
 
@@ -42,6 +43,7 @@ class Batch:
     primitives: Tensor | None = None
     unknown: Tensor | None = None
     chance: Tensor | None = None
+    prefix: Tensor | None = None
     support: "Batch | None" = None
 
     def __post_init__(self) -> None:

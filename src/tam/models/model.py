@@ -8,6 +8,7 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 """
 
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -91,6 +92,24 @@ class Model(nn.Module):
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
         """`log_prob` under `condition`; for `torch.func.functional_call`, which calls this."""
         return self.log_prob(self.condition(z, batch), batch)
+
+    def with_prefix(self, batch: Batch) -> Batch:
+        """The batch with what the network computes for x alone, so that it is not computed again.
+
+        This can be where x comes first and does not see z, as long as the weights stay: with sequences to
+        answer and z as a token. Elsewhere, and where our kernels take whole sequences, the batch is returned
+        as it is.
+        """
+        backbone, spec = self.backbone, self.spec
+        x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
+        if spec.kind != "transduction" or not x_is_alone or not isinstance(backbone, Transformer):
+            return batch
+        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
+        vectors = self.x(batch.x.flatten(0, 1), in_x)
+        if backbone.can_fuse(vectors) or batch.x.shape[-1] == 0:
+            return batch
+        prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
+        return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
         """What the network sees of the tasks of a batch, of which only the primitives are looked at.
@@ -193,14 +212,17 @@ class Model(nn.Module):
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
         assert self.y is not None
-        x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
-        in_x = within(batch.x_length.flatten(), x.shape[-1])
-        in_y = within(y_length.flatten(), y.shape[-1])
+        y = batch.y.flatten(0, 1)
+        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         lead = self._lead(condition, batch.rows)
-        sequence = torch.cat([self.x(x, in_x), lead, self.y(y, in_y)], dim=1)
-        seen = F.pad(in_x, (0, sequence.shape[1] - x.shape[1]), value=True)
-        read = slice(x.shape[-1] + lead.shape[1] - 1, None)
-        return self._transform(sequence, seen, condition, batch, read, causal=True)
+        after = torch.cat([lead, self.y(y, within(y_length.flatten(), y.shape[-1]))], dim=1)
+        seen = F.pad(in_x, (0, after.shape[1]), value=True)
+        before, read = in_x.shape[1], lead.shape[1] - 1
+        if batch.prefix is not None:
+            mask = mask_of(seen, causal=True)[:, before:]
+            return self.backbone(after, mask, None, slice(read, None), batch.prefix.flatten(0, 1))
+        sequence = torch.cat([self.x(batch.x.flatten(0, 1), in_x), after], dim=1)
+        return self._transform(sequence, seen, condition, batch, slice(before + read, None), causal=True)
 
     def _transform(
         self, sequence: Tensor, seen: Tensor, condition: Condition, batch: Batch, read: slice, *, causal: bool

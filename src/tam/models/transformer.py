@@ -3,6 +3,8 @@
 Shapes: R rows, L places, d width.
 """
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -56,11 +58,21 @@ class Block(nn.Module):
             self.adapters = nn.ModuleList(Adapter(width, bottleneck, generator) for _ in range(2))
 
     def forward(
-        self, hidden: Tensor, bias: Tensor | None, offsets: BlockOffsets, read: slice, *, fused: bool
+        self,
+        hidden: Tensor,
+        bias: Tensor | None,
+        offsets: BlockOffsets,
+        read: slice,
+        before: Tensor | None = None,
+        *,
+        fused: bool,
     ) -> Tensor:
-        """Transform `[R, L, d]`, and return the places `read` alone."""
+        """Transform `[R, L, d]`, and return the places `read` alone.
+
+        `before` are keys and values of places before those; see `Attention`.
+        """
         normed = self.attention_norm(hidden, offsets.norms[0])
-        change = self.attention(normed[:, read], normed, bias, fused=fused)
+        change = self.attention(normed[:, read], normed, bias, before, fused=fused)
         hidden = hidden[:, read] + self._adapt(0, change, offsets)
         change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
         return hidden + self._adapt(1, change, offsets)
@@ -94,6 +106,7 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         modulation: Modulation | None = None,
         read: slice = ALL,
+        prefix: Tensor | None = None,
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -103,6 +116,8 @@ class Transformer(nn.Module):
                 at least one. None: all see all.
             modulation: What the tasks add to LayerNorms or adapters. Row r belongs to group ⌊r · G / R⌋.
             read: The places wanted. The last block computes these alone.
+            prefix: What `prefix` returned for the places before these, which then are seen too and come
+                first in the mask's columns.
 
         Returns:
             The hidden states at the places `read`.
@@ -113,8 +128,29 @@ class Transformer(nn.Module):
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
             offsets = modulation.block(index)
-            hidden = block(hidden, _ask(bias, places), offsets, places, fused=self.fused)
+            before = None if prefix is None else prefix[:, index]
+            hidden = block(hidden, _ask(bias, places), offsets, places, before, fused=self.fused)
         return self.norm(hidden, modulation.final_norm)
+
+    def prefix(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Keys and values of places that see none after them, for all that come after.
+
+        Args:
+            hidden: The vectors, `[R, P, d]`.
+            mask: Which place (row) sees which (column), `[R, P, P]`.
+
+        Returns:
+            Those of every block, `[R, blocks, 2, H, P, D]`.
+        """
+        bias = additive(mask, hidden.dtype).unsqueeze(-3)
+        found: list[Tensor] = []
+        for module in self.blocks:
+            block = cast(Block, module)
+            keys_values = block.attention.keys_values(block.attention_norm(hidden))
+            found.append(torch.stack(keys_values, dim=1))
+            if len(found) < len(self.blocks):
+                hidden = block(hidden, bias, BlockOffsets(), ALL, fused=self.fused)
+        return torch.stack(found, dim=1)
 
     def can_fuse(self, hidden: Tensor) -> bool:
         """Whether `fused_forward` takes these vectors."""

@@ -8,14 +8,36 @@ from typing import Any
 
 from tam.report.table import table
 
-PAPER, OURS, CEILING = "the paper's TAM", "this run", "ceiling"
+OURS, CEILING = "this run", "ceiling"
+
+TITLES = {
+    "agnostic": "task-agnostic",
+    "multitask": "multitask",
+    "matching": "matching networks",
+    "snail": "SNAIL",
+    "maml": "MAML",
+    "cavia": "CAVIA",
+    "tam": "TAM",
+    "prototypical": "prototypical networks",
+    "nearest": "nearest neighbour",
+}
+"""What methods are called where people read: first the paper's, in the order of its tables."""
 
 
-def reference(name: str, *, compositional: bool) -> dict[str, dict[int, float]]:
-    """The paper's TAM and the ceiling on a benchmark, for each k; empty for other tasks."""
+def reference(name: str, method: str, *, compositional: bool) -> dict[str, dict[int, float]]:
+    """What to compare a method with on a benchmark, for each k: the paper's numbers of it, and the ceiling.
+
+    The paper's are left out where it has none. For tasks that are no benchmark's there is nothing.
+    """
     facts = json.loads(files("tam.report").joinpath("reference.json").read_text(encoding="utf-8"))
-    found = facts.get(f"{name} compositional" if compositional else name, {})
-    return {row: {int(k): value for k, value in values.items()} for row, values in found.items()}
+    found = facts.get(f"{name} compositional" if compositional else name)
+    if found is None:
+        return {}
+    rows = {CEILING: found["ceiling"]}
+    if method in found["paper"]:
+        word, *more = method.split()
+        rows = {" ".join(["the paper's", TITLES[word], *more]): found["paper"][method]} | rows
+    return {row: {int(k): value for k, value in values.items()} for row, values in rows.items()}
 
 
 def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
@@ -23,8 +45,11 @@ def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     metric = metric_of(result)
     ours = {score["k"]: score[metric] for score in result["scores"]}
     options = result["tasks"]
-    known = reference(str(options.get("name", "")), compositional=bool(options.get("compositional")))
-    return {OURS: ours} | {PAPER if row == "paper" else CEILING: values for row, values in known.items()}
+    compositional = bool(options.get("compositional"))
+    untold = compositional and result["config"]["network"]["use_primitives"] is False
+    method = f"{result['method']} without primitives" if untold else result["method"]
+    known = reference(str(options.get("name", "")), method, compositional=compositional)
+    return {OURS: ours} | known
 
 
 def metric_of(result: Mapping[str, Any]) -> str:
@@ -59,9 +84,9 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     metric = metric_of(result)
     figure = Figure(figsize=(6.4, 4.0), layout="constrained", facecolor="white")
     axes = figure.add_subplot()
-    looks = {OURS: ("#1d4ed8", "-", 3), PAPER: ("#6b7280", "--", 2), CEILING: ("#059669", ":", 1)}
+    looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1)}
     for name, values in rows_of(result).items():
-        colour, line, order = looks[name]
+        colour, line, order = looks.get(name, ("#6b7280", "--", 2))  # the paper's
         scale = 100 if metric == "accuracy" else 1
         shots = [k for k in sorted(values) if k > 0]
         axes.plot(

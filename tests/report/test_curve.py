@@ -1,0 +1,71 @@
+"""A run is shown beside the paper's numbers of its own method."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.report.curve import CEILING, OURS, draw, reference, rows_of, score_table
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+PAPER: dict[str, Any] = json.loads((RESULTS / "paper.json").read_text())
+
+
+def result(method: str, *, shots: tuple[int, ...] = (1, 5), **tasks: Any) -> dict[str, Any]:
+    scores = [{"k": k, "accuracy": 0.5, "accuracy_interval": 0.1} for k in shots]
+    config = {"network": {"use_primitives": tasks.pop("use_primitives", None)}}
+    return {
+        "method": method,
+        "kind": "classification",
+        "tasks": {"name": "classification", "compositional": False} | tasks,
+        "config": config,
+        "scores": scores,
+    }
+
+
+@pytest.mark.parametrize("form", ["sets", "compositional sets"])
+@pytest.mark.parametrize("name", ["classification", "transduction", "pathfinding"])
+def test_every_method_has_the_numbers_of_the_paper(name: str, form: str) -> None:
+    scale = 100 if name == "classification" else 1
+    for method, row in PAPER[form][name].items():
+        shown, ceiling = reference(name, method, compositional=form != "sets").items()
+        assert shown[0].startswith("the paper's ")
+        assert [shown[1][k] * scale for k in PAPER["shots"]] == pytest.approx(row["mean"])
+        assert ceiling[0] == CEILING
+
+
+def test_a_method_that_the_paper_does_not_have_stands_beside_the_ceiling_alone() -> None:
+    assert set(rows_of(result("nearest"))) == {OURS, CEILING}
+    assert set(rows_of(result("agnostic", compositional=True))) == {OURS, CEILING}
+    assert set(rows_of(result("mine"))) == {OURS, CEILING}
+
+
+def test_other_tasks_stand_alone() -> None:
+    assert set(rows_of(result("tam", name="mine"))) == {OURS}
+
+
+def test_the_table_names_the_method() -> None:
+    printed = score_table(result("snail", shots=(5,)))
+    assert [line.rsplit("  ", 1)[0].strip() for line in printed.splitlines()[1:]] == [
+        "this run",
+        "the paper's SNAIL",
+        "ceiling",
+    ]
+    assert "44.0 %" in printed
+    assert "75.5 %" not in printed  # the paper's TAM
+
+
+def test_tam_that_is_not_told_the_primitives_has_a_row_of_its_own() -> None:
+    told, untold = (rows_of(result("tam", compositional=True, use_primitives=use)) for use in (None, False))
+    assert told["the paper's TAM"][1] == pytest.approx(0.63)
+    assert untold["the paper's TAM without primitives"][1] == pytest.approx(0.4525)
+
+
+def test_the_picture_names_the_method(tmp_path: Path) -> None:
+    for method, label in (("cavia", "the paper's CAVIA"), ("nearest", None)):
+        svg, png = draw(result(method), tmp_path / method)
+        text = svg.read_text(encoding="utf-8")
+        assert png.exists()
+        assert text.count("the paper's ") == (label is not None)
+        assert label is None or label in text
