@@ -21,7 +21,7 @@ def small_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
     lines = []
     for number, letter in enumerate("abcdefghijkl"):
-        words = [[*word, end] for end in ("x", "y") for word in product((letter, "x", "y", "z"), repeat=2)]
+        words = [list(word) for length in (1, 2) for word in product((letter, *"wxyz"), repeat=length)]
         examples = [{"x": word, "y": "yes" if letter in word else "no"} for word in words]
         split = "train" if number < 8 else "valid" if number < 10 else "test"
         lines.append({"task": letter, "kind": "classification", "split": split, "examples": examples})
