@@ -25,14 +25,12 @@ from typing import Any
 import numpy as np
 import torch
 from peers import (
-    NotThereError,
     Sizes,
     Step,
     cpu_model,
     git,
-    known_settings,
-    method_and_model,
     problem,
+    setup,
     tam_adapt,
     tam_step,
     time_in_turn,
@@ -147,26 +145,20 @@ class _Keeper:
 
 def kept_bytes(sizes: Sizes, method: str) -> int:
     """The most bytes kept for backward passes at one moment of a method's training step."""
-    given = problem(sizes)
-    settings = known_settings(method, sizes) | ({"patience": None} if method == "tam" else {})
-    learner, model = method_and_model(method, given, **settings)
+    learner, model, batch = setup(method, problem(sizes))
     count = Kept(list(model.parameters()))
     with count.counting():
-        learner.training_step(model, given.batch, lambda _: None, 0)
+        learner.training_step(model, batch, lambda _: None, 0)
     return count.peak
 
 
 def memory(base: Sizes, steps: Sequence[int]) -> Facts:
     """The memory of TAM and of CAVIA against the number of inner steps, in MiB."""
-    found: Facts = {"inner_steps": list(steps), "mib": {}, "missing": {}}
-    for method in ("tam", "cavia"):
-        try:
-            kept = [kept_bytes(replace(base, inner_steps=count), method) for count in steps]
-        except NotThereError as error:
-            found["missing"][method] = str(error)
-        else:
-            found["mib"][method] = [round(each / 2**20, 3) for each in kept]
-    return found
+    mib = {
+        method: [round(kept_bytes(replace(base, inner_steps=count), method) / 2**20, 3) for count in steps]
+        for method in ("tam", "cavia")
+    }
+    return {"inner_steps": list(steps), "mib": mib}
 
 
 def main() -> None:
@@ -210,8 +202,6 @@ def show(facts: Facts) -> None:
     counted = facts["memory"]
     rows = [[f"{method}, MiB kept", *mib] for method, mib in counted["mib"].items()]
     print(table(["inner_steps", *map(str, counted["inner_steps"])], rows))
-    for reason in counted["missing"].values():
-        print(reason)
 
 
 if __name__ == "__main__":

@@ -421,19 +421,27 @@ def peers_setting(results: Results) -> str:
 
 def peers(results: Results) -> str:
     """The time of every contender, and how much longer it takes than tam."""
-    compared = {one["other"]: one for one in results.peers["ratios"]}
+    compared: dict[str, list[Facts]] = {}
+    for one in results.peers["ratios"]:
+        compared.setdefault(one["other"], []).append(one)
     rows = []
     group = ""
     for row in results.peers["contenders"]:
-        one = compared.get(row["name"], {})
+        found = compared.get(row["name"], [])
         ours = row["name"].startswith("tam:")
-        asked = f"{one['must']:g}×" + (f", aim {one['aim']:g}×" if one["aim"] else "") if one else ""
-        ratio = f"{one['ratio']:.1f}×" if one.get("ratio") else ""
+        names = [f" ({one['ours'].removeprefix('tam: ')})" if len(found) > 1 else "" for one in found]
+        ratio = [f"{one['ratio']:.1f}×{name}" for one, name in zip(found, names, strict=True) if one["ratio"]]
+        asked = [
+            f"{one['must']:g}×"
+            + (f", aim {one['aim']:g}×" if one["aim"] else "")
+            + (", missed" if one["ratio"] and one["ratio"] < one["must"] else "")
+            for one in found
+        ]
         time = f"{row['ms']:.0f}" if "ms" in row else f"not run: {row['error']}"
-        shown = [time, ratio, asked]
         first = row["group"].capitalize() if row["group"] != group else ""
         group = row["group"]
-        rows.append([first, f"**{row['name']}**" if ours else row["name"], *shown])
+        name = f"**{row['name']}**" if ours else row["name"]
+        rows.append([first, name, time, "; ".join(ratio), "; ".join(asked)])
     head = ["", "", "ms", "tam is faster by", "must be"]
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
 
@@ -463,7 +471,6 @@ def kept(results: Results) -> str:
         f"{mib[-1]:.1f} MiB with {many}."
         for method, mib in facts["mib"].items()
     ]
-    sentences += [f"{names[method]} is not measured: {why}." for method, why in facts["missing"].items()]
     return " ".join(sentences)
 
 

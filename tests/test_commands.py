@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,16 +21,7 @@ def small_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
     lines = []
     for number, letter in enumerate("abcdefghijkl"):
-        words = [
-            [letter, "x"],
-            ["x", letter],
-            ["x", "x"],
-            ["y", "x"],
-            [letter],
-            ["x"],
-            [letter, "y"],
-            ["y"],
-        ] * 4
+        words = [list(word) for length in (1, 2) for word in product((letter, *"wxyz"), repeat=length)]
         examples = [{"x": word, "y": "yes" if letter in word else "no"} for word in words]
         split = "train" if number < 8 else "valid" if number < 10 else "test"
         lines.append({"task": letter, "kind": "classification", "split": split, "examples": examples})
@@ -73,6 +65,29 @@ def test_a_run_is_a_folder(finished: Path) -> None:
     result = json.loads((finished / "result.json").read_text())
     assert [score["k"] for score in result["scores"]] == [1, 5]
     assert result["config"]["training"]["steps"] == 4
+
+
+def test_a_run_that_cannot_be_has_no_folder(
+    small_tasks: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    sequences = tmp_path / "sequences.jsonl"
+    line = json.loads(small_tasks.read_text().splitlines()[0]) | {"kind": "transduction"}
+    line["examples"] = [{"x": example["x"], "y": example["x"]} for example in line["examples"]]
+    splits = ("train", "valid", "test")
+    sequences.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ["--preset", "smoke", "--out", str(folder)]
+    for given, message in (
+        (
+            [str(sequences), "--method", "matching", "--shots", "1"],
+            "for classification, not for transduction",
+        ),
+        ([str(small_tasks), "--shots", "30"], "too few for supports of 30 shots"),
+        ([str(small_tasks), "--precision", "bfloat16"], "bfloat16 is for GPUs"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            tam(monkeypatch, "train", *given, *words)
+        assert not folder.exists()
 
 
 def test_eval_prints_what_the_run_found(

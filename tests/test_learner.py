@@ -180,6 +180,31 @@ def test_rules_are_plain_values(classifier: tam.Learner, transducer: tam.Learner
         transducer.predict(one, [X])
 
 
+@pytest.mark.parametrize("method", ["snail", "matching", "nearest"])
+def test_rules_that_are_examples_have_no_mean_and_no_similarity(method: str, tmp_path: Path) -> None:
+    tasks = tam.benchmark("classification", train=20, valid=2, test=2)
+    shots = {} if method == "nearest" else {"shots": (1,), "rows": 32}
+    learner = tam.Learner(method, preset="smoke", **shots).fit(tasks)
+    rule = learner.adapt([(X, 0), ([1] * 5, 1)])
+    rule.save(tmp_path / "rule.json")
+    for one in (rule, tam.TaskEmbedding.load(tmp_path / "rule.json")):
+        assert one == rule
+        assert learner.predict(one, [X]) == learner.predict(rule, [X])
+        with pytest.raises(tam.UserError, match="hold the examples themselves"):
+            tam.TaskEmbedding.mean([one])
+        with pytest.raises(tam.UserError, match="hold the examples themselves"):
+            one.similarity(rule)
+
+
+def test_rules_of_older_files_are_read(classifier: tam.Learner) -> None:
+    rule = classifier.adapt([(X, 0), ([1] * 5, 1)])
+    values = rule.to_json()
+    assert values.pop("is_support") is False
+    assert tam.TaskEmbedding.from_json(values) == rule
+    with pytest.raises(tam.UserError, match="is_support is true or false"):
+        tam.TaskEmbedding.from_json(values | {"is_support": "no"})
+
+
 def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
 

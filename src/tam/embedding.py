@@ -24,6 +24,8 @@ class TaskEmbedding:
         model: Which model it belongs to; it means nothing to another.
         loss: The loss on the examples that it was fitted to.
         primitives: In a compositional model the task's primitives, the fitted one included.
+        is_support: Whether the numbers are the examples themselves, as with methods that look at them: such
+            embeddings have neither an average nor a similarity.
     """
 
     vector: NDArray[np.float32]
@@ -31,6 +33,7 @@ class TaskEmbedding:
     model: str
     loss: float
     primitives: tuple[str, ...] = ()
+    is_support: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TaskEmbedding) and self.to_json() == other.to_json()
@@ -66,6 +69,11 @@ class TaskEmbedding:
     def _check_same(self, other: "TaskEmbedding") -> None:
         if self.model != other.model:
             raise UserError("these task embeddings belong to different models")
+        if self.is_support or other.is_support:
+            raise UserError(
+                "these task embeddings hold the examples themselves, which have neither an average nor a "
+                "similarity; a method that fits numbers to a task, such as tam, gives embeddings that have"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; float32 numbers survive exactly."""
@@ -74,6 +82,7 @@ class TaskEmbedding:
             "labels": list(self.labels),
             "primitives": list(self.primitives),
             "loss": self.loss,
+            "is_support": self.is_support,
             "vector": [float(value) for value in self.vector],
         }
 
@@ -85,7 +94,10 @@ class TaskEmbedding:
             if vector.ndim != 1 or not np.isfinite(vector).all():
                 raise ValueError("vector is a list of finite numbers")
             labels, primitives = tuple(values["labels"]), tuple(values["primitives"])
-            return cls(vector, labels, str(values["model"]), float(values["loss"]), primitives)
+            is_support = values.get("is_support", False)  # older files do not say
+            if not isinstance(is_support, bool):
+                raise ValueError("is_support is true or false")
+            return cls(vector, labels, str(values["model"]), float(values["loss"]), primitives, is_support)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"not a task embedding: {error}") from None
 

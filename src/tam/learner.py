@@ -120,6 +120,7 @@ class Learner:
                 self.identity_,
                 loss,
                 task.primitives,
+                self.method.keeps_support,
             )
             for vector, task, loss in zip(vectors, tasks, losses, strict=True)
         ]

@@ -18,6 +18,7 @@ from tam.errors import UserError
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import read_tensors, write_tensors
+from tam.training.log import TrainingLog
 from tam.training.loop import DivergedError, InterruptedRunError, Trainer, best_file, checkpoint_file, train
 from tam.training.run import read_config, run, start
 
@@ -144,6 +145,36 @@ def test_records_follow_every_step_and_validation(
     assert rates[2:] == sorted(rates[2:], reverse=True)
     assert all(1 <= record["inner_steps"] <= 2 for record in seen if "loss" in record)
     assert all(set(record["valid"]) == {"1", "2"} for record in seen if "valid" in record)
+
+
+def test_less_than_asked_is_said_once(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TrainingLog(2) as log:
+        train(toy_config(steps=2, tasks=7, rows=41), toy_tasks(), tmp_path, log)
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: tasks is 7, but there are 6 training tasks: a step has all of them",
+        "note: rows is 41, but 6 of 6 training tasks have fewer examples (40): these give all that they have",
+    ]
+    assert all("step" in record for record in records(tmp_path))
+    seen: list[Mapping[str, Any]] = []
+    folder = tmp_path / "other"
+    folder.mkdir()
+    train(toy_config(steps=2, tasks=6, rows=40), toy_tasks(), folder, seen.append)
+    assert not any("note" in record for record in seen)
+
+
+def test_what_a_killed_process_left_is_removed(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    left = [tmp_path / f".{name}.123.part" for name in ("checkpoint.safetensors", "learner.json")]
+    others = [tmp_path / name for name in (".notes.part", "checkpoint.123.part")]
+    for file in (*left, *others):
+        file.write_text("half")
+    train(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
+    assert not any(file.exists() for file in left)
+    assert all(file.read_text() == "half" for file in others)
 
 
 def test_the_best_weights_are_kept_per_k(

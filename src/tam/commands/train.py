@@ -64,11 +64,12 @@ class Train:
         from tam.report.progress import progress
         from tam.training.log import TrainingLog
         from tam.training.loop import InterruptedRunError
-        from tam.training.run import load_tasks, read_result, run, start
+        from tam.training.run import check, load_tasks, read_result, run, start
 
         config, source = self._config(), self._source()
         with progress("making the tasks") as tell:
             tasks = load_tasks(source, tell)
+        check(config, tasks)
         start(self.out, config, source, resume=self.resume)
         if read_result(self.out) is None:
             print(

@@ -29,6 +29,7 @@ class Matching(MatchingSettings, Method):
     """Matching networks with their settings; a task's state is its support."""
 
     version: ClassVar[int] = 2
+    keeps_support: ClassVar[bool] = True
     shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:

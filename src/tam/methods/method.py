@@ -41,6 +41,9 @@ class Method(Protocol):
     version: ClassVar[int]
     """Raised when its results would change; part of every result's identity."""
 
+    keeps_support: ClassVar[bool] = False
+    """Whether a task's state is its support, packed: a list of examples, no point in a space."""
+
     @property
     def compiles(self) -> bool:
         """Whether training may call a compiled model, with no second derivative and only its own weights."""

@@ -27,6 +27,7 @@ class Nearest(NearestSettings, Method):
     """The nearest neighbour with its settings; a task's state is its support."""
 
     version: ClassVar[int] = 1
+    keeps_support: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The smallest network there is, which is never asked."""

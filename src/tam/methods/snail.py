@@ -23,6 +23,7 @@ class Snail(SnailSettings, Method):
     """SNAIL with its settings; a task's state is its support."""
 
     version: ClassVar[int] = 2
+    keeps_support: ClassVar[bool] = True
     shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:

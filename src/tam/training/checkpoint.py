@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,16 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tam.errors import UserError
+
+_PART = re.compile(r"\..+\.\d+\.part")
+"""What a file is called until it is whole: its name, and the process that writes it."""
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what earlier processes had begun to write when they were killed."""
+    for path in folder.glob(".*.part"):
+        if _PART.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tam.errors import UserError
 from tam.training.log import TrainingLog
 from tam.training.loop import InterruptedRunError
-from tam.training.run import load_tasks, read_config, run, start
+from tam.training.run import check, load_tasks, read_config, run, start
 
 
 def main() -> None:
@@ -22,6 +22,7 @@ def main() -> None:
     try:
         config, source = read_config(arguments.config)
         tasks = load_tasks(source)
+        check(config, tasks)
         start(arguments.out, config, source, resume=arguments.resume)
         with TrainingLog(config.training.steps) as log:
             result = run(config, tasks, arguments.out, log)

@@ -24,7 +24,10 @@ class TrainingLog:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """Show a record of the losses now and then, and every validation."""
+        """Show a record of the losses now and then, and every validation and note."""
+        if "note" in record:
+            self._print(f"note: {record['note']}", keep=True)
+            return
         if "valid" in record:
             scores = (f"k={k} {self._score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}", keep=True)

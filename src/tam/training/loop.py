@@ -4,7 +4,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,13 @@ from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
-from tam.training.checkpoint import load_weights, read_tensors, write_tensors, write_text
+from tam.training.checkpoint import (
+    load_weights,
+    read_tensors,
+    remove_leftovers,
+    write_tensors,
+    write_text,
+)
 from tam.training.data import TrainingData
 from tam.training.saved import Saved
 
@@ -105,6 +111,15 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
         raise UserError(str(error)) from None
 
 
+def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
+    """The model of a run; an error if the settings do not go with these tasks or this machine."""
+    if config.device == "cpu" and config.training.precision == "bfloat16":
+        raise UserError("bfloat16 is for GPUs: give --device cuda, or --precision float32")
+    if config.device != "cpu" and not torch.cuda.is_available():
+        raise UserError(f"device {config.device!r} was asked for, but torch finds no GPU here")
+    return spec_of(tasks, config)
+
+
 class Trainer:
     """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
 
@@ -112,15 +127,12 @@ class Trainer:
     """
 
     def __init__(self, config: Config, tasks: TaskSet, folder: Path, *, captured: bool = True) -> None:
-        if config.device == "cpu" and config.training.precision == "bfloat16":
-            raise UserError("bfloat16 is for GPUs: give --device cuda, or --precision float32")
-        if config.device != "cpu" and not torch.cuda.is_available():
-            raise UserError(f"device {config.device!r} was asked for, but torch finds no GPU here")
+        spec = check_settings(config, tasks)
         self.config, self.tasks, self.folder = config, tasks, folder
         self.device = torch.device(config.device)
         self.primitives = known_primitives(tasks, config)
         start = torch.Generator().manual_seed(config.seed)
-        self.model = build_model(spec_of(tasks, config), start).to(self.device)
+        self.model = build_model(spec, start).to(self.device)
         self.method: Method = make_method(config)
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
@@ -272,9 +284,11 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
     """Train until the last step; from the folder's checkpoint on, if it has one.
 
     `log` is given a record for every look at the losses and every validation; the same records stand in
-    `metrics.jsonl`.
+    `metrics.jsonl`. Before them it may be given a `note`: that the tasks have less than a step asks for.
     """
     trainer = Trainer(config, tasks, folder)
+    if distribution.rank() == 0:
+        remove_leftovers(folder)
     trainer.read_checkpoint()
     try:
         trainer.check_ranks()
@@ -297,6 +311,9 @@ def _train(trainer: Trainer, log: Log) -> None:
     look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
     started = time.monotonic() - state.seconds
     with _metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+        if state.step < training.steps and distribution.rank() == 0:
+            for note in _less_than_asked(trainer):
+                log({"note": note})
         while state.step < training.steps:
             losses = trainer.step()
             last = state.step == training.steps
@@ -316,6 +333,21 @@ def _train(trainer: Trainer, log: Log) -> None:
                 trainer.write_checkpoint()
             if stop and not last:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+
+
+def _less_than_asked(trainer: Trainer) -> Iterator[str]:
+    """Where a step has fewer tasks or fewer examples than the settings say."""
+    asked, tasks = trainer.config.training, trainer.tasks.train
+    if asked.tasks > len(tasks):
+        yield f"tasks is {asked.tasks}, but there are {len(tasks)} training tasks: a step has all of them"
+    fewest, most = min(map(len, tasks)), max(map(len, tasks))
+    if asked.rows > fewest:
+        short = sum(len(task) < asked.rows for task in tasks)
+        span = f"{fewest}" if fewest == most else f"{fewest} or more"
+        yield (
+            f"rows is {asked.rows}, but {short} of {len(tasks)} training tasks have fewer examples ({span}): "
+            "these give all that they have"
+        )
 
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:

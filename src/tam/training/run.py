@@ -14,7 +14,7 @@ import torch
 import tam
 from tam.config import Config, read_json
 from tam.errors import UserError
-from tam.evaluation import KShotScore, evaluate, score
+from tam.evaluation import KShotScore, episodes, evaluate, score
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
@@ -25,6 +25,7 @@ from tam.training.checkpoint import load_weights, read_tensors, write_json
 from tam.training.loop import (
     Log,
     best_file,
+    check_settings,
     check_tasks,
     checkpoint_file,
     known_primitives,
@@ -56,6 +57,13 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
         return Config.from_json(values), source
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def check(config: Config, tasks: TaskSet) -> None:
+    """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
+    check_settings(config, tasks)
+    for some in (tasks.valid, tasks.test):
+        episodes(some, max(config.protocol.shots), config.protocol)
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
