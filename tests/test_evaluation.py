@@ -78,37 +78,6 @@ def test_support_and_query_never_overlap(spec: ModelSpec) -> None:
             assert 0 < len(episode.query) <= 9
 
 
-def test_a_query_has_no_input_of_the_support(spec: ModelSpec) -> None:
-    for task in tasks_of(spec.kind, "t"):
-        twice = np.arange(2 * len(task)) // 2
-        y = (
-            replace(task.y, ids=task.y.ids[twice])
-            if isinstance(task.y, Classes)
-            else Sequences(task.y.ids[twice], task.y.lengths[twice])
-        )
-        repeated = replace(task, x=Sequences(task.x.ids[twice], task.x.lengths[twice]), y=y)
-        for small, large in zip(
-            episodes([repeated], 1, PROTOCOL), episodes([repeated], 3, PROTOCOL), strict=True
-        ):
-            seen = [repeated.x.row(row).tolist() for row in large.support]
-            assert len(large.query)
-            assert all(repeated.x.row(row).tolist() not in seen for row in large.query)
-            assert small.query.tolist() == large.query.tolist()
-
-
-def test_without_repeated_inputs_all_other_rows_are_queries() -> None:
-    x = np.stack(np.meshgrid(*[np.arange(5)] * 2), axis=-1).reshape(25, 2)
-    task = Task("t", DIGITS, Sequences(x, np.full(25, 2)), Sequences(x, np.full(25, 2)))
-    (episode,) = episodes([task], 3, replace(PROTOCOL, supports=1, queries=99))
-    assert sorted([*episode.support.tolist(), *episode.query.tolist()]) == list(range(25))
-
-
-def test_only_repeated_inputs_are_too_few() -> None:
-    same = Sequences.from_lists([[1, 2]] * 9, 5)
-    with pytest.raises(UserError, match=r"'same' has 9 examples.*queries with other inputs"):
-        episodes([Task("same", DIGITS, same, same)], 1, PROTOCOL)
-
-
 def test_k_is_per_class_or_in_all() -> None:
     for k in (1, 3):
         tasks = tasks_of("classification", "t")

@@ -3,7 +3,7 @@
 For each k: the number of inner steps and the rate are chosen on the validation tasks, from a stated
 grid; then the test tasks are scored with that choice. Every task is learned from several support sets.
 Supports are drawn from a seed and the task's name alone, so every method sees the same ones; a support
-and its queries have no input in common; nothing of the test tasks enters a choice.
+and its queries never overlap; nothing of the test tasks enters a choice.
 """
 
 import math
@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from tam.config import Protocol
@@ -90,23 +89,16 @@ def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> 
     if isinstance(task.y, Classes):
         groups = [order[task.y.ids[order] == place] for place in range(len(task.y.labels))]
     reserved = np.concatenate([group[:most] for group in groups])
-    query = order[~_have_input_of(task, order, reserved)][: protocol.queries]
+    query = order[~np.isin(order, reserved)][: protocol.queries]
     support = np.concatenate([group[:k] for group in groups])
     short = min(len(group) for group in groups)
     if short < most or not len(query):
         what = "of a class " if isinstance(task.y, Classes) else ""
         raise UserError(
             f"task {task.name!r} has {len(task)} examples, {short} {what}at least: too few for supports of "
-            f"{most} shots and queries with other inputs; give smaller shots"
+            f"{most} shots and queries beside them; give smaller shots"
         )
     return Episode(number, support, query)
-
-
-def _have_input_of(task: Task, rows: Integers, others: Integers) -> NDArray[np.bool_]:
-    """Which rows have the input of one of the others, as these have themselves."""
-    inputs = np.column_stack([task.x.lengths, task.x.ids])
-    keys = np.ascontiguousarray(inputs).view(np.dtype((np.void, inputs.itemsize * inputs.shape[1])))[:, 0]
-    return np.isin(keys[rows], keys[others])
 
 
 def evaluate(
