@@ -23,16 +23,13 @@ from tam.training.loop import Trainer
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "choices.json"
 
-MIXED: dict[str, Any] = {"support": "mixed", "small_after": 150}
-
 VARIANTS: dict[str, tuple[float, dict[str, Any]]] = {
     "place 0.3": (0.3, {}),
     "place 0.1": (0.1, {}),
     "place 0.03": (0.03, {}),
     "place 0.01": (0.01, {}),
     "rate 6e-4": (0.03, {"rate": 6e-4}),
-    "mixed supports": (0.03, MIXED),
-    "mixed supports, rate 6e-4": (0.03, MIXED | {"rate": 6e-4}),
+    "mixed supports": (0.03, {"support": "mixed", "small_after": 150}),
 }
 """Of each variant the spread of z's place at the start, and what differs from the preset quick."""
 
