@@ -19,7 +19,7 @@ CASES = [  # rows, places, width, layers, causal, masked, first and last place r
     (11, 6, 32, 2, False, True, 0, 1),
     (7, 11, 16, 2, True, True, 5, None),
     (3, 20, 16, 1, True, False, None, None),
-    (1, 1, 32, 1, False, False, None, None),
+    (1, 2, 32, 1, False, False, None, None),
 ]
 
 
