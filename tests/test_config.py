@@ -11,10 +11,8 @@ from typing import Any, get_args
 import pytest
 
 from tam.config import (
-    PRESETS,
     Config,
     Network,
-    Preset,
     Protocol,
     TamSettings,
     Training,
@@ -23,6 +21,7 @@ from tam.config import (
 )
 from tam.errors import UserError
 from tam.methods import METHODS
+from tam.presets import PRESETS, Preset
 from tam.training.run import load_tasks, read_config
 
 

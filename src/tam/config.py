@@ -12,8 +12,7 @@ from types import UnionType
 from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from tam.errors import UserError
-
-Preset = Literal["smoke", "quick", "paper", "best"]
+from tam.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
 
 
 def _check_types(settings: object) -> None:
@@ -460,93 +459,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"{path}: expected an object")
     return value
-
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "smoke": {
-        "layers": 1,
-        "width": 16,
-        "heads": 2,
-        "steps": 4,
-        "tasks": 4,
-        "rows": 16,
-        "warmup": 1,
-        "validate_every": 2,
-        "checkpoint_every": 2,
-        "shots": (1, 5),
-        "supports": 1,
-        "queries": 20,
-        "adapt_steps": (1, 5),
-        "adapt_rates": (0.1,),
-    },
-    "quick": {
-        "layers": 3,
-        "width": 64,
-        "steps": 390,
-        "rows": 64,
-        "warmup": 10,
-        "validate_every": 390,
-        "checkpoint_every": 20,
-        "supports": 1,
-        "queries": 60,
-        "adapt_steps": (1, 2, 3, 5, 8, 12, 18),
-        "adapt_rates": (0.05,),
-    },
-    "paper": {},
-    "best": {"precision": "bfloat16"},
-}
-"""What each preset changes from the defaults, which are the paper's settings."""
-
-_TOLD_NOTHING = {"use_primitives": False}
-_FINE_TUNED = {"adapt_rates": (0.0001, 0.0003, 0.001)}
-_PLAIN_MAML = {"adapt_rates": (0.03, 0.1, 0.3)}
-_PLAIN_CAVIA = {"adapt_rates": (0.3, 1.0, 3.0)}
-# A step is one pass instead of the many of an inner loop.
-_LONG = {"steps": 100_000, "validate_every": 5_000, "checkpoint_every": 1_000}
-_SPLIT = {"rows": 128}  # up to 64 for the support, the others for the query
-
-PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
-    ("smoke", "tam"): {"inner_steps": 2},
-    ("quick", "tam"): {
-        "inner_steps": 10,
-        "inner_rate": 0.05,
-        "patience": None,
-        "theta_update": "interleaved",
-    },
-    ("best", "tam"): {"patience": None, "theta_update": "interleaved", "support": "mixed"},
-    ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
-    ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
-    ("paper", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
-    ("best", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
-    ("smoke", "multitask"): {"adapt_rates": (0.001,)},
-    ("quick", "multitask"): {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
-    ("paper", "multitask"): _LONG | _FINE_TUNED,
-    ("best", "multitask"): _LONG | _FINE_TUNED,
-    ("smoke", "maml"): {"inner_steps": 2, "support_sizes": (4, 8)},
-    ("quick", "maml"): {"inner_steps": 3, "support_sizes": (4, 32), "adapt_rates": (0.1,)},
-    ("paper", "maml"): _SPLIT | _PLAIN_MAML,
-    ("best", "maml"): _SPLIT | _PLAIN_MAML | {"precision": "float32"},
-    ("smoke", "cavia"): {"inner_steps": 2, "support_sizes": (4, 8), "adapt_rates": (1.0,)},
-    ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (32, 32), "adapt_rates": (1.0,)},
-    ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
-    ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
-    ("smoke", "snail"): {"shots": (1,)},
-    ("quick", "snail"): {"steps": 1_000, "validate_every": 1_000},
-    ("paper", "snail"): _LONG,
-    ("best", "snail"): _LONG,
-    ("smoke", "matching"): {"shots": (1,)},
-    ("quick", "matching"): {"episode_queries": 8},
-    ("paper", "matching"): _LONG,
-    ("best", "matching"): _LONG,
-    ("quick", "prototypical"): {"steps": 1_000, "validate_every": 1_000},
-    ("paper", "prototypical"): _LONG,
-    ("best", "prototypical"): _LONG,
-    **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
-}
-"""What a preset changes for one method, besides."""
-
-PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
-    ("paper", "tam", "transduction"): {"inner_rate": 0.05},
-    ("best", "tam", "transduction"): {"inner_rate": 0.05},
-}
-"""What a preset changes for one method on one benchmark, besides."""

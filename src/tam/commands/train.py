@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from tam.config import Config, MethodSettings, Network, Preset, Protocol, TamSettings, Training
+from tam.config import Config, MethodSettings, Network, Protocol, TamSettings, Training
 from tam.errors import UserError
+from tam.presets import Preset
 
 
 @dataclass(frozen=True)
