@@ -1,10 +1,15 @@
 """Triton kernels of a transformer block for short sequences. Where there is no Triton, nothing imports this.
 
 A block is three kernels: to queries, keys and values; attention; and from there through the MLP to the
-next block. The first and the last look at places one by one. Attention holds whole sequences on chip: a
-tile of `span` places is ⌊span / L⌋ sequences, and scores are taken over the whole tile at once, on the
-matrix units, under a mask that is true inside a sequence only. The backward kernels compute again what
-the forward ones did not keep, and leave behind what the weights' gradients are made of.
+next block. A LayerNorm's scale and shift are part of the matrix after it, so that kernels standardise only.
+The first and the last look at places one by one. Attention holds whole sequences on chip: a tile of `span`
+places is ⌊span / L⌋ sequences, and scores are taken over the whole tile at once, on the matrix units, under
+a mask that is true inside a sequence only. The backward kernels compute again what the forward ones did not
+keep, and leave behind what the weights' gradients are made of.
+
+What is read or written as a whole tile is given as a tensor descriptor: the GPU then copies tiles by
+itself, and the kernels need no registers for addresses. Vectors, and places of which some are left out,
+are pointers.
 
 Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 """
@@ -26,37 +31,20 @@ def _dot(a, b, dtype: tl.constexpr):
 
 
 @triton.jit
-def _inverse_deviation(centred, D: tl.constexpr):
-    return tl.rsqrt(tl.sum(centred * centred, 1) / D + 1e-5)[:, None]
+def _standard(h, D: tl.constexpr):
+    """Every place's vector less its mean, over its deviation; and one over that deviation."""
+    mean = tl.sum(h, 1) / D
+    centred = h - mean[:, None]
+    inverse = tl.rsqrt(tl.sum(centred * centred, 1) / D + 1e-5)
+    # Written so that `centred` is not needed any more.
+    return h * inverse[:, None] - (mean * inverse)[:, None], inverse
 
 
 @triton.jit
-def _centred(h, D: tl.constexpr):
-    return h - (tl.sum(h, 1) / D)[:, None]
-
-
-@triton.jit
-def _norm(h, scale, shift, D: tl.constexpr):
-    """LayerNorm."""
-    column = tl.arange(0, D)
-    centred = _centred(h, D)
-    x_hat = centred * _inverse_deviation(centred, D)
-    return x_hat * tl.load(scale + column)[None, :] + tl.load(shift + column)[None, :]
-
-
-@triton.jit
-def _norm_backward(g, h, scale, inside, lines, weights: tl.constexpr, D: tl.constexpr):
-    """The gradient before LayerNorm, given the one after it; those of scale and shift go to `lines`."""
-    column = tl.arange(0, D)
-    centred = _centred(h, D)
-    inverse = _inverse_deviation(centred, D)
-    x_hat = centred * inverse
-    if weights:
-        tl.store(lines + column, tl.sum(tl.where(inside, g * x_hat, 0.0), 0))
-        tl.store(lines + D + column, tl.sum(tl.where(inside, g, 0.0), 0))
-    g = g * tl.load(scale + column)[None, :]
-    along = tl.sum(g * x_hat, 1) / D
-    return (_centred(g, D) - x_hat * along[:, None]) * inverse
+def _standard_backward(g, x_hat, inverse, D: tl.constexpr):
+    """The gradient before standardising, given the one after it."""
+    mean, along = tl.sum(g, 1) / D, tl.sum(g * x_hat, 1) / D
+    return (g - mean[:, None] - x_hat * along[:, None]) * inverse[:, None]
 
 
 @triton.jit
@@ -74,43 +62,45 @@ def _normal(a):
 
 @triton.jit
 def project_forward(
-    h_in, scale, shift, w_qkv, b_qkv, qkv, P, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr
+    h_in, w_qkv, b_qkv, normed, inverses, qkv, P, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr
 ):
-    """Queries, keys and values of LayerNorm(h)."""
-    row, column = (tl.program_id(0) * span + tl.arange(0, span)).to(tl.int64)[:, None], tl.arange(0, D)
-    inside = row < P
-    h = tl.load(h_in + row * D + column[None, :], mask=inside, other=0.0)
-    x = _norm(h, scale, shift, D).to(dtype)
+    """Queries, keys and values of h, standardised."""
+    row, column = tl.program_id(0) * span, tl.arange(0, D)
+    x_hat, inverse = _standard(h_in.load([row, 0]), D)
+    x = x_hat.to(dtype)
+    normed.store([row, 0], x)
+    place = row + tl.arange(0, span)
+    tl.store(inverses + place, inverse, mask=place < P)
     for part in range(3):
-        unit = part * D + column
-        y = _dot(x, tl.load(w_qkv + unit[None, :] * D + column[:, None]), dtype)
-        y += tl.load(b_qkv + unit)[None, :]
-        tl.store(qkv + row * (3 * D) + unit[None, :], y.to(dtype), mask=inside)
+        y = _dot(x, w_qkv.load([part * D, 0]).T, dtype)
+        y += tl.load(b_qkv + part * D + column)[None, :]
+        qkv.store([row, part * D], y.to(dtype))
 
 
 @triton.jit
 def project_backward(
-    g_qkv, g_residual, h_in, scale, shift, w_qkv, g_in, x_kept, lines, P, L, first, Q,
-    span: tl.constexpr, D: tl.constexpr, weights: tl.constexpr, dtype: tl.constexpr,
+    g_qkv, g_residual, normed, inverses, w_qkv, g_in, g_half, P, L, first, Q,
+    span: tl.constexpr, D: tl.constexpr, some: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The gradient at h, given those at queries, keys and values and the one that passes by."""
-    tile = tl.program_id(0)
-    row, column = (tile * span + tl.arange(0, span))[:, None], tl.arange(0, D)
-    inside = row < P
-    source, read = _among_read(row, L, first, Q)
-    row = row.to(tl.int64)
-    at = row * D + column[None, :]
+    """The gradient at h, given those at queries, keys and values and the one that passes by.
+
+    If `some`, the one that passes by is a pointer, to the places `first` … `first + Q` of every sequence.
+    """
+    row = tl.program_id(0) * span
+    place, column = row + tl.arange(0, span), tl.arange(0, D)
     g_x = tl.zeros((span, D), tl.float32)
     for part in range(3):
-        unit = part * D + column
-        g = tl.load(g_qkv + row * (3 * D) + unit[None, :], mask=inside, other=0.0)
-        g_x += _dot(g, tl.load(w_qkv + unit[:, None] * D + column[None, :]), dtype)
-    h = tl.load(h_in + at, mask=inside, other=0.0)
-    if weights:
-        tl.store(x_kept + at, _norm(h, scale, shift, D).to(dtype), mask=inside)
-    g_h = _norm_backward(g_x, h, scale, inside, lines + tile * 4 * D, weights, D)
-    g_h += tl.load(g_residual + source * D + column[None, :], mask=inside & read, other=0.0)
-    tl.store(g_in + at, g_h, mask=inside)
+        g_x += _dot(g_qkv.load([row, part * D]), w_qkv.load([part * D, 0]), dtype)
+    inverse = tl.load(inverses + place, mask=place < P, other=0.0)
+    g_h = _standard_backward(g_x, normed.load([row, 0]).to(tl.float32), inverse, D)
+    if some:
+        source, read = _among_read(place, L, first, Q)
+        mask = read & (place < P)
+        g_h += tl.load(g_residual + source[:, None] * D + column[None, :], mask=mask[:, None], other=0.0)
+    else:
+        g_h += g_residual.load([row, 0])
+    g_in.store([row, 0], g_h)
+    g_half.store([row, 0], g_h.to(dtype))
 
 
 @triton.jit
@@ -140,17 +130,18 @@ def _mixture(q, k, seen, E: tl.constexpr, dtype: tl.constexpr):
 
 @triton.jit
 def attention_forward(
-    qkv, valid, mixed, P, L,
+    qkv, valid, mixed, P, L, first, Q,
     span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, masked: tl.constexpr, causal: tl.constexpr,
     dtype: tl.constexpr,
 ):  # fmt: skip
-    """Each place takes a mixture of the values that it may see."""
+    """Each place takes a mixture of the values that it may see; the places `first` … `first + Q` are kept."""
     E: tl.constexpr = D // H
     tile = tl.program_id(0)
     place, head = tl.arange(0, span), tl.arange(0, E)
     count = (span // L) * L
-    row = (tile * count + place).to(tl.int64)[:, None]
+    row = (tile * count + place)[:, None]
     inside = (place < count)[:, None] & (row < P)
+    to, read = _among_read(row, L, first, Q)
     seen = _seen(tile, valid, P, L, span, masked, causal)
     for index in range(H):
         at = qkv + row * (3 * D) + (index * E + head)[None, :]
@@ -158,7 +149,7 @@ def attention_forward(
         k = tl.load(at + D, mask=inside, other=0.0)
         v = tl.load(at + 2 * D, mask=inside, other=0.0)
         o = _dot(_mixture(q, k, seen, E, dtype), v, dtype)
-        tl.store(mixed + row * D + (index * E + head)[None, :], o.to(dtype), mask=inside)
+        tl.store(mixed + to * D + (index * E + head)[None, :], o.to(dtype), mask=inside & read)
 
 
 @triton.jit
@@ -175,7 +166,6 @@ def attention_backward(
     row = (tile * count + place)[:, None]
     inside = (place < count)[:, None] & (row < P)
     source, read = _among_read(row, L, first, Q)
-    row = row.to(tl.int64)
     seen = _seen(tile, valid, P, L, span, masked, causal)
     for index in range(H):
         part = index * E + head
@@ -199,84 +189,83 @@ def attention_backward(
 @triton.jit
 def _among_all(row, L, first, Q):
     """Where the rows stand among all places, being the places `first` … `first + Q` of every sequence."""
-    return (row // Q * L + first + row % Q).to(tl.int64)
+    return row // Q * L + first + row % Q
 
 
 @triton.jit
 def _among_read(row, L, first, Q):
     """Where the rows, being all places, stand among those read; and which of them are read."""
     place = row % L - first
-    return (row // L * Q + place).to(tl.int64), (place >= 0) & (place < Q)
+    return row // L * Q + place, (place >= 0) & (place < Q)
 
 
 @triton.jit
 def mlp_forward(
-    h_in, mixed, w_o, b_o, scale, shift, w_inner, b_inner, w_out, b_out, h_kept, h_out, P, L, first, Q,
-    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, dtype: tl.constexpr,
+    h_in, mixed, w_o, b_o, w_inner, b_inner, w_out, b_out, normed, inverses, h_out, P, L, first, Q,
+    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, some: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """From the mixtures through the MLP, of the places `first` … `first + Q` of every sequence."""
-    to, column = (tl.program_id(0) * span + tl.arange(0, span))[:, None], tl.arange(0, D)
-    inside = to < P
-    at = _among_all(to, L, first, Q) * D + column[None, :]
-    m = tl.load(mixed + at, mask=inside, other=0.0)
-    h = tl.load(h_in + at, mask=inside, other=0.0) + tl.load(b_o + column)[None, :]
-    h += _dot(m, tl.load(w_o + column[None, :] * D + column[:, None]), dtype)
-    to = to.to(tl.int64)
-    tl.store(h_kept + to * D + column[None, :], h, mask=inside)
-    x = _norm(h, scale, shift, D).to(dtype)
+    """From the mixtures through the MLP, of P places.
+
+    If `some`, these are the places `first` … `first + Q` of every sequence, and h is a pointer to all.
+    """
+    row = tl.program_id(0) * span
+    place, column = row + tl.arange(0, span), tl.arange(0, D)
+    if some:
+        source = _among_all(place, L, first, Q)[:, None]
+        h = tl.load(h_in + source * D + column[None, :], mask=(place < P)[:, None], other=0.0)
+    else:
+        h = h_in.load([row, 0])
+    h += tl.load(b_o + column)[None, :]
+    for start in range(0, D, part):
+        h += _dot(mixed.load([row, start]), w_o.load([0, start]).T, dtype)
+    x_hat, inverse = _standard(h, D)
+    x = x_hat.to(dtype)
+    normed.store([row, 0], x)
+    tl.store(inverses + place, inverse, mask=place < P)
     h += tl.load(b_out + column)[None, :]
     for start in range(0, 4 * D, part):
-        unit = start + tl.arange(0, part)
-        a = _dot(x, tl.load(w_inner + unit[None, :] * D + column[:, None]), dtype)
-        a += tl.load(b_inner + unit)[None, :]
+        a = _dot(x, w_inner.load([start, 0]).T, dtype)
+        a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
         below, _density = _normal(a)
-        h += _dot(a * below, tl.load(w_out + column[None, :] * (4 * D) + unit[:, None]), dtype)
-    tl.store(h_out + to * D + column[None, :], h, mask=inside)
+        h += _dot(a * below, w_out.load([0, start]).T, dtype)
+    h_out.store([row, 0], h)
 
 
 @triton.jit
 def mlp_backward(
-    g_out, h_kept, w_o, scale, shift, w_inner, b_inner, w_out,
-    g_in, g_mixed, g_kept, x_kept, inner_kept, g_inner, g_out_kept, lines, P,
+    g_out, g_half, normed, inverses, w_o, w_inner, b_inner, w_out, g_in, g_mixed, g_kept, inner, g_inner, P,
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, weights: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """The gradients before the MLP, on the residual stream and at the mixtures."""
-    tile = tl.program_id(0)
-    row, column = (tile * span + tl.arange(0, span)).to(tl.int64)[:, None], tl.arange(0, D)
-    inside = row < P
-    at = row * D + column[None, :]
-    x = _norm(tl.load(h_kept + at, mask=inside, other=0.0), scale, shift, D).to(dtype)
-    g = tl.load(g_out + at, mask=inside, other=0.0).to(dtype)
-    if weights:
-        tl.store(x_kept + at, x, mask=inside)
-        tl.store(g_out_kept + at, g, mask=inside)
+    row = tl.program_id(0) * span
+    place = row + tl.arange(0, span)
+    x, g = normed.load([row, 0]), g_half.load([row, 0])
     g_x = tl.zeros((span, D), tl.float32)
     for start in range(0, 4 * D, part):
-        unit = start + tl.arange(0, part)
-        a = _dot(x, tl.load(w_inner + unit[None, :] * D + column[:, None]), dtype)
-        a += tl.load(b_inner + unit)[None, :]
+        w = w_inner.load([start, 0])
+        a = _dot(x, w.T, dtype)
+        a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
         below, density = _normal(a)
         slope = below + a * density
-        g_a = _dot(g, tl.load(w_out + column[:, None] * (4 * D) + unit[None, :]), dtype) * slope
+        g_a = (_dot(g, w_out.load([0, start]), dtype) * slope).to(dtype)
         if weights:
-            tl.store(inner_kept + row * (4 * D) + unit[None, :], (a * below).to(dtype), mask=inside)
-            tl.store(g_inner + row * (4 * D) + unit[None, :], g_a.to(dtype), mask=inside)
-        g_x += _dot(g_a, tl.load(w_inner + unit[:, None] * D + column[None, :]), dtype)
-    h = tl.load(h_kept + at, mask=inside, other=0.0)
-    g_h = _norm_backward(g_x, h, scale, inside, lines + (tile * 4 + 2) * D, weights, D)
-    g_h += tl.load(g_out + at, mask=inside, other=0.0)
-    tl.store(g_in + at, g_h, mask=inside)
+            inner.store([row, start], (a * below).to(dtype))
+            g_inner.store([row, start], g_a)
+        g_x += _dot(g_a, w, dtype)
+    inverse = tl.load(inverses + place, mask=place < P, other=0.0)
+    g_h = _standard_backward(g_x, normed.load([row, 0]).to(tl.float32), inverse, D) + g_out.load([row, 0])
+    g_in.store([row, 0], g_h)
     g = g_h.to(dtype)
     if weights:
-        tl.store(g_kept + at, g, mask=inside)
-    y = _dot(g, tl.load(w_o + column[:, None] * D + column[None, :]), dtype)
-    tl.store(g_mixed + at, y.to(dtype), mask=inside)
+        g_kept.store([row, 0], g)
+    for start in range(0, D, part):
+        g_mixed.store([row, start], _dot(g, w_o.load([0, start]), dtype).to(dtype))
 
 
 @triton.jit
 def weight_gradients(
     g_qkv, x_attention, g_attention, mixed, g_inner, x_mlp, g_mlp, inner, weights, biases,
-    P_attention, P_mlp, L, first, Q, D: tl.constexpr, span: tl.constexpr, dtype: tl.constexpr,
+    P_attention, P_mlp, block, blocks, D: tl.constexpr, span: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """Gᵀ X and Gᵀ 1 of the block's linear layers, over a share of the places.
 
@@ -284,12 +273,10 @@ def weight_gradients(
     makes one square of one share; the shares are added up afterwards, in a fixed order.
     """
     square, share, shares = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
-    step, place, width = 1, 0, 1
     if square < 3:
         g, x, g_width, x_width, g_first, x_first, P = g_qkv, x_attention, 3 * D, D, square * D, 0, P_attention
     elif square == 3:
         g, x, g_width, x_width, g_first, x_first, P = g_attention, mixed, D, D, 0, 0, P_mlp
-        step, place, width = L, first, Q
     elif square < 8:
         g, x, g_width, x_width, g_first, x_first, P = g_inner, x_mlp, 4 * D, D, (square - 4) * D, 0, P_mlp
     else:
@@ -304,14 +291,14 @@ def weight_gradients(
     for at in range(start, end, span):
         row = (at + tl.arange(0, span))[:, None]
         inside = row < end
-        source = _among_all(row, step, place, width)
-        a = tl.load(g + row.to(tl.int64) * g_width + g_first + column[None, :], mask=inside, other=0.0)
-        b = tl.load(x + source * x_width + x_first + column[None, :], mask=inside, other=0.0)
+        a = tl.load(g + row * g_width + g_first + column[None, :], mask=inside, other=0.0)
+        b = tl.load(x + row * x_width + x_first + column[None, :], mask=inside, other=0.0)
         total += _dot(tl.trans(a), b, dtype)
         bias += _dot(tl.trans(a), ones, dtype)
     if square < 8:
         to = square * D * D + column[:, None] * D + column[None, :]
     else:
         to = 8 * D * D + column[:, None] * (4 * D) + (square - 8) * D + column[None, :]
+    share = share * blocks + block
     tl.store(weights + share * (12 * D * D) + to, total)
     tl.store(biases + (share * 12 + square) * D + column, tl.sum(bias, 1) / 16)

@@ -79,6 +79,9 @@ class Model(nn.Module):
     def fused(self, value: bool) -> None:
         if isinstance(self.backbone, Transformer):
             self.backbone.fused = value
+            for embedding in (self.x, self.y):
+                if embedding is not None:
+                    embedding.fused = value
         elif value:
             raise ValueError("fused is about attention, and the LSTM has none; leave it False")
 

@@ -1,0 +1,215 @@
+"""How the kernels of `tam.models.kernels` are launched.
+
+Shapes: P places in all, L places of a sequence, d width.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+
+class Launch(NamedTuple):
+    """How a kernel is launched."""
+
+    span: int  # places that a program holds
+    warps: int
+    stages: int
+    part: int | None = None  # units of the MLP that it holds
+    registers: int | None = None  # at most, of a thread
+
+
+LAUNCHES = {
+    "project_forward": Launch(64, 4, 2),
+    "project_backward": Launch(64, 4, 2),
+    "attention_forward": Launch(64, 4, 2),
+    "attention_backward": Launch(64, 4, 2, registers=128),
+    "mlp_forward": Launch(64, 4, 2, part=32, registers=168),
+    "mlp_backward": Launch(64, 4, 2, part=32),
+    "weight_gradients": Launch(64, 4, 4),
+}
+SHARES = 11  # of the places, over which programs make a weight's gradient together
+
+
+class Block(NamedTuple):
+    """One block's weights as the kernels take them."""
+
+    w_qkv: Tensor
+    w_o: Tensor
+    w_inner: Tensor
+    w_out: Tensor
+    b_qkv: Tensor
+    b_o: Tensor
+    b_inner: Tensor
+    b_out: Tensor
+
+
+def block_of(matrices: Tensor, biases: Tensor, width: int) -> Block:
+    """One block's weights, given as one row each."""
+    w_qkv, w_o, w_inner, w_out = matrices.split([n * width**2 for n in (3, 1, 4, 4)])
+    squares = (w_qkv.view(-1, width), w_o.view(-1, width), w_inner.view(-1, width), w_out.view(width, -1))
+    return Block(*squares, *biases.split([n * width for n in (3, 1, 4, 1)]))
+
+
+class Kept(NamedTuple):
+    """What the forward pass keeps at a LayerNorm: standardised vectors, and one over their deviation."""
+
+    normed: Tensor
+    inverses: Tensor
+
+
+def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
+    """What is kept at the LayerNorm of that number; the last may have fewer places."""
+    which = slice(index * places, (index + 1) * places)
+    return Kept(normed[which], inverses[which])
+
+
+class Kernels:
+    """The kernels, with all that is the same for every launch in a pass."""
+
+    def __init__(self, hidden: Tensor, valid: Tensor | None, shape: Sequence[int], half: bool) -> None:
+        import triton.language as tl
+
+        from tam.models import kernels
+
+        self._module, self._half = kernels, half
+        self.rows, self.length, self.width = hidden.shape
+        heads, causal, self.first, self.last = shape
+        self.valid = hidden if valid is None else valid  # something to point at
+        self._constants: dict[str, Any] = {"D": self.width, "dtype": tl.bfloat16 if half else tl.float32}
+        self._attention = {"H": heads, "masked": valid is not None, "causal": bool(causal)}
+
+    @property
+    def places(self) -> int:
+        """Of all sequences."""
+        return self.rows * self.length
+
+    def places_of(self, index: int, blocks: int) -> tuple[int, int, int, int]:
+        """How many places a block's MLP looks at; and of sequences of L the Q places from `first` on."""
+        if index < blocks - 1:
+            return self.places, self.length, 0, self.length
+        reading = self.last - self.first
+        return self.rows * reading, self.length, self.first, reading
+
+    def launch(self, name: str) -> dict[str, Any]:
+        """The constants of a kernel's launch."""
+        span, warps, stages, part, registers = LAUNCHES[name]
+        if not self._half:  # twice as large
+            span, stages = 32, 1
+        if name.startswith("attention"):
+            while self.length > span // 2:
+                span *= 2
+        constants = {"span": span, "num_warps": warps, "num_stages": stages}
+        if part is not None:
+            constants["part"] = min(part, self.width)
+        if registers is not None:
+            constants["maxnreg"] = registers
+        return constants
+
+    def programs(self, name: str, places: int) -> int:
+        """How many programs look at so many places."""
+        span = self.launch(name)["span"]
+        return -(-places // (span // self.length * self.length if name.startswith("attention") else span))
+
+    def tiles(self, name: str, *tensors: Tensor, part: bool = False) -> Iterator[Any]:
+        """Descriptors of the tiles in which a kernel takes matrices of places; `part`: so many columns."""
+        launch = self.launch(name)
+        columns = launch["part"] if part else self.width
+        return (_tiles(tensor, launch["span"], columns) for tensor in tensors)
+
+    def __call__(self, name: str, places: int, *arguments: Any, **constants: Any) -> None:
+        """Launch a kernel over so many places."""
+        constants |= self._constants | (self._attention if name.startswith("attention") else {})
+        grid = (self.programs(name, places),)
+        getattr(self._module, name)[grid](*arguments, **constants, **self.launch(name))
+
+    def project_forward(self, block: Block, h: Tensor, kept: Kept, qkv: Tensor) -> None:
+        """Launch the kernel that makes queries, keys and values."""
+        name, places = "project_forward", self.places
+        h_in, normed, to = self.tiles(name, h, kept.normed, qkv)
+        w_qkv = _tiles(block.w_qkv, self.width, self.width)
+        self(name, places, h_in, w_qkv, block.b_qkv, normed, kept.inverses, to, places)
+
+    def project_backward(
+        self,
+        block: Block,
+        g_qkv: Tensor,
+        g_residual: Tensor,
+        kept: Kept,
+        to: tuple[Tensor, Tensor],
+        which: tuple[int, int, int, int],
+    ) -> None:
+        """Launch its backward kernel, which leaves the gradient `to` a tensor in float32 and one in half."""
+        name, places = "project_backward", self.places
+        some = which[0] < places
+        g, residual, normed, g_in, g_half = self.tiles(name, g_qkv, g_residual, kept.normed, *to)
+        w_qkv = _tiles(block.w_qkv, self.width, self.width)
+        self(
+            name, places, g, g_residual if some else residual, normed, kept.inverses, w_qkv, g_in, g_half,
+            places, *which[1:], some=some,
+        )  # fmt: skip
+
+    def mlp_forward(
+        self,
+        block: Block,
+        h: Tensor,
+        mixed: Tensor,
+        kept: Kept,
+        out: Tensor,
+        which: tuple[int, int, int, int],
+    ) -> None:
+        """Launch the kernel that goes from the mixtures through the MLP."""
+        name = "mlp_forward"
+        some = which[0] < self.places
+        h_in, normed, h_out = self.tiles(name, h, kept.normed, out)
+        (mixtures,) = self.tiles(name, mixed, part=True)
+        w_o, w_inner, w_out = self._mlp_weights(name, block)
+        self(
+            name, which[0], h if some else h_in, mixtures, w_o, block.b_o, w_inner, block.b_inner, w_out,
+            block.b_out, normed, kept.inverses, h_out, *which, some=some,
+        )  # fmt: skip
+
+    def mlp_backward(
+        self,
+        block: Block,
+        g: tuple[Tensor, Tensor],
+        kept: Kept,
+        to: tuple[Tensor, Tensor],
+        g_mixed: Tensor,
+        inside: tuple[Tensor, Tensor],
+        places: int,
+        weights: bool,
+    ) -> None:
+        """Launch its backward kernel; gradients on the residual stream are in float32 and in half.
+
+        If the weights' gradients are wanted, it leaves what is `inside` the MLP, and the gradient there.
+        """
+        name = "mlp_backward"
+        g_out, g_half, normed, g_in, g_kept = self.tiles(name, *g, kept.normed, *to)
+        mixtures, inner, g_inner = self.tiles(name, g_mixed, *inside, part=True)
+        w_o, w_inner, w_out = self._mlp_weights(name, block)
+        self(
+            name, places, g_out, g_half, normed, kept.inverses, w_o, w_inner, block.b_inner, w_out, g_in,
+            mixtures, g_kept, inner, g_inner, places, weights=weights,
+        )  # fmt: skip
+
+    def _mlp_weights(self, name: str, block: Block) -> tuple[Any, Any, Any]:
+        """Descriptors of the weights around and in the MLP."""
+        width, part = self.width, self.launch(name)["part"]
+        return (
+            _tiles(block.w_o, width, part),
+            _tiles(block.w_inner, part, width),
+            _tiles(block.w_out, width, part),
+        )
+
+    def weight_gradients(self, *arguments: Any) -> None:
+        """Launch the kernel that makes squares of weights' gradients, not tiles of places."""
+        constants = self._constants | self.launch("weight_gradients")
+        self._module.weight_gradients[(12, SHARES)](*arguments, **constants)
+
+
+def _tiles(matrix: Tensor, rows: int, columns: int) -> Any:
+    """The descriptor of a matrix's tiles."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(matrix, [rows, columns])
