@@ -5,6 +5,7 @@ Shapes: B tasks, S numbers of each: the components of a task embedding, or all w
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -86,12 +87,36 @@ class Search(Descent):
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
-        self._mean = torch.lerp(gradient, self._mean, BETAS[0])
-        self._square = torch.lerp(gradient.square(), self._square, BETAS[1])
-        mean = self._mean / (1 - BETAS[0] ** self._steps)
-        square = self._square / (1 - BETAS[1] ** self._steps)
-        change = self.rate * mean / (square.sqrt() + EPSILON)
-        self.z = self.z - change * self.active.unsqueeze(1)
+        corrections = [1 - beta**self._steps for beta in BETAS]
+        state = (self.z, self._mean, self._square, gradient, self.active)
+        if gradient.is_cuda:  # where many small operations cost more than what they compute
+            numbers = (torch.full_like(self.z[0, 0], number) for number in (*corrections, self.rate))
+            self.z, self._mean, self._square = _compiled()(*state, *numbers)
+        else:
+            self.z, self._mean, self._square = _adam(*state, *corrections, self.rate)
+
+
+def _adam(
+    z: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    gradient: Tensor,
+    active: Tensor,
+    of_mean: Tensor | float,
+    of_square: Tensor | float,
+    rate: Tensor | float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One step of Adam: where it leads, and the means of gradients and of their squares."""
+    mean = torch.lerp(gradient, mean, BETAS[0])
+    square = torch.lerp(gradient.square(), square, BETAS[1])
+    change = rate * (mean / of_mean) / ((square / of_square).sqrt() + EPSILON)
+    return z - change * active.unsqueeze(1), mean, square
+
+
+@cache
+def _compiled() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    """The step as one kernel."""
+    return torch.compile(_adam, dynamic=True)
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

@@ -3,8 +3,8 @@
 All blocks are one operation for autograd, with a first derivative only. The residual stream stays in
 float32; matrix products are in bfloat16 under autocast, else in float32.
 
-Shapes: R rows, L places, Q of them read, d width; of each block 12 · d² entries of matrices and 9 · d of
-biases.
+Shapes: R rows, L places, Q of them read, d width; of each block 12 · d² entries of matrices and 13 · d of
+vectors.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.launch import SHARES, Kernels, block_of, kept_of
+from tam.models.launch import SHARES, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
 _WIDTHS = (16, 32, 64, 128)
@@ -60,56 +60,68 @@ def fused_blocks(
     half = torch.is_autocast_enabled(hidden.device.type)
     seen = None if valid is None else valid.to(torch.uint8)
     shape = [heads, int(causal), first, last]
-    return _forward(hidden.float().contiguous(), seen, *_folded(weights), shape, half)[0]
+    return _forward(hidden.float().contiguous(), seen, list(weights), shape, half)[0]
 
 
-def _folded(weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Matrices `[blocks, 12 · d²]` and biases `[blocks, 9 · d]`, each LayerNorm in the matrix after it."""
-    each = [torch.stack(list(weights[place::_PER_BLOCK])) for place in range(_PER_BLOCK)]
-    scale, shift, w_q, b_q, w_kv, b_kv, w_o, b_o, mlp_scale, mlp_shift, w_inner, b_inner, w_out, b_out = each
-    w_qkv, b_qkv = torch.cat([w_q, w_kv], dim=1), torch.cat([b_q, b_kv], dim=1)
-    b_qkv = b_qkv + (w_qkv * shift.unsqueeze(1)).sum(2)
-    b_inner = b_inner + (w_inner * mlp_shift.unsqueeze(1)).sum(2)
-    w_qkv, w_inner = w_qkv * scale.unsqueeze(1), w_inner * mlp_scale.unsqueeze(1)
-    matrices = [matrix.flatten(1) for matrix in (w_qkv, w_o, w_inner, w_out)]
-    return torch.cat(matrices, dim=1), torch.cat([b_qkv, b_o, b_inner, b_out], dim=1)
+def _gather(weights: Sequence[Tensor]) -> Tensor:
+    """All weights in one row: first the matrices of all blocks, then the vectors."""
+    ordered = sorted(weights, key=lambda weight: -weight.dim())  # which keeps their order otherwise
+    return torch.cat([weight.detach().flatten() for weight in ordered])
+
+
+def _scatter(row: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """The matrices `[blocks, 12 · d²]` and the vectors `[blocks, 13 · d]` in such a row."""
+    blocks = len(row) // (12 * width**2 + 13 * width)
+    return row[: blocks * 12 * width**2].view(blocks, -1), row[blocks * 12 * width**2 :].view(blocks, -1)
 
 
 @torch.library.custom_op("tam::blocks", mutates_args=())
 def _forward(
-    hidden: Tensor, valid: Tensor | None, matrices: Tensor, biases: Tensor, shape: list[int], half: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and matrices."""
+    hidden: Tensor, valid: Tensor | None, weights: list[Tensor], shape: list[int], half: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and weights."""
     kernels = Kernels(hidden, valid, shape, half)
     places, width = kernels.places, kernels.width
-    matrices = matrices.to(torch.bfloat16 if half else torch.float32, copy=True)
-    blocks = len(matrices)
+    row = _gather(weights)
+    given, vectors = _scatter(row, width)
+    blocks = len(given)
+    matrices = torch.empty_like(given, dtype=torch.bfloat16 if half else torch.float32)
+    biases = hidden.new_empty(blocks, 9 * width)
+    kernels.fold(given, vectors, matrices, biases)
     reading = kernels.places_of(blocks - 1, blocks)[0]
     normed = matrices.new_empty((2 * blocks - 1) * places + reading, width)
     inverses = hidden.new_empty(len(normed))
     qkv = matrices.new_empty(blocks, places, 3 * width)
     mixed = matrices.new_empty((blocks - 1) * places + reading, width)
+    to = [
+        Projection(
+            block_of(matrices[index], biases[index], width),
+            kept_of(normed, inverses, 2 * index, places),
+            qkv[index],
+        )
+        for index in range(blocks)
+    ]
     state = hidden.view(places, width)
+    kernels.project_forward(state, to[0])
     for index in range(blocks):
-        block = block_of(matrices[index], biases[index], width)
         which = kernels.places_of(index, blocks)
         mixtures = mixed[index * places :][: which[0]]
-        kernels.project_forward(block, state, kept_of(normed, inverses, 2 * index, places), qkv[index])
         kernels("attention_forward", places, qkv[index], kernels.valid, mixtures, places, *which[1:])
         after = hidden.new_empty(which[0], width)
         kept = kept_of(normed, inverses, 2 * index + 1, places)
-        kernels.mlp_forward(block, state, mixtures, kept, after, which)
+        following = to[index + 1] if index < blocks - 1 else None
+        kernels.mlp_forward(to[index].block, state, mixtures, kept, after, which, following)
         state = after
-    return state.view(kernels.rows, -1, width), normed, inverses, qkv, mixed, matrices
+    return state.view(kernels.rows, -1, width), normed, inverses, qkv, mixed, matrices, biases, row
 
 
 @_forward.register_fake
 def _(
-    hidden: Tensor, valid: Tensor | None, matrices: Tensor, biases: Tensor, shape: list[int], half: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    hidden: Tensor, valid: Tensor | None, weights: list[Tensor], shape: list[int], half: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     rows, length, width = hidden.shape
-    blocks = len(matrices)
-    matrices = torch.empty_like(matrices, dtype=torch.bfloat16 if half else torch.float32)
+    blocks = len(weights) // _PER_BLOCK
+    matrices = hidden.new_empty(blocks, 12 * width**2, dtype=torch.bfloat16 if half else torch.float32)
     places, reading = rows * length, shape[3] - shape[2]
     normed = (2 * blocks - 1) * places + rows * reading
     return (
@@ -119,6 +131,8 @@ def _(
         matrices.new_empty(blocks, places, 3 * width),
         matrices.new_empty((blocks - 1) * places + rows * reading, width),
         matrices,
+        hidden.new_empty(blocks, 9 * width),
+        hidden.new_empty(blocks * (12 * width**2 + 13 * width)),
     )
 
 
@@ -127,13 +141,12 @@ def _backward(
     gradient: Tensor,
     hidden: Tensor,
     valid: Tensor | None,
-    biases: Tensor,
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and in shares those of matrices and biases, if wanted."""
-    normed, inverses, qkv, mixed, matrices = kept
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients at the hidden states, and if wanted those of matrices, vectors and, in parts, norms."""
+    normed, inverses, qkv, mixed, matrices, biases, row = kept
     kernels = Kernels(hidden, valid, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
@@ -163,7 +176,10 @@ def _backward(
                 g_qkv, kept_attention.normed, g_kept, mixed[index * places :], g_inner, kept_mlp.normed,
                 g_out, inner, squares, lines, places, which[0], index, blocks,
             )  # fmt: skip
-    return g.view(hidden.shape), squares, lines
+    g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
+    if wanted:
+        kernels.unfold(squares, lines, *_scatter(row, width), g_matrices, g_vectors, g_norms)
+    return g.view(hidden.shape), g_matrices, g_vectors, g_norms
 
 
 @_backward.register_fake
@@ -171,28 +187,50 @@ def _(
     gradient: Tensor,
     hidden: Tensor,
     valid: Tensor | None,
-    biases: Tensor,
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    shares, blocks, width = SHARES if wanted else 0, len(biases), hidden.shape[-1]
-    squares, lines = (hidden.new_empty(shares, blocks, size) for size in (12 * width**2, 12 * width))
-    return torch.empty_like(hidden), squares, lines
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    blocks = len(kept[-2])
+    return torch.empty_like(hidden), *_empty_gradients(hidden, blocks, wanted)
+
+
+def _empty_gradients(hidden: Tensor, blocks: int, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Room for the gradients of matrices and vectors, and for the parts of those of scales and shifts."""
+    width, count = hidden.shape[-1], blocks if wanted else 0
+    return (
+        hidden.new_empty(count, 12 * width**2),
+        hidden.new_empty(count, 13 * width),
+        hidden.new_empty(count, 12 * width // rows_at_once(width), 2 * width),
+    )
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    hidden, valid, _, biases, ctx.shape, _ = inputs
-    ctx.save_for_backward(hidden, valid, biases, *output[1:])
+    hidden, valid, weights, ctx.shape, _ = inputs
+    ctx.save_for_backward(hidden, valid, *output[1:])
+    ctx.shapes = [tuple(weight.shape) for weight in weights]
 
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
-    hidden, valid, biases, *kept = ctx.saved_tensors
-    wanted = any(ctx.needs_input_grad[2:4])
-    g, squares, lines = _backward(gradient, hidden, valid, biases, kept, ctx.shape, wanted)
+    hidden, valid, *kept = ctx.saved_tensors
+    wanted = any(ctx.needs_input_grad[2])
+    g, matrices, vectors, norms = _backward(gradient, hidden, valid, kept, ctx.shape, wanted)
     if not wanted:
-        return g, None, None, None, None, None
-    return g, None, squares.sum(0), lines.sum(0)[:, : biases.shape[1]], None, None
+        return g, None, [None] * len(ctx.shapes), None, None
+    width, each = hidden.shape[-1], norms.shape[1] // 12
+    before = [norms[:, first * each : last * each].sum(1) for first, last in ((0, 3), (4, 8))]
+    vectors = torch.cat(
+        [before[0], vectors[:, 2 * width : 6 * width], before[1], vectors[:, 8 * width :]], dim=1
+    )
+    found: list[Tensor] = []
+    for block in range(len(matrices)):
+        sources = {2: matrices[block], 1: vectors[block]}
+        places = {2: 0, 1: 0}
+        for shape in ctx.shapes[block * _PER_BLOCK : (block + 1) * _PER_BLOCK]:
+            kind, size = len(shape), torch.Size(shape).numel()
+            found.append(sources[kind].narrow(0, places[kind], size).view(shape))
+            places[kind] += size
+    return g, None, found, None, None
 
 
 _forward.register_autograd(_differentiate, setup_context=_set_up)

@@ -20,13 +20,13 @@ class Launch(NamedTuple):
 
 
 LAUNCHES = {
-    "project_forward": Launch(64, 4, 2),
+    "project_forward": Launch(64, 4, 1, part=64),
     "project_backward": Launch(64, 4, 2),
-    "attention_forward": Launch(64, 4, 2),
-    "attention_backward": Launch(64, 4, 2, registers=128),
-    "mlp_forward": Launch(64, 4, 2, part=32, registers=168),
-    "mlp_backward": Launch(64, 4, 2, part=32),
-    "weight_gradients": Launch(64, 4, 4),
+    "attention_forward": Launch(32, 2, 2),
+    "attention_backward": Launch(32, 2, 2, registers=128),
+    "mlp_forward": Launch(64, 4, 2, part=64, registers=168),
+    "mlp_backward": Launch(64, 4, 3, part=32, registers=168),
+    "weight_gradients": Launch(32, 4, 6),
 }
 SHARES = 11  # of the places, over which programs make a weight's gradient together
 
@@ -64,6 +64,19 @@ def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
     return Kept(normed[which], inverses[which])
 
 
+class Projection(NamedTuple):
+    """Where a block's queries, keys and values go, with its weights and what is kept at its LayerNorm."""
+
+    block: Block
+    kept: Kept
+    qkv: Tensor
+
+
+def rows_at_once(width: int) -> int:
+    """How many rows of the matrices a program folds; parts of scales' gradients are of as many."""
+    return min(width, 32)
+
+
 class Kernels:
     """The kernels, with all that is the same for every launch in a pass."""
 
@@ -98,7 +111,7 @@ class Kernels:
             span, stages = 32, 1
         if name.startswith("attention"):
             while self.length > span // 2:
-                span *= 2
+                span, warps = 2 * span, 2 * warps
         constants = {"span": span, "num_warps": warps, "num_stages": stages}
         if part is not None:
             constants["part"] = min(part, self.width)
@@ -123,12 +136,17 @@ class Kernels:
         grid = (self.programs(name, places),)
         getattr(self._module, name)[grid](*arguments, **constants, **self.launch(name))
 
-    def project_forward(self, block: Block, h: Tensor, kept: Kept, qkv: Tensor) -> None:
-        """Launch the kernel that makes queries, keys and values."""
+    def project_forward(self, h: Tensor, to: Projection) -> None:
+        """Launch the kernel that makes the first block's queries, keys and values."""
         name, places = "project_forward", self.places
-        h_in, normed, to = self.tiles(name, h, kept.normed, qkv)
-        w_qkv = _tiles(block.w_qkv, self.width, self.width)
-        self(name, places, h_in, w_qkv, block.b_qkv, normed, kept.inverses, to, places)
+        (h_in,) = self.tiles(name, h)
+        self(name, places, h_in, *self._projection(name, to), places)
+
+    def _projection(self, name: str, to: Projection) -> tuple[Any, ...]:
+        """What a kernel that makes queries, keys and values is given for it."""
+        (normed,), (qkv,) = self.tiles(name, to.kept.normed), self.tiles(name, to.qkv, part=True)
+        w_qkv = _tiles(to.block.w_qkv, self.launch(name)["part"], self.width)
+        return w_qkv, to.block.b_qkv, normed, to.kept.inverses, qkv
 
     def project_backward(
         self,
@@ -157,16 +175,18 @@ class Kernels:
         kept: Kept,
         out: Tensor,
         which: tuple[int, int, int, int],
+        to: Projection | None,
     ) -> None:
-        """Launch the kernel that goes from the mixtures through the MLP."""
+        """Launch the kernel that goes from the mixtures through the MLP, and `to` the next block."""
         name = "mlp_forward"
+        following = self._projection(name, to) if to is not None else [kept.inverses] * 5  # not looked at
         some = which[0] < self.places
         h_in, normed, h_out = self.tiles(name, h, kept.normed, out)
         (mixtures,) = self.tiles(name, mixed, part=True)
         w_o, w_inner, w_out = self._mlp_weights(name, block)
         self(
             name, which[0], h if some else h_in, mixtures, w_o, block.b_o, w_inner, block.b_inner, w_out,
-            block.b_out, normed, kept.inverses, h_out, *which, some=some,
+            block.b_out, normed, kept.inverses, h_out, *which, *following, some=some, last=to is None,
         )  # fmt: skip
 
     def mlp_backward(
@@ -201,6 +221,18 @@ class Kernels:
             _tiles(block.w_inner, part, width),
             _tiles(block.w_out, width, part),
         )
+
+    def fold(self, matrices: Tensor, vectors: Tensor, folded: Tensor, biases: Tensor) -> None:
+        """Launch the kernel that makes each LayerNorm a part of the matrix after it."""
+        span = rows_at_once(self.width)
+        grid = (12 * self.width // span, len(matrices))
+        self._module.fold[grid](matrices, vectors, folded, biases, span=span, **self._constants)
+
+    def unfold(self, *arguments: Any) -> None:
+        """Launch its backward kernel, on the gradients that `weight_gradients` left of all blocks."""
+        span = rows_at_once(self.width)
+        grid = (12 * self.width // span, len(arguments[2]))
+        self._module.unfold[grid](*arguments, SHARES, span=span, **self._constants)
 
     def weight_gradients(self, *arguments: Any) -> None:
         """Launch the kernel that makes squares of weights' gradients, not tiles of places."""

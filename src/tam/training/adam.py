@@ -40,25 +40,32 @@ class Adam:
         self.gradient, self._mean, self._square = (torch.zeros_like(self._values) for _ in range(3))
         self._used = torch.ones_like(self._values)
         self.rate, self.norm, self._moves = (self._values.new_zeros(()) for _ in range(3))
-        self._tables: list[tuple[Tensor, Tensor]] = []
+        self._tables: list[tuple[slice, torch.Size]] = []
+        self._move = (
+            torch.compile(self._plain_move, dynamic=False) if self._values.is_cuda else self._plain_move
+        )
         place = 0
         for name, parameter in named.items():
             part = slice(place, place + parameter.numel())
             parameter.data = self._values[part].view_as(parameter)
             parameter.grad = self.gradient[part].view_as(parameter)
             if name in tables:
-                self._tables.append((parameter.grad, self._used[part].view_as(parameter)))
+                self._tables.append((part, parameter.shape))
             place = part.stop
 
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
         """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps; over none, not at all."""
+        self._move(count)
+
+    def _plain_move(self, count: Tensor) -> None:
         some = (count > 0).to(self.gradient.dtype)
         self.gradient /= count.clamp(min=1)
         self.norm.copy_(torch.linalg.vector_norm(self.gradient))
         self.gradient *= (self.clip / (self.norm + 1e-6)).clamp(max=1.0)
-        for gradient, used in self._tables:
-            used.copy_((gradient != 0).any(-1, keepdim=True).expand_as(used))
+        for part, shape in self._tables:
+            used = self._used[part].view(shape)
+            used.copy_((self.gradient[part].view(shape) != 0).any(-1, keepdim=True).expand_as(used))
         self._moves += some
         self._mean += self._used * (some * (1 - BETAS[0])) * (self.gradient - self._mean)
         self._square += self._used * (some * (1 - BETAS[1])) * (self.gradient.square() - self._square)
