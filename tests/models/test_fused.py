@@ -39,6 +39,18 @@ def test_kernels_equal_plain_code() -> None:
     assert max(errors) < 5e-6, errors
 
 
+def test_kernels_compile_for_a_gpu() -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    script = Path(__file__).with_name("compile_kernels.py")
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    on_chip = [int(line.split()[2]) for line in done.stdout.splitlines()]
+    assert len(on_chip) == 11
+    assert max(on_chip) < 227 * 1024
+
+
 def test_kernels_are_for_gpus_only() -> None:
     hidden = torch.zeros(2, 3, 32)
     assert not can_fuse(hidden, heads=2)

@@ -390,6 +390,6 @@ def unfold(
         to = g_norms + (block * tiles + tile) * (2 * D) + column
         tl.store(to, tl.sum(total * w, 0))
         tl.store(to + D, tl.sum(line[:, None] * w, 0))
-        vectors += block * (13 * D) + norm + column
-        total = total * tl.load(vectors)[None, :] + line[:, None] * tl.load(vectors + D)[None, :]
+        scale = vectors + block * (13 * D) + norm + column
+        total = total * tl.load(scale)[None, :] + line[:, None] * tl.load(scale + D)[None, :]
     tl.store(g_matrices + at, total)

@@ -1,0 +1,73 @@
+"""Run by test_fused.py in a process of its own: the kernels, compiled for a GPU that need not be there."""
+
+from typing import Any
+
+import triton
+import triton.compiler
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.runtime.jit import JITFunction
+
+from tam.models.launch import LAUNCHES, rows_at_once
+
+WIDTH, HEADS = 128, 4
+HOPPER = GPUTarget("cuda", 90, 32)
+NUMBERS = {"P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares"}
+IN_FLOAT = {
+    "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
+    "b_inner", "b_out", "weights", "biases", "matrices", "vectors", "squares", "lines", "g_matrices",
+    "g_vectors", "g_norms",
+}  # fmt: skip
+
+
+def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
+    """The tiles that a kernel is given by descriptors."""
+    if kernel.startswith(("attention", "weight", "fold", "unfold")):
+        return {}
+    whole, some = (span, WIDTH), (span, part)
+    names = dict.fromkeys(("h_in", "h_out", "g_out", "g_in", "g_half", "g_kept", "g_residual"), whole)
+    names |= dict.fromkeys(("normed", "next_normed", "g_qkv"), whole)
+    names |= dict.fromkeys(("mixed", "g_mixed", "inner", "g_inner", "qkv", "next_qkv"), some)
+    names |= {"w_o": (WIDTH, part), "w_out": (WIDTH, part), "w_inner": (part, WIDTH)}
+    names |= dict.fromkeys(("w_qkv", "next_w_qkv"), (part, WIDTH))
+    return names | ({"w_qkv": (WIDTH, WIDTH)} if kernel == "project_backward" else {})
+
+
+def compile_kernel(kernel: JITFunction[Any], some: bool) -> Any:
+    """Compile a kernel as it is launched, or with pointers to `some` places."""
+    name = kernel.__name__
+    span, warps, stages, part, registers = LAUNCHES.get(name, (rows_at_once(WIDTH), 4, 3, None, None))
+    constants = {"span": span, "D": WIDTH, "H": HEADS, "part": part, "dtype": tl.bfloat16}
+    constants |= {"masked": True, "causal": True, "some": some, "last": some}
+    if name == "mlp_backward":
+        constants["weights"] = True
+    descriptors = tiles(name, span, part or 0)
+    signature: dict[str, str] = {}
+    for argument in kernel.arg_names:
+        kind = "fp32" if argument in IN_FLOAT else "u8" if argument == "valid" else "bf16"
+        if argument in constants:
+            signature[argument] = "constexpr"
+        elif argument in NUMBERS:
+            signature[argument] = "i32"
+        elif argument not in descriptors or (some and argument in ("h_in", "g_residual")):
+            signature[argument] = f"*{kind}"
+        else:
+            signature[argument] = f"tensordesc<{kind}[{', '.join(map(str, descriptors[argument]))}]>"
+    values = {(place,): constants[name] for place, name in enumerate(kernel.arg_names) if name in constants}
+    aligned = {
+        (place,): [["tt.divisibility", 16]]
+        for place, kind in enumerate(signature.values())
+        if kind.startswith("*")
+    }
+    source = triton.compiler.ASTSource(kernel, signature, values, aligned)
+    options = {"num_warps": warps, "num_stages": stages} | ({"maxnreg": registers} if registers else {})
+    return triton.compile(source, target=HOPPER, options=options)
+
+
+if __name__ == "__main__":
+    from tam.models import kernels
+
+    for each in vars(kernels).values():
+        if isinstance(each, JITFunction) and not each.__name__.startswith("_"):
+            for some in (False, True) if "some" in each.arg_names else (False,):
+                print(each.__name__, some, compile_kernel(each, some).metadata.shared)
