@@ -277,8 +277,8 @@ def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | 
 def train(trainer: Trainer, seconds: float) -> Trained:
     """Train for so many seconds of steps.
 
-    How many steps fit is measured when the first are recorded, and again when a phase of the method begins.
-    That falls into the warm-up, whose rates do not depend on the number of steps.
+    How many steps fit is measured when the first are recorded, which is in the warm-up, whose rates do not
+    depend on their number; and again when another phase of the method begins.
     """
     if trainer.config.training.steps == 0:  # nothing is trained
         return Trained(0, 0.0, 0.0, 0.0)

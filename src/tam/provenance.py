@@ -16,8 +16,11 @@ def provenance() -> dict[str, str | None]:
 
 
 def commit_of_code() -> str | None:
-    """The commit that is checked out, where tam runs from a checkout; a + follows if files differ from it."""
-    commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "."])
+    """The commit that is checked out, where tam runs from a checkout.
+
+    A + follows if the files of the package, or of `benchmarks/`, differ from it.
+    """
+    commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", ".", ":/benchmarks"])
     try:
         commit, changes = (
             subprocess.run(
