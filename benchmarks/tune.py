@@ -97,15 +97,17 @@ GRID: dict[str, tuple[Values, ...]] = {
 }
 """The candidates of each method: what they change from the preset best."""
 
-SHOTS = (5, 20)
+SHOTS, RUN_SHOTS = (5, 20), (1, 5, 10, 20)
+"""The k of tuning, and of a run with the values that were chosen."""
 CHEAP: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25)}
 """The protocol of tuning; rates to adapt with are those of the preset or the candidate."""
 MODERATE: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50)}
-"""The protocol of a run with the values that were chosen."""
+"""The protocol of such a run."""
 
 SETUP, MEASURED, TOGETHER = 6, 24, 50
 """Steps until a step is recorded for sure, steps that are then timed, steps between two looks at the loss."""
-_ENDLESS = 10**9  # steps, until it is known how many fit
+ENDLESS = 10**9
+"""The steps of a training, until it is known how many fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,8 +179,9 @@ def main() -> None:
         )
         facts = tune(subject, make(BenchmarkOptions(name=subject.benchmark)), given.seconds, given.out)
         if given.write_config is not None:
-            file = given.out / f"{subject.name}.config.json"
-            write_json(file, long_config(subject, facts["chosen"], given.write_config))
+            chosen, file = facts["chosen"], given.out / f"{subject.name}.config.json"
+            config = long_config(subject, chosen["values"], chosen["ms"], given.write_config)
+            write_json(file, {"tasks": {"name": subject.benchmark}, **config.to_json()})
             print(f"written: {file}")
     except UserError as error:
         sys.exit(f"error: {error}")
@@ -238,10 +241,7 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str) -> di
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
         trainer = None
-        gc.collect()
-        if config.device != "cpu":
-            torch.compiler.reset()
-            torch.cuda.empty_cache()
+        let_go(config.device)
     mean = statistics.mean(getattr(one, metric) for one in scores)
     return {
         "steps": trained.steps,
@@ -252,6 +252,14 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str) -> di
         "scores": {str(one.k): _plain(one) for one in scores},
         "score": mean if math.isfinite(mean) else None,
     }
+
+
+def let_go(device: str) -> None:
+    """Free what a trainer held that is no more."""
+    gc.collect()
+    if device != "cpu":
+        torch.compiler.reset()
+        torch.cuda.empty_cache()
 
 
 def _plain(score: KShotScore) -> dict[str, Any]:
@@ -285,14 +293,14 @@ def train(trainer: Trainer, seconds: float) -> Trained:
     used = setup = 0.0
     began = (0, 0.0)
     phases: set[int] = set()
-    _set_steps(trainer, _ENDLESS)
+    _set_steps(trainer, ENDLESS)
     while (left := trainer.config.training.steps - trainer.state.step) > 0:
         phase = trainer.method.phase(trainer.state.step)
         if phase in phases:
-            used += _take(trainer, _until_phase(trainer, min(left, TOGETHER)))
+            used += take_steps(trainer, _until_phase(trainer, min(left, TOGETHER)))
             continue
         phases.add(phase)
-        setup += _take(trainer, SETUP)
+        setup += take_steps(trainer, SETUP)
         began = (trainer.state.step, used)
         ms, taken = measure(trainer, (seconds - used) / 4)
         used += taken
@@ -305,7 +313,7 @@ def measure(trainer: Trainer, most: float) -> tuple[float, float]:
     """The milliseconds of a step, and the seconds that measuring took: of a few steps if they are slow."""
     count, taken = 0, 0.0
     while count == 0 or (count < MEASURED and taken < most):
-        taken += _take(trainer, 4)
+        taken += take_steps(trainer, 4)
         count += 4
     return 1000 * taken / count, taken
 
@@ -326,7 +334,7 @@ def _until_phase(trainer: Trainer, most: int) -> int:
     return next((n for n in range(1, most) if trainer.method.phase(first + n) != phase), most)
 
 
-def _take(trainer: Trainer, steps: int) -> float:
+def take_steps(trainer: Trainer, steps: int) -> float:
     """Take some steps; the seconds that they took."""
     started = time.monotonic()
     for _ in range(steps - 1):
@@ -337,12 +345,13 @@ def _take(trainer: Trainer, steps: int) -> float:
     return time.monotonic() - started
 
 
-def long_config(subject: Subject, chosen: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """A config file for a run with the chosen values that trains for so many seconds and validates once."""
-    steps = fit_steps(chosen["ms"], seconds) if chosen["steps"] else 0
+def long_config(
+    subject: Subject, values: Values, ms: float, seconds: float, protocol: Values = MODERATE
+) -> Config:
+    """A run with these values that trains for so many seconds of steps and validates once; ms 0: no steps."""
+    steps = fit_steps(ms, seconds) if ms else 0
     ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps // 4)}
-    config = subject.config(chosen["values"] | ends, MODERATE, (1, 5, 10, 20))
-    return {"tasks": {"name": subject.benchmark}, **config.to_json()}
+    return subject.config(values | ends, protocol, RUN_SHOTS)
 
 
 def _words(row: dict[str, Any]) -> str:

@@ -13,13 +13,9 @@ import torch
 
 from tam.config import Config
 from tam.methods import Losses
-from tam.tasks.draws import Draws
-from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Vocabulary
 from tam.training.run import read_config
 
-DIGITS = Vocabulary(range(5))
 SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 
 
@@ -27,19 +23,6 @@ SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 def tune(load: Callable[[str], ModuleType]) -> ModuleType:
     """benchmarks/tune.py"""
     return load("tune")
-
-
-@pytest.fixture(scope="module", params=["classification", "transduction"])
-def tasks(request: pytest.FixtureRequest) -> TaskSet:
-    def task(split: str, place: int) -> Task:
-        x = Draws("tune", split, place).integers(5, 120).reshape(60, 2)
-        inputs = Sequences.from_lists(x.tolist(), 5)
-        if request.param == "transduction":
-            return Task(f"{split} {place}", DIGITS, inputs, Sequences.from_lists((x[:, ::-1]).tolist(), 5))
-        return Task(f"{split} {place}", DIGITS, inputs, Classes((x[:, place] > 1).astype(int), (0, 1)))
-
-    splits = {split: tuple(task(split, place) for place in range(2)) for split in ("train", "valid", "test")}
-    return TaskSet(splits, DIGITS)
 
 
 @pytest.fixture
@@ -53,7 +36,7 @@ def few_steps(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def train(trainer: Any, seconds: float) -> Any:
         for _ in range(3):
-            tune._take(trainer, 1)
+            tune.take_steps(trainer, 1)
         return tune.Trained(3, 1.0, seconds, 0.0)
 
     monkeypatch.setattr(tune, "train", train)
@@ -163,7 +146,7 @@ def test_slow_steps_are_measured_on_few(tune: ModuleType, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
-def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any, tmp_path: Path) -> None:
+def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any) -> None:
     for method, grid in tune.GRID.items():
         assert len(grid) == 4
         for k in (1, 5, 10, 20) if Config.of(method).settings.per_shots else (None,):
@@ -171,12 +154,24 @@ def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any, tmp_
             for values in grid:
                 config = subject.config(values, tune.CHEAP, tune.SHOTS)
                 assert k is None or config.training.rows > 4 * k
-                chosen = {"values": values, "ms": 10.0, "steps": 7}
-                file = tmp_path / "config.json"
-                file.write_text(json.dumps(tune.long_config(subject, chosen, 30.0)))
-                config, source = read_config(file)
-                assert (config.training.steps, config.training.validate_every) == (3000, 3000)
-                assert source == {"name": benchmark_name}
+                long = tune.long_config(subject, values, 10.0, 30.0)
+                assert (long.training.steps, long.training.validate_every) == (3000, 3000)
+                assert long.protocol.shots == ((1, 5, 10, 20) if k is None else (k,))
+
+
+def test_the_chosen_config_can_be_run(
+    tune: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {"values": tune.GRID["cavia"][1], "ms": 10.0}
+    monkeypatch.setattr(tune, "tune", lambda *_: {"chosen": chosen})
+    monkeypatch.setattr(tune, "make", lambda _: None)
+    words = ["tune.py", "cavia", "classification", "--out", str(tmp_path), "--write-config", "30"]
+    monkeypatch.setattr("sys.argv", words)
+    tune.main()
+    config, source = read_config(tmp_path / "cavia-classification.config.json")
+    assert source == {"name": "classification"}
+    assert (config.method, config.device, config.training.steps) == ("cavia", "cuda", 3000)
+    assert config.protocol.adapt_rates == chosen["values"]["adapt_rates"]
 
 
 def test_shots_are_for_methods_with_one_model_per_k(tune: ModuleType) -> None:
