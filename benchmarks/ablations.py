@@ -166,7 +166,7 @@ def step_ms(config: Config, tasks: TaskSet, seconds: float) -> float:
         trainer = Trainer(still, tasks, Path(folder))
         trainer.state.step = ENDLESS // 2
         take_steps(trainer, SETUP)
-        ms, _ = measure(trainer, seconds / 10)
+        ms = measure(trainer, seconds / 10).ms
     del trainer
     let_go(config.device)
     return ms

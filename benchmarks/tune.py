@@ -286,11 +286,12 @@ def train(trainer: Trainer, seconds: float) -> Trained:
     """Train for so many seconds of steps.
 
     How many steps fit is measured when the first are recorded, which is in the warm-up, whose rates do not
-    depend on their number; and again when another phase of the method begins.
+    depend on their number. It is corrected on the way: other phases of a method, and other times of the
+    machine, may be faster or slower.
     """
     if trainer.config.training.steps == 0:  # nothing is trained
         return Trained(0, 0.0, 0.0, 0.0)
-    used = setup = 0.0
+    used = setup = ms = 0.0
     began = (0, 0.0)
     phases: set[int] = set()
     _set_steps(trainer, ENDLESS)
@@ -298,29 +299,35 @@ def train(trainer: Trainer, seconds: float) -> Trained:
         phase = trainer.method.phase(trainer.state.step)
         if phase in phases:
             used += take_steps(trainer, _until_phase(trainer, min(left, TOGETHER)))
-            continue
-        phases.add(phase)
-        setup += take_steps(trainer, SETUP)
-        began = (trainer.state.step, used)
-        ms, taken = measure(trainer, (seconds - used) / 4)
-        used += taken
+        else:
+            phases.add(phase)
+            setup += take_steps(trainer, SETUP)
+            began = (trainer.state.step, used)
+            used += measure(trainer, (seconds - used) / 4).seconds
+        ms = 1000 * (used - began[1]) / (trainer.state.step - began[0])
         _set_steps(trainer, trainer.state.step + fit_steps(ms, seconds - used))
-    ms = 1000 * (used - began[1]) / (trainer.state.step - began[0])
     return Trained(trainer.state.step, ms, used, setup)
 
 
-def measure(trainer: Trainer, most: float) -> tuple[float, float]:
-    """The milliseconds of a step, and the seconds that measuring took: of a few steps if they are slow."""
+class Measured(NamedTuple):
+    """How long some steps took."""
+
+    ms: float  # each
+    seconds: float  # all
+
+
+def measure(trainer: Trainer, most: float) -> Measured:
+    """Time some steps; fewer if they are slow, so that about so many seconds are enough."""
     count, taken = 0, 0.0
     while count == 0 or (count < MEASURED and taken < most):
         taken += take_steps(trainer, 4)
         count += 4
-    return 1000 * taken / count, taken
+    return Measured(1000 * taken / count, taken)
 
 
 def fit_steps(ms: float, seconds: float) -> int:
-    """How many steps of so many milliseconds fill the seconds; one at least."""
-    return max(1, round(1000 * seconds / ms))
+    """How many steps of so many milliseconds fill the seconds."""
+    return max(0, round(1000 * seconds / ms))
 
 
 def _set_steps(trainer: Trainer, steps: int) -> None:
@@ -349,7 +356,7 @@ def long_config(
     subject: Subject, values: Values, ms: float, seconds: float, protocol: Values = MODERATE
 ) -> Config:
     """A run with these values that trains for so many seconds of steps and validates once; ms 0: no steps."""
-    steps = fit_steps(ms, seconds) if ms else 0
+    steps = max(1, fit_steps(ms, seconds)) if ms else 0
     ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps // 4)}
     return subject.config(values | ends, protocol, RUN_SHOTS)
 
@@ -358,13 +365,18 @@ def _words(row: dict[str, Any]) -> str:
     values = ", ".join(f"{name} {value}" for name, value in row["values"].items())
     if "error" in row:
         return f"{values}: {row['error']}"
-    at = " ".join(f"k={k}: {one['accuracy']:.3f}/{one['perplexity']}" for k, one in row["scores"].items())
-    score = "none" if row["score"] is None else f"{row['score']:.4f}"
+    at = ", ".join(
+        f"k={k} {one['accuracy']:.3f}/{_shown(one['perplexity'])}" for k, one in row["scores"].items()
+    )
     return (
-        f"{values}: score {score} ({at}), {row['steps']} steps, {row['ms']:.1f} ms each, "
+        f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, {row['ms']:.1f} ms each, "
         f"{row['seconds']:.1f} s, set-up {row['setup_seconds']:.0f} s, "
         f"validation {row['validation_seconds']:.0f} s"
     )
+
+
+def _shown(value: float | None) -> str:
+    return "infinite" if value is None else f"{value:.3f}"
 
 
 if __name__ == "__main__":

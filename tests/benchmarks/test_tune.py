@@ -139,6 +139,13 @@ def test_training_takes_the_seconds_that_are_asked_for(
     assert trained.seconds + trained.setup_seconds == pytest.approx(trainer.now)
 
 
+def test_a_machine_that_slows_down_is_noticed(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = Stopwatch()
+    clock = SimpleNamespace(monotonic=lambda: trainer.now * (1 + trainer.now / 40))
+    monkeypatch.setattr(tune, "time", clock)
+    assert tune.train(trainer, 10.0).seconds == pytest.approx(10.0, abs=0.05)
+
+
 def test_slow_steps_are_measured_on_few(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = Stopwatch()
     monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: trainer.now))
