@@ -95,14 +95,14 @@ def within_limits(facts: Facts) -> bool:
 def write(sets: dict[str, Facts]) -> None:
     import numpy as np
 
+    from tam.provenance import provenance
     from tam.tasks.benchmark import VERSION
 
     facts: Facts = {
         "what": "time and memory of generating and splitting the benchmarks, one core, no cache",
         "command": "python benchmarks/generation.py",
         "benchmark_version": VERSION,
-        "commit": _git("rev-parse", "HEAD"),
-        "tasks_code_changed_since_commit": bool(_git("status", "--porcelain", "--", "src/tam/tasks")),
+        **provenance(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": platform.platform(),
@@ -118,11 +118,6 @@ def cpu_model() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or platform.machine()
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import gc
 import json
 import math
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from torch import Tensor
 
 from tam.config import Config
 from tam.models import Transformer
+from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -78,7 +78,7 @@ class Facts:
             "command": "python benchmarks/gpu.py",
             "device": torch.cuda.get_device_name(),
             "torch": torch.__version__,
-            "commit": _commit(),
+            **provenance(),
             "tasks": 16,
             "rows": 300,
         }
@@ -269,14 +269,6 @@ def _milliseconds(call: Any, count: int, repeats: int = 3) -> float:
         torch.cuda.synchronize()
         found.append(start.elapsed_time(end) / count)
     return statistics.median(found)
-
-
-def _commit() -> str | None:
-    words = ["git", "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 if __name__ == "__main__":

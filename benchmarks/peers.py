@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +32,7 @@ from torch.func import functional_call, grad, vmap
 
 from tam.methods import CAVIA, MAML, TAM, Method
 from tam.models import Batch, Model, ModelSpec, build_model
+from tam.provenance import provenance
 from tam.report.table import table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -804,10 +804,7 @@ def main() -> None:
     facts: Facts = {
         "what": "a meta-step and an adaptation on a CPU, through tam and through other libraries",
         "command": "python benchmarks/peers.py",
-        "commit": git("rev-parse", "HEAD"),
-        "code_changed_since_commit": bool(
-            git("status", "--porcelain", "--", "src/tam", "benchmarks/peers.py")
-        ),
+        **provenance(),
         "started": started,
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("torch", *PEERS)},
@@ -858,11 +855,6 @@ def cpu_model() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or platform.machine()
-
-
-def git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ from peers import (
     Sizes,
     Step,
     cpu_model,
-    git,
     problem,
     setup,
     tam_adapt,
@@ -37,6 +36,7 @@ from peers import (
 )
 from torch import Tensor
 
+from tam.provenance import provenance
 from tam.report.scaling import draw
 from tam.report.table import table
 
@@ -168,8 +168,7 @@ def main() -> None:
     facts: Facts = {
         "what": "cost of a training step and of an adaptation of TAM against each size, on a CPU",
         "command": "python benchmarks/scaling.py",
-        "commit": git("rev-parse", "HEAD"),
-        "code_changed_since_commit": bool(git("status", "--porcelain", "--", "src/tam", "benchmarks")),
+        **provenance(),
         "started": started,
         "python": platform.python_version(),
         "torch": torch.__version__,

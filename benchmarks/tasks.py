@@ -4,7 +4,6 @@ Run `.venv/bin/python benchmarks/tasks.py`; it writes results/tasks.json, in one
 """
 
 import json
-import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
@@ -16,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tam.cli import main as command
+from tam.provenance import provenance
 from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling
 from tam.tasks.classification import ClassificationFamily
@@ -52,8 +52,7 @@ def main() -> None:
         "what": "counts, sizes and ceilings of the benchmarks",
         "command": "python benchmarks/tasks.py",
         "benchmark_version": VERSION,
-        "commit": _git("rev-parse", "HEAD"),
-        "tasks_code_changed_since_commit": bool(_git("status", "--porcelain", "--", "src/tam/tasks")),
+        **provenance(),
         "python": sys.version.split()[0],
         "numpy": np.__version__,
         "device": "cpu, 1 process",
@@ -164,11 +163,6 @@ def output(line: str) -> str:
     finally:
         sys.argv = arguments
     return printed.getvalue()
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def _say(started: float, text: str) -> None:

@@ -11,8 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from tam.presets import Preset
 from tam.report.curve import TITLES as METHODS
 from tam.report.figures import FIGURES
 from tam.report.scaling import TITLES
@@ -238,7 +239,7 @@ def run_words(run: Facts) -> tuple[str, str]:
 
 
 def runs(results: Results) -> str:
-    """Every run of TAM under results/runs beside the paper's."""
+    """Every run of TAM by a preset under results/runs beside the paper's."""
     rows = []
     for name, title in BENCHMARKS.items():
         facts = results.set(name)
@@ -247,9 +248,8 @@ def runs(results: Results) -> str:
         rows.append(
             [f"{title}, {facts['metric']}", "the paper's TAM", "", *(score(facts, m / scale) for m in means)]
         )
-        for run in results.runs.values():
-            tasks = run["tasks"]
-            if run["method"] == "tam" and tasks["name"] == name and not tasks["compositional"]:
+        for file, run in results.runs.items():
+            if re.fullmatch(rf"tam-({'|'.join(get_args(Preset))})-{name}-\d+", file):
                 scores = [score(facts, one[facts["metric"]]) for one in run["scores"]]
                 rows.append(["", *run_words(run), *scores])
     head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]

@@ -105,6 +105,15 @@ def test_two_runs_of_one_k_are_an_error(make: ModuleType) -> None:
         make.methods(results)
 
 
+def test_runs_that_are_not_of_a_preset_are_in_other_tables(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    before = make.runs(results), make.methods(results)
+    run = results.runs["tam-best-classification-0"]
+    others = ("ablation-classification-norm", "tuned-classification", "sweep-classification-T5")
+    results.runs |= {f"tam-{other}-0": run for other in others}
+    assert (make.runs(results), make.methods(results)) == before
+
+
 def test_choices_may_be_absent(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     results.choices = None

@@ -3,7 +3,6 @@
 import math
 import platform
 import statistics
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from tam.errors import UserError
 from tam.evaluation import KShotScore, episodes, evaluate, score
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
+from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
@@ -91,6 +91,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
     if (result := read_result(folder)) is not None:
         check_tasks(tasks, result, folder / "result.json")
         return result
+    code = provenance()  # before files can change
     with distribution.process_group():
         trainer = train(config, tasks, folder, log)
         if distribution.rank() != 0:
@@ -101,7 +102,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
             for k, best in trainer.state.best.items()
         ]
         steps = {str(k): best.step for k, best in trainer.state.best.items()}
-        result = _result(config, tasks, scores, trainer.state.seconds, steps)
+        result = _result(config, tasks, scores, trainer.state.seconds, steps) | code
         write_json(folder / "result.json", result)
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
@@ -185,21 +186,6 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
     ]
 
 
-def _commit() -> str | None:
-    """The commit that runs, where tam runs from a checkout; a + follows if files differ from it."""
-    here = Path(__file__).parent
-    try:
-        output = [
-            subprocess.run(
-                ["git", *words], cwd=here, capture_output=True, text=True, check=True, timeout=10
-            ).stdout
-            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "."])
-        ]
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return output[0].strip() + ("+" if output[1].strip() else "")
-
-
 def _result(
     config: Config, tasks: TaskSet, scores: list[KShotScore], seconds: float, best_steps: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -220,6 +206,5 @@ def _result(
         "device": device,
         "torch": torch.__version__,
         "tam": tam.__version__,
-        "commit": _commit(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

@@ -1,0 +1,176 @@
+"""The runs behind the paper's tables, ablations and sweeps, each for as many seconds of steps.
+
+`python benchmarks/ablations.py --list` prints their names. `python benchmarks/ablations.py NAME --seconds 60`
+trains one, scores the test tasks by the k-shot protocol, with choices made on validation tasks, and writes
+results/runs/NAME-0.json. It needs only torch, numpy and safetensors.
+
+A run is the preset best with what results/tuning has chosen for the method on the plain benchmark, and with
+one thing changed:
+
+- tuned: nothing.
+- ablation, on classification: where the task embedding enters, or an LSTM in the place of the transformer.
+- sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
+- compositional: tasks with primitives; `untold` is TAM that is not given them.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from tune import (
+    CHEAP,
+    ENDLESS,
+    FOLDER,
+    GRID,
+    MODERATE,
+    ROOT,
+    RUN_SHOTS,
+    SETUP,
+    Subject,
+    Values,
+    let_go,
+    long_config,
+    measure,
+    take_steps,
+)
+
+from tam.config import Config, read_json
+from tam.errors import UserError
+from tam.tasks.benchmark import BenchmarkOptions, Name, make
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
+from tam.training.log import TrainingLog
+from tam.training.loop import InterruptedRunError, Trainer
+from tam.training.run import check, run
+
+CLASSIFIERS = ("matching", "prototypical")
+"""The methods that are for classification alone."""
+
+ADAPTER: Values = {"inner_rate": 0.003, "adapt_rates": (0.001, 0.003, 0.01)}
+"""How TAM moves the weights of adapters, which are much smaller than the components of a token."""
+
+
+class Run(NamedTuple):
+    """What is trained, and what it changes from the tuned method."""
+
+    method: str
+    benchmark: Name
+    shots: int | None
+    values: Values
+    compositional: bool = False
+
+
+def all_runs() -> dict[str, Run]:
+    """Every run by its name."""
+    found: dict[str, Run] = {}
+    for benchmark in get_args(Name):
+        for method in GRID:
+            for k in shots_of(method, benchmark):
+                found[name_of(method, "tuned", benchmark, k)] = Run(method, benchmark, k, {})
+        for method in ("tam", "multitask", "snail", "matching", "cavia"):
+            for k in shots_of(method, benchmark):
+                name = name_of(method, "compositional", benchmark, k)
+                found[name] = Run(method, benchmark, k, {}, compositional=True)
+        untold = Run("tam", benchmark, None, {"use_primitives": False}, compositional=True)
+        found[f"tam-compositional-{benchmark}-untold"] = untold
+    for method in ("tam", "multitask"):
+        adapter = ADAPTER if method == "tam" else {}
+        changes = {
+            "adapter": {"conditioning": "adapter"} | adapter,
+            "norm": {"conditioning": "norm"},
+            "lstm": {"backbone": "lstm"},
+        }
+        for what, values in changes.items():
+            found[f"{method}-ablation-classification-{what}"] = Run(method, "classification", None, values)
+    sweeps = {f"T{steps}": {"inner_steps": steps} for steps in (1, 5, 10, 25)}
+    sweeps |= {f"N{rows}": {"rows": rows} for rows in (20, 50, 100, 300)}
+    for what, values in sweeps.items():
+        found[f"tam-sweep-classification-{what}"] = Run("tam", "classification", None, values)
+    return found
+
+
+def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
+    """The k that a method has models of its own for; None for one of all; nothing where it does not apply."""
+    if method in CLASSIFIERS and benchmark != "classification":
+        return ()
+    return RUN_SHOTS if Config.of(method).settings.per_shots else (None,)
+
+
+def name_of(method: str, what: str, benchmark: str, k: int | None) -> str:
+    return f"{method}-{what}-{benchmark}" + ("" if k is None else f"-k{k}")
+
+
+def main() -> None:
+    runs = all_runs()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=list(runs), metavar="NAME")
+    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of training steps")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.list:
+        print("\n".join(runs))
+        return
+    if given.name is None:
+        parser.error("give the NAME of a run, or --list")
+    try:
+        chosen = runs[given.name]
+        options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
+        result = make_run(chosen, make(options), given.seconds, given.device, given.preset)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except InterruptedRunError as error:
+        sys.exit(f"{error}; nothing is written")
+    given.out.mkdir(parents=True, exist_ok=True)
+    file = given.out / f"{given.name}-{result['config']['seed']}.json"
+    write_json(file, result)
+    for score in result["scores"]:
+        print(f"{given.name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}")
+    print(f"written: {file}")
+
+
+def make_run(chosen: Run, tasks: TaskSet, seconds: float, device: str, preset: str) -> dict[str, Any]:
+    """Train for so many seconds of steps, and score the test tasks."""
+    subject = Subject(
+        method=chosen.method, benchmark=chosen.benchmark, shots=chosen.shots, device=device, preset=preset
+    )
+    values = tuned(subject) | chosen.values
+    # Compositional sets have many more validation tasks.
+    protocol = CHEAP if chosen.compositional else MODERATE
+    any_length = subject.config(values, protocol, RUN_SHOTS)
+    check(any_length, tasks)
+    ms = step_ms(any_length, tasks, seconds) if any_length.training.steps else 0.0
+    config = long_config(subject, values, ms, seconds, protocol)
+    print(f"{values}: {config.training.steps} steps of {ms:.2f} ms", flush=True)
+    with tempfile.TemporaryDirectory() as folder, TrainingLog(config.training.steps) as log:
+        return run(config, tasks, Path(folder), log)
+
+
+def tuned(subject: Subject) -> Values:
+    """What was chosen for a method on a benchmark: at this k, else at 5; nothing where it was not tuned."""
+    names = [subject.name, f"{subject.method}-{subject.benchmark}-k5"]
+    for file in (FOLDER / f"{name}.json" for name in names):
+        if file.exists() and (found := read_json(file)["chosen"]) is not None:
+            return found["values"]
+    return {}
+
+
+def step_ms(config: Config, tasks: TaskSet, seconds: float) -> float:
+    """The milliseconds of a step of the phase that training ends in; θ stays where it is."""
+    still = config.override(rate=0.0, steps=ENDLESS)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(still, tasks, Path(folder))
+        trainer.state.step = ENDLESS // 2
+        take_steps(trainer, SETUP)
+        ms = measure(trainer, seconds / 10).ms
+    del trainer
+    let_go(config.device)
+    return ms
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,383 @@
+"""Tune a method on a benchmark: as many GPU-seconds for every method, choices on validation tasks alone.
+
+Run `python benchmarks/tune.py METHOD BENCHMARK --seconds 60`, once for each method and benchmark; it needs
+only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.json after every candidate.
+
+Every method has four candidates, each of which trains for a quarter of the seconds, its learning rate
+falling to 0 over the steps that fit into them. Only steps count: not what comes before a step is recorded,
+nor validation. Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a
+method with one model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own:
+asked for more of them, it would take its test tasks.
+"""
+
+import argparse
+import gc
+import math
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import torch
+
+from tam.config import Config
+from tam.errors import UserError
+from tam.evaluation import KShotScore
+from tam.provenance import provenance
+from tam.tasks.benchmark import BenchmarkOptions, Name, make
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
+from tam.training.loop import DivergedError, Trainer
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "results" / "tuning"
+
+Values = dict[str, Any]
+
+_SHORT: Values = {"theta_update": "interleaved", "patience": None, "inner_steps": 12, "rows": 128}
+_MIXED: Values = _SHORT | {"support": "mixed", "small_after": 150}
+_MANY: Values = {"tasks": 64, "rows": 75}
+
+GRID: dict[str, tuple[Values, ...]] = {
+    "tam": (
+        {"theta_update": "accumulated", "support": "all", "patience": 1},  # the paper
+        _SHORT | {"support": "all"},
+        _MIXED,
+        _MIXED | {"rate": 5e-4},
+    ),
+    "agnostic": ({"rate": 1e-3}, {"rate": 5e-4}, _MANY | {"rate": 1e-3}, _MANY | {"rate": 2e-3}),
+    "multitask": (
+        {"rate": 1e-3},
+        _MANY | {"rate": 1e-3},
+        _MANY | {"rate": 5e-4},
+        _MANY | {"rate": 1e-3, "finetune": "embedding", "adapt_rates": (0.01, 0.03, 0.1)},
+    ),
+    "maml": (
+        {"rate": 1e-3},
+        {"rate": 5e-4, "inner_rate": 0.03},
+        {"rate": 1e-3, "inner_steps": 2},
+        {"rate": 1e-3, "order": "first"},
+    ),
+    "cavia": (
+        {"rate": 1e-3},
+        {"rate": 1e-3, "inner_rate": 10.0, "adapt_rates": (3.0, 10.0, 30.0)},
+        {"rate": 1e-3, "inner_steps": 5, "inner_rate": 3.0, "adapt_rates": (1.0, 3.0, 10.0)},
+        {
+            "rate": 1e-3,
+            "order": "first",
+            "precision": "bfloat16",
+            "inner_rate": 3.0,
+            "adapt_rates": (1.0, 3.0, 10.0),
+        },
+    ),
+    "snail": (
+        {"rate": 1e-3},
+        {"rate": 3e-4},
+        {"rate": 5e-4, "episode_queries": 32, "rows": 128},
+        {"rate": 5e-4, "episode_queries": 32, "rows": 128, "tasks": 32},
+    ),
+    "matching": (
+        {"rate": 1e-3},
+        {"rate": 3e-4},
+        {"rate": 1e-3, "episode_queries": 16, "rows": 128, "tasks": 32},
+        {"rate": 2e-3, "episode_queries": 16, "rows": 128, "tasks": 32},
+    ),
+    "prototypical": (
+        {"rate": 1e-3},
+        {"rate": 3e-4},
+        {"rate": 1e-3, "tasks": 32, "rows": 150},
+        {"rate": 2e-3, "tasks": 32, "rows": 150},
+    ),
+    "nearest": ({"smoothing": 0.2}, {"smoothing": 0.4}, {"smoothing": 0.6}, {"smoothing": 0.8}),
+}
+"""The candidates of each method: what they change from the preset best."""
+
+SHOTS, RUN_SHOTS = (5, 20), (1, 5, 10, 20)
+"""The k of tuning, and of a run with the values that were chosen."""
+CHEAP: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25)}
+"""The protocol of tuning; rates to adapt with are those of the preset or the candidate."""
+MODERATE: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50)}
+"""The protocol of such a run."""
+
+SETUP, MEASURED, TOGETHER = 6, 24, 50
+"""Steps until a step is recorded for sure, steps that are then timed, steps between two looks at the loss."""
+ENDLESS = 10**9
+"""The steps of a training, until it is known how many fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is tuned."""
+
+    method: str
+    benchmark: Name
+    shots: int | None = None  # for a method with one model per k
+    device: str = "cpu"
+    preset: str = "best"
+
+    def __post_init__(self) -> None:
+        per_shots = Config.of(self.method).settings.per_shots
+        if self.shots is None and per_shots:
+            object.__setattr__(self, "shots", 5)
+        if self.shots is not None and not per_shots:
+            raise UserError(f"{self.method} has one model for all k: leave --shots out")
+
+    @property
+    def name(self) -> str:
+        """What files are called."""
+        return f"{self.method}-{self.benchmark}" + ("" if self.shots is None else f"-k{self.shots}")
+
+    def config(self, values: Values, protocol: Values, shots: Sequence[int]) -> Config:
+        """The preset with these values and this protocol, as far as they apply; one k if it is for one."""
+        given = protocol | values | {"device": self.device, "shots": tuple(shots)}
+        if self.shots is not None:
+            given["shots"] = (self.shots,)
+        if not Config.of(self.method).settings.by_steps:
+            del given["adapt_steps"]
+        if self.device == "cpu":
+            given["precision"] = "float32"
+        return Config.from_preset(self.preset, self.method, self.benchmark, **given)
+
+
+class Trained(NamedTuple):
+    """What training took."""
+
+    steps: int
+    ms: float  # a step, once recorded; of the last phase if there are several
+    seconds: float  # that count
+    setup_seconds: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("method", choices=list(GRID))
+    parser.add_argument("benchmark", choices=get_args(Name))
+    parser.add_argument("--seconds", type=float, default=60.0, help="of training steps, of all candidates")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
+    parser.add_argument(
+        "--write-config",
+        type=float,
+        metavar="SECONDS",
+        help="also write a config for `python -m tam run` with the chosen values, whose steps take so long",
+    )
+    parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    try:
+        subject = Subject(
+            method=given.method,
+            benchmark=given.benchmark,
+            shots=given.shots,
+            device=given.device,
+            preset=given.preset,
+        )
+        facts = tune(subject, make(BenchmarkOptions(name=subject.benchmark)), given.seconds, given.out)
+        if given.write_config is not None:
+            chosen, file = facts["chosen"], given.out / f"{subject.name}.config.json"
+            config = long_config(subject, chosen["values"], chosen["ms"], given.write_config)
+            write_json(file, {"tasks": {"name": subject.benchmark}, **config.to_json()})
+            print(f"written: {file}")
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def tune(
+    subject: Subject, tasks: TaskSet, seconds: float, out: Path, grid: Sequence[Values] | None = None
+) -> dict[str, Any]:
+    """Train every candidate for its share of the seconds, and choose the best on the validation tasks."""
+    grid = GRID[subject.method] if grid is None else grid
+    share = seconds / len(grid)
+    metric = "accuracy" if tasks.kind == "classification" else "perplexity"
+    facts: dict[str, Any] = {
+        "what": "candidates of one method on one benchmark, as long for each, scored on validation tasks",
+        "command": "python benchmarks/tune.py",
+        "method": subject.method,
+        "benchmark": subject.benchmark,
+        "shots": subject.shots,
+        "preset": subject.preset,
+        "tasks": dict(tasks.options),
+        "fingerprint": tasks.fingerprint,
+        "grid": list(grid),
+        "seconds": seconds,
+        "seconds_each": share,
+        "metric": f"{metric} of the validation tasks, mean over k",
+        "candidates": [],
+        "chosen": None,
+        "device": torch.cuda.get_device_name() if subject.device != "cpu" else platform.machine(),
+        "torch": torch.__version__,
+        **provenance(),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for values in grid:
+        config = subject.config(values, CHEAP, SHOTS)
+        row = {"values": values, "seconds_asked": share} | candidate(config, tasks, share, metric)
+        facts["candidates"].append(row)
+        facts["chosen"] = best(facts["candidates"], metric)
+        facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        write_json(out / f"{subject.name}.json", facts)
+        print(f"{subject.name}: {_words(row)}", flush=True)
+    if facts["chosen"] is None:
+        raise UserError(f"{subject.name}: no candidate has a score")
+    print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
+    return facts
+
+
+def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str) -> dict[str, Any]:
+    """How one candidate did: its time, its scores at each k and their mean, or why it has none."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = Trainer(config, tasks, Path(folder))
+            trained = train(trainer, seconds)
+            started = time.monotonic()
+            scores = trainer.validate()
+            validation_seconds = time.monotonic() - started
+    except (DivergedError, torch.OutOfMemoryError) as error:
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+    finally:
+        trainer = None
+        let_go(config.device)
+    mean = statistics.mean(getattr(one, metric) for one in scores)
+    return {
+        "steps": trained.steps,
+        "ms": round(trained.ms, 3),
+        "seconds": round(trained.seconds, 3),
+        "setup_seconds": round(trained.setup_seconds, 2),
+        "validation_seconds": round(validation_seconds, 2),
+        "scores": {str(one.k): _plain(one) for one in scores},
+        "score": mean if math.isfinite(mean) else None,
+    }
+
+
+def let_go(device: str) -> None:
+    """Free what a trainer held that is no more."""
+    gc.collect()
+    if device != "cpu":
+        torch.compiler.reset()
+        torch.cuda.empty_cache()
+
+
+def _plain(score: KShotScore) -> dict[str, Any]:
+    perplexity = score.perplexity if math.isfinite(score.perplexity) else None
+    return {"accuracy": score.accuracy, "perplexity": perplexity, **score.choice._asdict()}
+
+
+def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | None:
+    """The candidate with the best score, of equal ones that with the better other metric; None if none is."""
+    scored = [row for row in candidates if row.get("score") is not None]
+
+    def mean(row: dict[str, Any], name: str) -> float:
+        values = [one[name] for one in row["scores"].values()]
+        return math.inf if None in values else statistics.mean(values)
+
+    def order(row: dict[str, Any]) -> tuple[float, float]:
+        accuracy, perplexity = mean(row, "accuracy"), mean(row, "perplexity")
+        return (-accuracy, perplexity) if metric == "accuracy" else (perplexity, -accuracy)
+
+    return min(scored, key=order, default=None)
+
+
+def train(trainer: Trainer, seconds: float) -> Trained:
+    """Train for so many seconds of steps.
+
+    How many steps fit is measured when the first are recorded, which is in the warm-up, whose rates do not
+    depend on their number. It is corrected on the way: other phases of a method, and other times of the
+    machine, may be faster or slower.
+    """
+    if trainer.config.training.steps == 0:  # nothing is trained
+        return Trained(0, 0.0, 0.0, 0.0)
+    used = setup = ms = 0.0
+    began = (0, 0.0)
+    phases: set[int] = set()
+    _set_steps(trainer, ENDLESS)
+    while (left := trainer.config.training.steps - trainer.state.step) > 0:
+        phase = trainer.method.phase(trainer.state.step)
+        if phase in phases:
+            used += take_steps(trainer, _until_phase(trainer, min(left, TOGETHER)))
+        else:
+            phases.add(phase)
+            setup += take_steps(trainer, SETUP)
+            began = (trainer.state.step, used)
+            used += measure(trainer, (seconds - used) / 4).seconds
+        ms = 1000 * (used - began[1]) / (trainer.state.step - began[0])
+        _set_steps(trainer, trainer.state.step + fit_steps(ms, seconds - used))
+    return Trained(trainer.state.step, ms, used, setup)
+
+
+class Measured(NamedTuple):
+    """How long some steps took."""
+
+    ms: float  # each
+    seconds: float  # all
+
+
+def measure(trainer: Trainer, most: float) -> Measured:
+    """Time some steps; fewer if they are slow, so that about so many seconds are enough."""
+    count, taken = 0, 0.0
+    while count == 0 or (count < MEASURED and taken < most):
+        taken += take_steps(trainer, 4)
+        count += 4
+    return Measured(1000 * taken / count, taken)
+
+
+def fit_steps(ms: float, seconds: float) -> int:
+    """How many steps of so many milliseconds fill the seconds."""
+    return max(0, round(1000 * seconds / ms))
+
+
+def _set_steps(trainer: Trainer, steps: int) -> None:
+    trainer.config = trainer.config.override(steps=steps)
+
+
+def _until_phase(trainer: Trainer, most: int) -> int:
+    """How many steps of this phase are left, of so many at most."""
+    first = trainer.state.step
+    phase = trainer.method.phase(first)
+    return next((n for n in range(1, most) if trainer.method.phase(first + n) != phase), most)
+
+
+def take_steps(trainer: Trainer, steps: int) -> float:
+    """Take some steps; the seconds that they took."""
+    started = time.monotonic()
+    for _ in range(steps - 1):
+        trainer.step()
+    loss = float(trainer.step().end)  # waits for a GPU
+    if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
+        raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
+    return time.monotonic() - started
+
+
+def long_config(
+    subject: Subject, values: Values, ms: float, seconds: float, protocol: Values = MODERATE
+) -> Config:
+    """A run with these values that trains for so many seconds of steps and validates once; ms 0: no steps."""
+    steps = max(1, fit_steps(ms, seconds)) if ms else 0
+    ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps // 4)}
+    return subject.config(values | ends, protocol, RUN_SHOTS)
+
+
+def _words(row: dict[str, Any]) -> str:
+    values = ", ".join(f"{name} {value}" for name, value in row["values"].items())
+    if "error" in row:
+        return f"{values}: {row['error']}"
+    at = ", ".join(
+        f"k={k} {one['accuracy']:.3f}/{_shown(one['perplexity'])}" for k, one in row["scores"].items()
+    )
+    return (
+        f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, {row['ms']:.1f} ms each, "
+        f"{row['seconds']:.1f} s, set-up {row['setup_seconds']:.0f} s, "
+        f"validation {row['validation_seconds']:.0f} s"
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "infinite" if value is None else f"{value:.3f}"
+
+
+if __name__ == "__main__":
+    main()
