@@ -21,19 +21,15 @@ from typing import Any, NamedTuple, get_args
 
 from tune import (
     CHEAP,
-    ENDLESS,
     FOLDER,
     GRID,
     MODERATE,
     ROOT,
     RUN_SHOTS,
-    SETUP,
     Subject,
     Values,
     let_go,
-    long_config,
-    measure,
-    take_steps,
+    train,
 )
 
 from tam.config import Config, read_json
@@ -141,13 +137,20 @@ def make_run(chosen: Run, tasks: TaskSet, seconds: float, device: str, preset: s
     values = tuned(subject) | chosen.values
     # Compositional sets have many more validation tasks.
     protocol = CHEAP if chosen.compositional else MODERATE
-    any_length = subject.config(values, protocol, RUN_SHOTS)
-    check(any_length, tasks)
-    ms = step_ms(any_length, tasks, seconds) if any_length.training.steps else 0.0
-    config = long_config(subject, values, ms, seconds, protocol)
-    print(f"{values}: {config.training.steps} steps of {ms:.2f} ms", flush=True)
-    with tempfile.TemporaryDirectory() as folder, TrainingLog(config.training.steps) as log:
-        return run(config, tasks, Path(folder), log)
+    config = subject.config(values, protocol, RUN_SHOTS)
+    check(config, tasks)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(config, tasks, Path(folder))
+        trained = train(trainer, seconds)
+        print(f"{values}: {trained.steps} steps of {trained.ms:.2f} ms", flush=True)
+        steps = max(1, trained.steps)
+        config = trainer.config.override(validate_every=steps, checkpoint_every=steps)
+        trainer.state.seconds = trained.seconds
+        trainer.write_checkpoint()
+        del trainer
+        let_go(config.device)
+        with TrainingLog(config.training.steps) as log:
+            return run(config, tasks, Path(folder), log)
 
 
 def tuned(subject: Subject) -> Values:
@@ -157,19 +160,6 @@ def tuned(subject: Subject) -> Values:
         if file.exists() and (found := read_json(file)["chosen"]) is not None:
             return found["values"]
     return {}
-
-
-def step_ms(config: Config, tasks: TaskSet, seconds: float) -> float:
-    """The milliseconds of a step of the phase that training ends in; θ stays where it is."""
-    still = config.override(rate=0.0, steps=ENDLESS)
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(still, tasks, Path(folder))
-        trainer.state.step = ENDLESS // 2
-        take_steps(trainer, SETUP)
-        ms = measure(trainer, seconds / 10).ms
-    del trainer
-    let_go(config.device)
-    return ms
 
 
 if __name__ == "__main__":

@@ -161,12 +161,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
-    parser.add_argument(
-        "--write-config",
-        type=float,
-        metavar="SECONDS",
-        help="also write a config for `python -m tam run` with the chosen values, whose steps take so long",
-    )
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
     given = parser.parse_args()
     try:
@@ -177,12 +171,7 @@ def main() -> None:
             device=given.device,
             preset=given.preset,
         )
-        facts = tune(subject, make(BenchmarkOptions(name=subject.benchmark)), given.seconds, given.out)
-        if given.write_config is not None:
-            chosen, file = facts["chosen"], given.out / f"{subject.name}.config.json"
-            config = long_config(subject, chosen["values"], chosen["ms"], given.write_config)
-            write_json(file, {"tasks": {"name": subject.benchmark}, **config.to_json()})
-            print(f"written: {file}")
+        tune(subject, make(BenchmarkOptions(name=subject.benchmark)), given.seconds, given.out)
     except UserError as error:
         sys.exit(f"error: {error}")
 
@@ -350,15 +339,6 @@ def take_steps(trainer: Trainer, steps: int) -> float:
     if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
         raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
     return time.monotonic() - started
-
-
-def long_config(
-    subject: Subject, values: Values, ms: float, seconds: float, protocol: Values = MODERATE
-) -> Config:
-    """A run with these values that trains for so many seconds of steps and validates once; ms 0: no steps."""
-    steps = max(1, fit_steps(ms, seconds)) if ms else 0
-    ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps // 4)}
-    return subject.config(values | ends, protocol, RUN_SHOTS)
 
 
 def _words(row: dict[str, Any]) -> str:

@@ -11,18 +11,22 @@ from triton.runtime.jit import JITFunction
 from tam.models.launch import LAUNCHES, rows_at_once
 
 WIDTH, HEADS = 128, 4
+KINDS = {"valid": "u8", "ids": "i64"}
 HOPPER = GPUTarget("cuda", 90, 32)
-NUMBERS = {"P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares"}
+NUMBERS = {
+    "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
+    "tokens", "count",
+}  # fmt: skip
 IN_FLOAT = {
     "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
     "b_inner", "b_out", "weights", "biases", "matrices", "vectors", "squares", "lines", "g_matrices",
-    "g_vectors", "g_norms",
+    "g_vectors", "g_norms", "g", "parts",
 }  # fmt: skip
 
 
 def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     """The tiles that a kernel is given by descriptors."""
-    if kernel.startswith(("attention", "weight", "fold", "unfold")):
+    if kernel.startswith(("attention", "weight", "fold", "unfold", "embedding")):
         return {}
     whole, some = (span, WIDTH), (span, part)
     names = dict.fromkeys(("h_in", "h_out", "g_out", "g_in", "g_half", "g_kept", "g_residual"), whole)
@@ -38,13 +42,13 @@ def compile_kernel(kernel: JITFunction[Any], some: bool) -> Any:
     name = kernel.__name__
     span, warps, stages, part, registers = LAUNCHES.get(name, (rows_at_once(WIDTH), 4, 3, None, None))
     constants = {"span": span, "D": WIDTH, "H": HEADS, "part": part, "dtype": tl.bfloat16}
-    constants |= {"masked": True, "causal": True, "some": some, "last": some}
+    constants |= {"padded": 32, "masked": True, "causal": True, "some": some, "last": some}
     if name == "mlp_backward":
         constants["weights"] = True
     descriptors = tiles(name, span, part or 0)
     signature: dict[str, str] = {}
     for argument in kernel.arg_names:
-        kind = "fp32" if argument in IN_FLOAT else "u8" if argument == "valid" else "bf16"
+        kind = "fp32" if argument in IN_FLOAT else KINDS.get(argument, "bf16")
         if argument in constants:
             signature[argument] = "constexpr"
         elif argument in NUMBERS:

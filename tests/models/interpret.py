@@ -8,6 +8,7 @@ import torch
 import triton.runtime.interpreter as interpreter
 from torch import Tensor
 
+from tam.models.launch import embedding_gradients
 from tam.models.transformer import Transformer
 
 
@@ -48,8 +49,20 @@ def errors(rows: int, length: int, width: int, layers: int, causal: bool, masked
     return max(float((a.double() - b).norm() / b.norm()) for a, b in zip(ours, exact, strict=True))
 
 
+def embedding_error(rows: int, length: int, tokens: int) -> float:
+    """The largest error of the sums of gradients by token and by place, against torch."""
+    generator = torch.Generator().manual_seed(rows)
+    ids = torch.randint(tokens, (rows, length), generator=generator)
+    g = torch.randn(rows, length + 2, 16, generator=generator)[:, 1:-1]
+    found = embedding_gradients(g, ids, tokens).sum(0)
+    g = g.double()
+    expected = torch.zeros(tokens, 16).double().index_add_(0, ids.flatten(), g.flatten(0, 1))
+    return float((found[: tokens + length] - torch.cat([expected, g.sum(0)])).abs().max())
+
+
 if __name__ == "__main__":
     let_loops_have_bounds()
+    print(max(embedding_error(*sizes) for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4))))
     for case in json.loads(sys.argv[1]):
         rows, length, width, layers, causal, masked, first, last = case
         print(errors(rows, length, width, layers, causal, masked, slice(first, last)))

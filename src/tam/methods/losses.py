@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob
@@ -47,14 +48,27 @@ def backward(loss: Tensor, inputs: Tensor, theta: Sequence[Tensor]) -> Tensor:
             parameter.grad = torch.zeros_like(parameter)
     gradient, *found = torch.autograd.grad(loss, [inputs, *theta], materialize_grads=True)
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
-    torch._foreach_add_(sums, found)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    if loss.is_cuda and (whole := _whole(sums)) is not None:
+        whole += torch.cat([part.flatten() for part in found])
+    else:
+        torch._foreach_add_(sums, found)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
     return gradient
+
+
+def _whole(parts: Sequence[Tensor]) -> Tensor | None:
+    """The vector that these are all of, one after another, if they are."""
+    whole, place = parts[0]._base, 0
+    for part in parts:
+        if whole is None or part._base is not whole or part.storage_offset() != place:
+            return None
+        place += part.numel()
+    return whole if whole is not None and whole.dim() == 1 and len(whole) == place else None
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
     """The losses, given the log-probabilities of a batch's answers as a model returns them."""
     if batch.y_length is None:
-        total = -log_prob.gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
+        total = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none").view_as(batch.y)
         count = torch.ones_like(total)
     else:
         total = -log_prob.sum(-1)

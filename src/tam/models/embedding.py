@@ -3,18 +3,17 @@
 Shapes: R rows, L places, d width.
 """
 
-import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tam.models.launch import HAS_TRITON, embedding_gradients, room_for
 from tam.models.linear import normal
 
 EMBEDDING_STD = 0.3
-_FEW = 256  # tokens up to which comparing with all of them is cheap
-_CHUNKS = 128  # at most, in which a gradient is added up
+_FEW = 64  # tokens and places up to which comparing with all of them is cheap
 
 
 def within(length: Tensor, width: int) -> Tensor:
@@ -23,28 +22,42 @@ def within(length: Tensor, width: int) -> Tensor:
 
 
 class Lookup(torch.autograd.Function):
-    """Rows of a table, as `F.embedding` gives them.
+    """The vectors of tokens and of their places, with a gradient that is fast and always the same.
 
     On a GPU the gradient of `F.embedding` is added up in any order, and slowly where there are few tokens.
-    Here it is a product with one-hot vectors.
+    Here it is a product with one-hot vectors of tokens and places.
     """
 
     @staticmethod
-    def forward(ctx: Any, ids: Tensor, table: Tensor) -> Tensor:
-        """The rows `ids`, `[..., d]`, of a table `[V, d]`."""
+    def forward(ctx: Any, ids: Tensor, token: Tensor, position: Tensor) -> Tensor:
+        """The rows `ids`, `[R, L]`, of the tokens' table `[V, d]`, plus the first L rows of the places'."""
         ctx.save_for_backward(ids)
-        ctx.tokens = len(table)
-        return F.embedding(ids, table)
+        ctx.tokens, ctx.longest = len(token), len(position)
+        return F.embedding(ids, token) + position[: ids.shape[1]]
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        """The table's gradient."""
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor, Tensor]:
+        """The tables' gradients."""
         (ids,), (g,) = ctx.saved_tensors, gradients
-        chunks = math.gcd(ids.numel(), _CHUNKS)
-        is_token = ids.reshape(chunks, -1, 1) == torch.arange(ctx.tokens, device=ids.device)
-        with torch.autocast(g.device.type, enabled=False):
-            parts = is_token.to(g.dtype).transpose(1, 2) @ g.reshape(chunks, -1, g.shape[-1])
-            return None, parts.sum(0)
+        sums = _sums(g, ids, ctx.tokens)
+        places = sums[ctx.tokens : ctx.tokens + ids.shape[1]]
+        return None, sums[: ctx.tokens], F.pad(places, (0, 0, 0, ctx.longest - len(places)))
+
+
+@torch.library.custom_op("tam::embedding_gradients", mutates_args=())
+def _sums(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
+    """Sums of gradients `[R, L, d]` over each token, then over each place; `[V + L, d]` or more."""
+    if g.is_cuda and g.stride(2) == 1:
+        return embedding_gradients(g, ids, tokens).sum(0)
+    sums = g.new_zeros(room_for(tokens + g.shape[1]), g.shape[2])
+    sums.index_add_(0, ids.flatten(), g.flatten(0, 1))
+    sums[tokens : tokens + g.shape[1]] = g.sum(0)
+    return sums
+
+
+@_sums.register_fake
+def _(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
+    return g.new_empty(room_for(tokens + g.shape[1]), g.shape[2])
 
 
 class Embedding(nn.Module):
@@ -67,7 +80,8 @@ class Embedding(nn.Module):
         longest, given = self.position.shape[0], ids.shape[-1]
         if given > longest:
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
-        fast = self.fused and self.token.is_cuda and len(self.token) <= _FEW
-        lookup = Lookup.apply if fast else F.embedding
-        tokens = lookup(ids.masked_fill(~valid, 0), self.token)
-        return tokens + self.position[:given]
+        ids = ids.masked_fill(~valid, 0)
+        fits = HAS_TRITON and self.token.is_cuda and 0 < given <= _FEW - len(self.token)
+        if self.fused and fits:
+            return Lookup.apply(ids, self.token, self.position)
+        return F.embedding(ids, self.token) + self.position[:given]

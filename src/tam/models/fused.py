@@ -7,21 +7,19 @@ Shapes: R rows, L places, Q of them read, d width; of each block 12 · d² entri
 vectors.
 """
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tam.models.launch import SHARES, Kernels, Projection, block_of, kept_of, rows_at_once
+from tam.models.launch import HAS_TRITON, SHARES, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
 _WIDTHS = (16, 32, 64, 128)
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of what kernels look at: they count in 32 bits
 _PER_BLOCK = 14  # tensors
-_HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 
 def can_fuse(hidden: Tensor, heads: int) -> bool:
@@ -29,7 +27,7 @@ def can_fuse(hidden: Tensor, heads: int) -> bool:
     rows, length, width = hidden.shape
     fits = length <= _LONGEST and width in _WIDTHS and width // heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST
-    return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda") and _HAS_TRITON
+    return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda") and HAS_TRITON
 
 
 def fused_blocks(

@@ -393,3 +393,25 @@ def unfold(
         scale = vectors + block * (13 * D) + norm + column
         total = total * tl.load(scale)[None, :] + line[:, None] * tl.load(scale + D)[None, :]
     tl.store(g_matrices + at, total)
+
+
+@triton.jit
+def embedding_gradients(
+    g, ids, parts, P, L, row_stride, place_stride, tokens, count,
+    span: tl.constexpr, D: tl.constexpr, padded: tl.constexpr,
+):  # fmt: skip
+    """Sums of gradients over the places of each token, and after these over each place of sequences.
+
+    A program adds up `count` tiles; the programs' sums are added up afterwards, in a fixed order.
+    """
+    program, column, line = tl.program_id(0), tl.arange(0, D), tl.arange(0, padded)
+    total = tl.zeros((padded, D), tl.float32)
+    for tile in range(program * count, (program + 1) * count):
+        place = tile * span + tl.arange(0, span)
+        row, at = (place // L).to(tl.int64), place % L
+        token = tl.load(ids + place, mask=place < P, other=-1)
+        is_of = (token[None, :] == line[:, None]) | ((at + tokens)[None, :] == line[:, None])
+        where = g + (row * row_stride + at * place_stride)[:, None] + column[None, :]
+        found = tl.load(where, mask=(place < P)[:, None], other=0.0)
+        total += tl.dot(is_of.to(tl.float32), found.to(tl.float32))
+    tl.store(parts + program * (padded * D) + line[:, None] * D + column[None, :], total)

@@ -3,6 +3,7 @@
 Shapes: P places in all, L places of a sequence, d width.
 """
 
+import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,12 +23,13 @@ class Launch(NamedTuple):
 LAUNCHES = {
     "project_forward": Launch(64, 4, 1, part=64),
     "project_backward": Launch(64, 4, 2),
-    "attention_forward": Launch(32, 2, 2),
+    "attention_forward": Launch(32, 2, 3),
     "attention_backward": Launch(32, 2, 2, registers=128),
-    "mlp_forward": Launch(64, 4, 2, part=64, registers=168),
-    "mlp_backward": Launch(64, 4, 3, part=32, registers=168),
+    "mlp_forward": Launch(64, 4, 3, part=32, registers=168),
+    "mlp_backward": Launch(64, 4, 4, part=32, registers=168),
     "weight_gradients": Launch(32, 4, 6),
 }
+HAS_TRITON = importlib.util.find_spec("triton") is not None
 SHARES = 11  # of the places, over which programs make a weight's gradient together
 
 
@@ -75,6 +77,34 @@ class Projection(NamedTuple):
 def rows_at_once(width: int) -> int:
     """How many rows of the matrices a program folds; parts of scales' gradients are of as many."""
     return min(width, 32)
+
+
+def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
+    """Launch the kernel that adds up gradients by token and by place: `[programs, tokens + L …, d]`.
+
+    Args:
+        g: The gradient at the vectors, `[R, L, d]`, with any strides but that of d.
+        ids: The tokens, `[R, L]`.
+        tokens: How many there are.
+    """
+    from tam.models import kernels
+
+    rows, length, width = g.shape
+    span = 64
+    tiles = -(-rows * length // span)
+    programs = min(tiles, 264)
+    padded = room_for(tokens + length)
+    parts = g.new_empty(programs, padded, width)
+    kernels.embedding_gradients[(programs,)](
+        g, ids.contiguous(), parts, rows * length, length, g.stride(0), g.stride(1), tokens,
+        -(-tiles // programs), span=span, D=width, padded=padded,
+    )  # fmt: skip
+    return parts
+
+
+def room_for(count: int) -> int:
+    """The least power of 2 that is as large, and that the matrix units take."""
+    return max(16, 1 << (count - 1).bit_length())
 
 
 class Kernels:
