@@ -14,7 +14,6 @@ import torch
 from tam.config import Config
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
-from tam.training.run import read_config
 
 SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 
@@ -161,24 +160,6 @@ def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any) -> N
             for values in grid:
                 config = subject.config(values, tune.CHEAP, tune.SHOTS)
                 assert k is None or config.training.rows > 4 * k
-                long = tune.long_config(subject, values, 10.0, 30.0)
-                assert (long.training.steps, long.training.validate_every) == (3000, 3000)
-                assert long.protocol.shots == ((1, 5, 10, 20) if k is None else (k,))
-
-
-def test_the_chosen_config_can_be_run(
-    tune: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = {"values": tune.GRID["cavia"][1], "ms": 10.0}
-    monkeypatch.setattr(tune, "tune", lambda *_: {"chosen": chosen})
-    monkeypatch.setattr(tune, "make", lambda _: None)
-    words = ["tune.py", "cavia", "classification", "--out", str(tmp_path), "--write-config", "30"]
-    monkeypatch.setattr("sys.argv", words)
-    tune.main()
-    config, source = read_config(tmp_path / "cavia-classification.config.json")
-    assert source == {"name": "classification"}
-    assert (config.method, config.device, config.training.steps) == ("cavia", "cuda", 3000)
-    assert config.protocol.adapt_rates == chosen["values"]["adapt_rates"]
 
 
 def test_shots_are_for_methods_with_one_model_per_k(tune: ModuleType) -> None:

@@ -11,7 +11,7 @@ from triton.runtime.jit import JITFunction
 from tam.models.launch import LAUNCHES, rows_at_once
 
 WIDTH, HEADS = 128, 4
-KINDS = {"valid": "u8", "ids": "i64"}
+KINDS = {"starts": "i32", "lengths": "i32", "ids": "i64"}
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {
     "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
@@ -37,12 +37,12 @@ def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     return names | ({"w_qkv": (WIDTH, WIDTH)} if kernel == "project_backward" else {})
 
 
-def compile_kernel(kernel: JITFunction[Any], some: bool) -> Any:
-    """Compile a kernel as it is launched, or with pointers to `some` places."""
+def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool) -> Any:
+    """Compile a kernel as it is launched: with pointers to `some` places, or sequences that are packed."""
     name = kernel.__name__
     span, warps, stages, part, registers = LAUNCHES.get(name, (rows_at_once(WIDTH), 4, 3, None, None))
     constants = {"span": span, "D": WIDTH, "H": HEADS, "part": part, "dtype": tl.bfloat16}
-    constants |= {"padded": 32, "masked": True, "causal": True, "some": some, "last": some}
+    constants |= {"padded": 32, "packed": packed, "causal": True, "some": some, "last": some}
     if name == "mlp_backward":
         constants["weights"] = True
     descriptors = tiles(name, span, part or 0)
@@ -52,7 +52,8 @@ def compile_kernel(kernel: JITFunction[Any], some: bool) -> Any:
         if argument in constants:
             signature[argument] = "constexpr"
         elif argument in NUMBERS:
-            signature[argument] = "i32"
+            on_gpu = packed and argument.startswith("P") and not name.startswith("attention")
+            signature[argument] = "*i32" if on_gpu else "i32"
         elif argument not in descriptors or (some and argument in ("h_in", "g_residual")):
             signature[argument] = f"*{kind}"
         else:
@@ -73,5 +74,6 @@ if __name__ == "__main__":
 
     for each in vars(kernels).values():
         if isinstance(each, JITFunction) and not each.__name__.startswith("_"):
-            for some in (False, True) if "some" in each.arg_names else (False,):
-                print(each.__name__, some, compile_kernel(each, some).metadata.shared)
+            for some, packed in ((False, False), (True, False), (False, True)):
+                if all(given in each.arg_names for given, on in (("some", some), ("packed", packed)) if on):
+                    print(each.__name__, compile_kernel(each, some, packed).metadata.shared)

@@ -41,6 +41,7 @@ def errors(rows: int, length: int, width: int, layers: int, causal: bool, masked
             out = network.fused_forward(h, valid if masked else None, read, causal=causal)
         else:
             out = network(h, mask, read=read)
+        out = out * valid[:, read].unsqueeze(2)  # what is read of other places does not matter
         chance = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
         return [out, *torch.autograd.grad((out * chance).sum(), [h, *network.parameters()])]
 

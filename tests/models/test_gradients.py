@@ -66,7 +66,7 @@ def test_weights_of_each_task(
         name: torch.stack([p.detach() * scale for scale in (0.9, 1.0, 1.1)])
         for name, p in model.named_parameters()
     }
-    fields = {name: value for name, value in vars(batch).items() if value is not None}
+    fields = {name: value for name, value in vars(batch).items() if isinstance(value, Tensor)}
     if z is not None:
         fields["z"] = z
 

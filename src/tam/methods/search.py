@@ -87,13 +87,13 @@ class Search(Descent):
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
-        corrections = [1 - beta**self._steps for beta in BETAS]
+        numbers = (1 - BETAS[0] ** self._steps, 1 - BETAS[1] ** self._steps, self.rate)
         state = (self.z, self._mean, self._square, gradient, self.active)
         if gradient.is_cuda:  # where many small operations cost more than what they compute
-            numbers = (torch.full_like(self.z[0, 0], number) for number in (*corrections, self.rate))
+            numbers = [torch.full_like(self.active[0], number) for number in numbers]
             self.z, self._mean, self._square = _compiled()(*state, *numbers)
         else:
-            self.z, self._mean, self._square = _adam(*state, *corrections, self.rate)
+            self.z, self._mean, self._square = _adam(*state, *numbers)
 
 
 def _adam(

@@ -31,6 +31,7 @@ class Batch:
             never looked at.
         prefix: What a model computed for x, `[B, N, …]`; see `Model.with_prefix`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
+        padded: Whether there is padding in x or y; may be true if there is none.
     """
 
     x: Tensor
@@ -45,6 +46,7 @@ class Batch:
     chance: Tensor | None = None
     prefix: Tensor | None = None
     support: "Batch | None" = None
+    padded: bool = True
 
     def __post_init__(self) -> None:
         if self.x.dim() != 3 or self.x.dtype != torch.int64:
@@ -113,9 +115,10 @@ class Batch:
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         changed: dict[str, Any] = {}
         for field in fields(self):
-            value: Tensor | Batch | None = getattr(self, field.name)
+            value: Tensor | Batch | bool | None = getattr(self, field.name)
             if isinstance(value, Batch):
-                changed[field.name] = value._each(change)
-            elif value is not None:
-                changed[field.name] = change(value)
+                value = value._each(change)
+            elif isinstance(value, Tensor):
+                value = change(value)
+            changed[field.name] = value
         return Batch(**changed)

@@ -28,7 +28,15 @@ def collate(
     x, x_length = _pad([task.x for task in tasks], rows, present)
     if all(isinstance(task.y, Sequences) for task in tasks):
         y, y_length = _pad([task.y for task in tasks if isinstance(task.y, Sequences)], rows, present)
-        return Batch(x, x_length, y, y_length, _unless_all(present), **_compositional(tasks, primitives))
+        return Batch(
+            x,
+            x_length,
+            y,
+            y_length,
+            present=_unless_all(present),
+            padded=_is_padded(x, x_length) or _is_padded(y, y_length),
+            **_compositional(tasks, primitives),
+        )
     answers = [task.y for task in tasks if isinstance(task.y, Classes)]
     y = np.zeros(present.shape, dtype=np.int64)
     for place, (answer, chosen) in enumerate(zip(answers, rows, strict=True)):
@@ -40,8 +48,13 @@ def collate(
         torch.from_numpy(y),
         present=_unless_all(present),
         classes=classes,
+        padded=_is_padded(x, x_length),
         **_compositional(tasks, primitives),
     )
+
+
+def _is_padded(ids: Tensor, lengths: Tensor) -> bool:
+    return bool((lengths < ids.shape[-1]).any())
 
 
 def _unless_all(present: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Tensor | None:

@@ -3,6 +3,8 @@
 Shapes: B tasks, N queries and M labelled inputs of each, d width, X the padded width of an input.
 """
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -39,6 +41,7 @@ class CompareModel(Model):
         shape = (batch.tasks, batch.rows, support.rows)
         sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
+        batch = replace(batch, padded=True)  # examples may be missing
         hidden = self._transform(sequence, valid, condition, batch, slice(0, 1), causal=False)
         return self.head(hidden).view(shape)
 

@@ -43,7 +43,7 @@ def fused_blocks(
 
     Args:
         hidden: The vectors, `[R, L, d]`.
-        valid: Which places hold tokens, `[R, L]`; the others are seen by themselves alone. None: all do.
+        valid: Which places hold tokens, `[R, L]`; the others are left out. None: all do.
         weights: Of each block scale and bias of its LayerNorm, weight and bias of query, key_value and out,
             scale and bias of the second LayerNorm, weight and bias of the MLP's inner and out layer.
         heads: Attention heads.
@@ -51,14 +51,58 @@ def fused_blocks(
         read: The places wanted.
 
     Returns:
-        The hidden states at the places `read`, `[R, Q, d]`.
+        The hidden states at the places `read`, `[R, Q, d]`, 0 where they hold no token.
     """
+    rows, length, width = hidden.shape
     first = read.start or 0
-    last = hidden.shape[1] if read.stop is None else read.stop
+    last = length if read.stop is None else read.stop
     half = torch.is_autocast_enabled(hidden.device.type)
-    seen = None if valid is None else valid.to(torch.uint8)
-    shape = [heads, int(causal), first, last]
-    return _forward(hidden.float().contiguous(), seen, list(weights), shape, half)[0]
+    hidden = hidden.float().contiguous()
+    if valid is None:
+        return _forward(hidden, [], list(weights), [heads, int(causal), first, last], half)[0]
+    packing, source, place = _pack(valid)
+    packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
+    shape = [heads, int(causal), 0, length]
+    out = _forward(packed.view(hidden.shape), packing, list(weights), shape, half)[0]
+    at = source % length
+    is_read = (source >= 0) & (at >= first) & (at < last)
+    to = torch.where(is_read, source // length * (last - first) + at - first, -1)
+    out = Rearrange.apply(out.flatten(0, 1), place.view(rows, length)[:, first:last].flatten(), to)
+    return out.view(rows, last - first, width)
+
+
+def _pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+    """Where the valid places go when sequences stand one after another without padding.
+
+    Returns:
+        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
+        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+    """
+    lengths = valid.sum(1)
+    ends = lengths.cumsum(0)
+    starts = ends - lengths
+    row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
+    count = len(row)
+    source = torch.full_like(row, -1).new_full((count + 1,), -1)
+    source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
+    source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
+    return [starts.int(), lengths.int(), ends[-1:].int()], source, row
+
+
+class Rearrange(torch.autograd.Function):
+    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
+        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
+        ctx.save_for_backward(back)
+        return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """The gradient at the rows."""
+        (back,), (g,) = ctx.saved_tensors, gradients
+        return g[back.clamp(min=0)].masked_fill((back < 0).unsqueeze(1), 0.0), None, None
 
 
 def _gather(weights: Sequence[Tensor]) -> Tensor:
@@ -75,10 +119,10 @@ def _scatter(row: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("tam::blocks", mutates_args=())
 def _forward(
-    hidden: Tensor, valid: Tensor | None, weights: list[Tensor], shape: list[int], half: bool
+    hidden: Tensor, packing: list[Tensor], weights: list[Tensor], shape: list[int], half: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and weights."""
-    kernels = Kernels(hidden, valid, shape, half)
+    kernels = Kernels(hidden, packing, shape, half)
     places, width = kernels.places, kernels.width
     row = _gather(weights)
     given, vectors = _scatter(row, width)
@@ -104,7 +148,7 @@ def _forward(
     for index in range(blocks):
         which = kernels.places_of(index, blocks)
         mixtures = mixed[index * places :][: which[0]]
-        kernels("attention_forward", places, qkv[index], kernels.valid, mixtures, places, *which[1:])
+        kernels.attention("forward", qkv[index], to=mixtures, which=which)
         after = hidden.new_empty(which[0], width)
         kept = kept_of(normed, inverses, 2 * index + 1, places)
         following = to[index + 1] if index < blocks - 1 else None
@@ -115,7 +159,7 @@ def _forward(
 
 @_forward.register_fake
 def _(
-    hidden: Tensor, valid: Tensor | None, weights: list[Tensor], shape: list[int], half: bool
+    hidden: Tensor, packing: list[Tensor], weights: list[Tensor], shape: list[int], half: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     rows, length, width = hidden.shape
     blocks = len(weights) // _PER_BLOCK
@@ -138,14 +182,14 @@ def _(
 def _backward(
     gradient: Tensor,
     hidden: Tensor,
-    valid: Tensor | None,
+    packing: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients at the hidden states, and if wanted those of matrices, vectors and, in parts, norms."""
     normed, inverses, qkv, mixed, matrices, biases, row = kept
-    kernels = Kernels(hidden, valid, shape, matrices.dtype == torch.bfloat16)
+    kernels = Kernels(hidden, packing, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
     shares = SHARES if wanted else 0
@@ -165,14 +209,14 @@ def _backward(
         kernels.mlp_backward(
             block, (g, g_half), kept_mlp, (g_residual, g_kept), g_mixed, (inner, g_inner), which[0], wanted
         )
-        kernels("attention_backward", places, g_mixed, qkv[index], kernels.valid, g_qkv, places, *which[1:])
+        kernels.attention("backward", g_mixed, qkv[index], to=g_qkv, which=which)
         g_out = g_half
         g, g_half = hidden.new_empty(places, width), matrices.new_empty(places, width)
         kernels.project_backward(block, g_qkv, g_residual, kept_attention, (g, g_half), which)
         if wanted:
             kernels.weight_gradients(
                 g_qkv, kept_attention.normed, g_kept, mixed[index * places :], g_inner, kept_mlp.normed,
-                g_out, inner, squares, lines, places, which[0], index, blocks,
+                g_out, inner, squares, lines, which=which, block=index, blocks=blocks,
             )  # fmt: skip
     g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
     if wanted:
@@ -184,7 +228,7 @@ def _backward(
 def _(
     gradient: Tensor,
     hidden: Tensor,
-    valid: Tensor | None,
+    packing: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
@@ -204,17 +248,20 @@ def _empty_gradients(hidden: Tensor, blocks: int, wanted: bool) -> tuple[Tensor,
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    hidden, valid, weights, ctx.shape, _ = inputs
-    ctx.save_for_backward(hidden, valid, *output[1:])
+    hidden, packing, weights, ctx.shape, _ = inputs
+    ctx.packed = len(packing)
+    ctx.save_for_backward(hidden, *packing, *output[1:])
     ctx.shapes = [tuple(weight.shape) for weight in weights]
 
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
-    hidden, valid, *kept = ctx.saved_tensors
+    hidden, *kept = ctx.saved_tensors
+    packing, kept = kept[: ctx.packed], kept[ctx.packed :]
+    nothing = [None] * ctx.packed
     wanted = any(ctx.needs_input_grad[2])
-    g, matrices, vectors, norms = _backward(gradient, hidden, valid, kept, ctx.shape, wanted)
+    g, matrices, vectors, norms = _backward(gradient, hidden, packing, kept, ctx.shape, wanted)
     if not wanted:
-        return g, None, [None] * len(ctx.shapes), None, None
+        return g, nothing, [None] * len(ctx.shapes), None, None
     width, each = hidden.shape[-1], norms.shape[1] // 12
     before = [norms[:, first * each : last * each].sum(1) for first, last in ((0, 3), (4, 8))]
     vectors = torch.cat(
@@ -228,7 +275,7 @@ def _differentiate(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
             kind, size = len(shape), torch.Size(shape).numel()
             found.append(sources[kind].narrow(0, places[kind], size).view(shape))
             places[kind] += size
-    return g, None, found, None, None
+    return g, nothing, found, None, None
 
 
 _forward.register_autograd(_differentiate, setup_context=_set_up)

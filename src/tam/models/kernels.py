@@ -6,7 +6,8 @@ matrix after it, so that kernels standardise only. All but attention look at pla
 holds whole sequences on chip: a tile of `span` places is ⌊span / L⌋ sequences, and scores are taken over
 the whole tile at once, on the matrix units, under a mask that is true inside a sequence only. The backward
 kernels compute again what the forward ones did not keep, and leave behind what the weights' gradients are
-made of.
+made of. Where sequences are packed, one after another without padding, how many places there are is known
+to the GPU alone: `P` is then a pointer, and programs that have nothing to do end.
 
 What is read or written as a whole tile is given as a tensor descriptor: the GPU then copies tiles by
 itself, and the kernels need no registers for addresses. Vectors, and places of which some are left out,
@@ -92,18 +93,22 @@ def _project(
 @triton.jit
 def project_forward(
     h_in, w_qkv, b_qkv, normed, inverses, qkv, P,
-    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, dtype: tl.constexpr,
+    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """Queries, keys and values of h, standardised."""
     row = tl.program_id(0) * span
     place = row + tl.arange(0, span)
+    if packed:
+        P = tl.load(P)
+        if row >= P:
+            return
     _project(h_in.load([row, 0]), row, place, w_qkv, b_qkv, normed, inverses, qkv, P, D, part, dtype)
 
 
 @triton.jit
 def project_backward(
     g_qkv, g_residual, normed, inverses, w_qkv, g_in, g_half, P, L, first, Q,
-    span: tl.constexpr, D: tl.constexpr, some: tl.constexpr, dtype: tl.constexpr,
+    span: tl.constexpr, D: tl.constexpr, some: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """The gradient at h, given those at queries, keys and values and the one that passes by.
 
@@ -111,6 +116,10 @@ def project_backward(
     """
     row = tl.program_id(0) * span
     place, column = row + tl.arange(0, span), tl.arange(0, D)
+    if packed:
+        P = tl.load(P)
+        if row >= P:
+            return
     g_x = tl.zeros((span, D), tl.float32)
     for part in range(3):
         g_x += _dot(g_qkv.load([row, part * D]), w_qkv.load([part * D, 0]), dtype)
@@ -127,19 +136,26 @@ def project_backward(
 
 
 @triton.jit
-def _seen(tile, valid, P, L, span: tl.constexpr, masked: tl.constexpr, causal: tl.constexpr):
+def _places(tile, starts, lengths, P, L, span: tl.constexpr, packed: tl.constexpr):
+    """Of a tile's places: which they are in their sequence, their rows, and which of them are there."""
+    index = tl.arange(0, span)
+    sequence, place = index // L, index % L
+    number = tile * (span // L) + sequence
+    inside = (sequence < span // L) & (number * L + place < P)
+    row = number * L + place
+    if packed:
+        inside = inside & (place < tl.load(lengths + number, mask=inside, other=0))
+        row = tl.load(starts + number, mask=inside, other=0) + place
+    return sequence, place, row[:, None], inside
+
+
+@triton.jit
+def _seen(sequence, place, inside, causal: tl.constexpr):
     """Which places of a tile (rows) see which (columns)."""
-    place = tl.arange(0, span)
-    sequence = place // L
-    seen = sequence[:, None] == sequence[None, :]
-    itself = place[:, None] == place[None, :]
+    seen = (sequence[:, None] == sequence[None, :]) & inside[None, :]
     if causal:
         seen = seen & (place[None, :] <= place[:, None])
-    if masked:
-        at = tile * (span // L) * L + place
-        token = tl.load(valid + at, mask=at < P, other=0) != 0
-        seen = seen & token[None, :]
-    return seen | itself
+    return seen | ((sequence[:, None] == sequence[None, :]) & (place[:, None] == place[None, :]))
 
 
 @triton.jit
@@ -153,50 +169,55 @@ def _mixture(q, k, seen, E: tl.constexpr, dtype: tl.constexpr):
 
 @triton.jit
 def attention_forward(
-    qkv, valid, mixed, P, L, first, Q,
-    span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, masked: tl.constexpr, causal: tl.constexpr,
+    qkv, starts, lengths, mixed, P, L, first, Q,
+    span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, packed: tl.constexpr, causal: tl.constexpr,
     dtype: tl.constexpr,
 ):  # fmt: skip
-    """Each place takes a mixture of the values that it may see; the places `first` … `first + Q` are kept."""
+    """Each place takes a mixture of the values that it may see; the places `first` … `first + Q` are kept.
+
+    If `packed`, all are, and sequences have `lengths` of their own, from the rows `starts` on.
+    """
     E: tl.constexpr = D // H
-    tile = tl.program_id(0)
-    place, head = tl.arange(0, span), tl.arange(0, E)
-    count = (span // L) * L
-    row = (tile * count + place)[:, None]
-    inside = (place < count)[:, None] & (row < P)
-    to, read = _among_read(row, L, first, Q)
-    seen = _seen(tile, valid, P, L, span, masked, causal)
+    head = tl.arange(0, E)
+    sequence, place, row, inside = _places(tl.program_id(0), starts, lengths, P, L, span, packed)
+    to, kept = row, inside[:, None]
+    if not packed:
+        to, read = _among_read(row, L, first, Q)
+        kept = kept & read
+    seen = _seen(sequence, place, inside, causal)
+    inside = inside[:, None]
     for index in range(H):
         at = qkv + row * (3 * D) + (index * E + head)[None, :]
         q = tl.load(at, mask=inside, other=0.0)
         k = tl.load(at + D, mask=inside, other=0.0)
         v = tl.load(at + 2 * D, mask=inside, other=0.0)
         o = _dot(_mixture(q, k, seen, E, dtype), v, dtype)
-        tl.store(mixed + to * D + (index * E + head)[None, :], o.to(dtype), mask=inside & read)
+        tl.store(mixed + to * D + (index * E + head)[None, :], o.to(dtype), mask=kept)
 
 
 @triton.jit
 def attention_backward(
-    g_mixed, qkv, valid, g_qkv, P, L, first, Q,
-    span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, masked: tl.constexpr, causal: tl.constexpr,
+    g_mixed, qkv, starts, lengths, g_qkv, P, L, first, Q,
+    span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, packed: tl.constexpr, causal: tl.constexpr,
     dtype: tl.constexpr,
 ):  # fmt: skip
     """The gradients at queries, keys and values."""
     E: tl.constexpr = D // H
-    tile = tl.program_id(0)
-    place, head = tl.arange(0, span), tl.arange(0, E)
-    count = (span // L) * L
-    row = (tile * count + place)[:, None]
-    inside = (place < count)[:, None] & (row < P)
-    source, read = _among_read(row, L, first, Q)
-    seen = _seen(tile, valid, P, L, span, masked, causal)
+    head = tl.arange(0, E)
+    sequence, place, row, inside = _places(tl.program_id(0), starts, lengths, P, L, span, packed)
+    source, kept = row, inside[:, None]
+    if not packed:
+        source, read = _among_read(row, L, first, Q)
+        kept = kept & read
+    seen = _seen(sequence, place, inside, causal)
+    inside = inside[:, None]
     for index in range(H):
         part = index * E + head
         at = row * (3 * D) + part[None, :]
         q = tl.load(qkv + at, mask=inside, other=0.0)
         k = tl.load(qkv + at + D, mask=inside, other=0.0)
         v = tl.load(qkv + at + 2 * D, mask=inside, other=0.0)
-        g = tl.load(g_mixed + source * D + part[None, :], mask=inside & read, other=0.0)
+        g = tl.load(g_mixed + source * D + part[None, :], mask=kept, other=0.0)
         p = _mixture(q, k, seen, E, dtype)
         g_v = _dot(tl.trans(p.to(dtype)), g, dtype)
         g_p = _dot(g, tl.trans(v), dtype)
@@ -227,7 +248,7 @@ def mlp_forward(
     h_in, mixed, w_o, b_o, w_inner, b_inner, w_out, b_out, normed, inverses, h_out, P, L, first, Q,
     next_w_qkv, next_b_qkv, next_normed, next_inverses, next_qkv,
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr,
-    some: tl.constexpr, last: tl.constexpr, dtype: tl.constexpr,
+    some: tl.constexpr, last: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """From the mixtures of P places through the MLP, and to the next queries, keys and values.
 
@@ -236,6 +257,10 @@ def mlp_forward(
     """
     row = tl.program_id(0) * span
     place, column = row + tl.arange(0, span), tl.arange(0, D)
+    if packed:
+        P = tl.load(P)
+        if row >= P:
+            return
     if some:
         source = _among_all(place, L, first, Q)[:, None]
         h = tl.load(h_in + source * D + column[None, :], mask=(place < P)[:, None], other=0.0)
@@ -264,11 +289,16 @@ def mlp_forward(
 @triton.jit
 def mlp_backward(
     g_out, g_half, normed, inverses, w_o, w_inner, b_inner, w_out, g_in, g_mixed, g_kept, inner, g_inner, P,
-    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, weights: tl.constexpr, dtype: tl.constexpr,
+    span: tl.constexpr, D: tl.constexpr, part: tl.constexpr,
+    weights: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """The gradients before the MLP, on the residual stream and at the mixtures."""
     row = tl.program_id(0) * span
     place = row + tl.arange(0, span)
+    if packed:
+        P = tl.load(P)
+        if row >= P:
+            return
     x, g = normed.load([row, 0]), g_half.load([row, 0])
     g_x = tl.zeros((span, D), tl.float32)
     for start in range(0, 4 * D, part):
@@ -295,7 +325,8 @@ def mlp_backward(
 @triton.jit
 def weight_gradients(
     g_qkv, x_attention, g_attention, mixed, g_inner, x_mlp, g_mlp, inner, weights, biases,
-    P_attention, P_mlp, block, blocks, D: tl.constexpr, span: tl.constexpr, dtype: tl.constexpr,
+    P_attention, P_mlp, block, blocks,
+    D: tl.constexpr, span: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """Gᵀ X and Gᵀ 1 of the block's linear layers, over a share of the places.
 
@@ -303,6 +334,9 @@ def weight_gradients(
     makes one square of one share; the shares are added up afterwards, in a fixed order.
     """
     square, share, shares = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
+    if packed:
+        P_attention = tl.load(P_attention)
+        P_mlp = P_attention
     if square < 3:
         g, x, g_width, x_width, g_first, x_first, P = g_qkv, x_attention, 3 * D, D, square * D, 0, P_attention
     elif square == 3:

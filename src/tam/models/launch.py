@@ -95,10 +95,12 @@ def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     programs = min(tiles, 264)
     padded = room_for(tokens + length)
     parts = g.new_empty(programs, padded, width)
+    constants: dict[str, Any] = {"span": span, "D": width, "padded": padded}
+    strides = (g.stride(0), g.stride(1))
+    each = -(-tiles // programs)
     kernels.embedding_gradients[(programs,)](
-        g, ids.contiguous(), parts, rows * length, length, g.stride(0), g.stride(1), tokens,
-        -(-tiles // programs), span=span, D=width, padded=padded,
-    )  # fmt: skip
+        g, ids.contiguous(), parts, rows * length, length, *strides, tokens, each, **constants
+    )
     return parts
 
 
@@ -110,7 +112,7 @@ def room_for(count: int) -> int:
 class Kernels:
     """The kernels, with all that is the same for every launch in a pass."""
 
-    def __init__(self, hidden: Tensor, valid: Tensor | None, shape: Sequence[int], half: bool) -> None:
+    def __init__(self, hidden: Tensor, packing: Sequence[Tensor], shape: Sequence[int], half: bool) -> None:
         import triton.language as tl
 
         from tam.models import kernels
@@ -118,9 +120,9 @@ class Kernels:
         self._module, self._half = kernels, half
         self.rows, self.length, self.width = hidden.shape
         heads, causal, self.first, self.last = shape
-        self.valid = hidden if valid is None else valid  # something to point at
+        self._packing = packing  # starts, lengths and the sum of these
         self._constants: dict[str, Any] = {"D": self.width, "dtype": tl.bfloat16 if half else tl.float32}
-        self._attention = {"H": heads, "masked": valid is not None, "causal": bool(causal)}
+        self._attention = {"H": heads, "causal": bool(causal)}
 
     @property
     def places(self) -> int:
@@ -162,15 +164,27 @@ class Kernels:
 
     def __call__(self, name: str, places: int, *arguments: Any, **constants: Any) -> None:
         """Launch a kernel over so many places."""
-        constants |= self._constants | (self._attention if name.startswith("attention") else {})
+        constants |= self._constants | {"packed": bool(self._packing)}
         grid = (self.programs(name, places),)
         getattr(self._module, name)[grid](*arguments, **constants, **self.launch(name))
+
+    def attention(
+        self, direction: str, *tensors: Tensor, to: Tensor, which: tuple[int, int, int, int]
+    ) -> None:
+        """Launch the kernel of attention, or its backward kernel."""
+        starts, lengths = self._packing[:2] if self._packing else (to, to)  # not looked at
+        name, places = f"attention_{direction}", self.places
+        self(name, places, *tensors, starts, lengths, to, places, *which[1:], **self._attention)
+
+    def _count(self, places: int) -> Tensor | int:
+        """How many places a kernel looks at: of so many, or if packed, what the GPU knows."""
+        return self._packing[2] if self._packing else places
 
     def project_forward(self, h: Tensor, to: Projection) -> None:
         """Launch the kernel that makes the first block's queries, keys and values."""
         name, places = "project_forward", self.places
         (h_in,) = self.tiles(name, h)
-        self(name, places, h_in, *self._projection(name, to), places)
+        self(name, places, h_in, *self._projection(name, to), self._count(places))
 
     def _projection(self, name: str, to: Projection) -> tuple[Any, ...]:
         """What a kernel that makes queries, keys and values is given for it."""
@@ -194,7 +208,7 @@ class Kernels:
         w_qkv = _tiles(block.w_qkv, self.width, self.width)
         self(
             name, places, g, g_residual if some else residual, normed, kept.inverses, w_qkv, g_in, g_half,
-            places, *which[1:], some=some,
+            self._count(places), *which[1:], some=some,
         )  # fmt: skip
 
     def mlp_forward(
@@ -216,7 +230,8 @@ class Kernels:
         w_o, w_inner, w_out = self._mlp_weights(name, block)
         self(
             name, which[0], h if some else h_in, mixtures, w_o, block.b_o, w_inner, block.b_inner, w_out,
-            block.b_out, normed, kept.inverses, h_out, *which, *following, some=some, last=to is None,
+            block.b_out, normed, kept.inverses, h_out, self._count(which[0]), *which[1:], *following,
+            some=some, last=to is None,
         )  # fmt: skip
 
     def mlp_backward(
@@ -240,7 +255,7 @@ class Kernels:
         w_o, w_inner, w_out = self._mlp_weights(name, block)
         self(
             name, places, g_out, g_half, normed, kept.inverses, w_o, w_inner, block.b_inner, w_out, g_in,
-            mixtures, g_kept, inner, g_inner, places, weights=weights,
+            mixtures, g_kept, inner, g_inner, self._count(places), weights=weights,
         )  # fmt: skip
 
     def _mlp_weights(self, name: str, block: Block) -> tuple[Any, Any, Any]:
@@ -264,10 +279,13 @@ class Kernels:
         grid = (12 * self.width // span, len(arguments[2]))
         self._module.unfold[grid](*arguments, SHARES, span=span, **self._constants)
 
-    def weight_gradients(self, *arguments: Any) -> None:
+    def weight_gradients(
+        self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int
+    ) -> None:
         """Launch the kernel that makes squares of weights' gradients, not tiles of places."""
-        constants = self._constants | self.launch("weight_gradients")
-        self._module.weight_gradients[(12, SHARES)](*arguments, **constants)
+        constants = self._constants | self.launch("weight_gradients") | {"packed": bool(self._packing)}
+        counts = self._count(self.places), self._count(which[0])
+        self._module.weight_gradients[(12, SHARES)](*tensors, *counts, block, blocks, **constants)
 
 
 def _tiles(matrix: Tensor, rows: int, columns: int) -> Any:

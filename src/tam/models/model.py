@@ -216,9 +216,10 @@ class Model(nn.Module):
         assert self.y is not None
         y = batch.y.flatten(0, 1)
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
+        in_y = within(y_length.flatten(), y.shape[-1])
         lead = self._lead(condition, batch.rows)
-        after = torch.cat([lead, self.y(y, within(y_length.flatten(), y.shape[-1]))], dim=1)
-        seen = F.pad(in_x, (0, after.shape[1]), value=True)
+        after = torch.cat([lead, self.y(y, in_y)], dim=1)
+        seen = torch.cat([in_x, in_x.new_ones(lead.shape[:2]), in_y], dim=1)
         before, read = in_x.shape[1], lead.shape[1] - 1
         if batch.prefix is not None:
             mask = mask_of(seen, causal=True)[:, before:]
@@ -232,10 +233,12 @@ class Model(nn.Module):
         """The transformer's hidden states at the places `read` of the rows of a batch.
 
         A place sees those that are `seen`, `[R, L]`; if `causal`, of these the ones before it, and itself.
+        What is not seen is padding, and what is read there may be anything.
         """
         assert isinstance(self.backbone, Transformer)
         if condition.modulation is None and self.backbone.can_fuse(sequence):
-            return self.backbone.fused_forward(sequence, seen, read, causal=causal)
+            valid = seen if batch.padded else None
+            return self.backbone.fused_forward(sequence, valid, read, causal=causal)
         return self.backbone(sequence, mask_of(seen, causal=causal), condition.modulation, read)
 
 

@@ -161,7 +161,7 @@ class Transformer(nn.Module):
 
         Args:
             hidden: The vectors, `[R, L, d]`.
-            valid: Which places hold tokens, `[R, L]`; the others are seen by themselves alone. None: all do.
+            valid: Which places hold tokens, `[R, L]`; the others are left out, and give 0. None: all do.
             read: The places wanted.
             causal: Whether a place sees none after it.
         """
