@@ -9,15 +9,16 @@ What is saved by reuse, or lost to padding, shows in the rate.
 """
 
 import argparse
-import gc
 import json
 import math
+import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,7 +34,16 @@ from tam.training.loop import Trainer
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "gpu.json"
 
-STEPS = {"classification": 25, "transduction": 15, "pathfinding": 25}
+STEPS = (
+    ("classification", 25, "accumulated", True),
+    ("classification", 25, "interleaved", True),
+    ("transduction", 15, "accumulated", True),
+    ("transduction", 15, "interleaved", True),
+    ("pathfinding", 25, "accumulated", True),
+    ("pathfinding", 25, "interleaved", True),
+    ("pathfinding", 25, "accumulated", False),
+)
+"""Benchmark, inner steps, update of θ and whether our kernels are used, of the outer steps that are timed."""
 MUST = {
     ("classification", "accumulated"): 23.0,
     ("classification", "interleaved"): 23.0,
@@ -52,17 +62,68 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, default=FILE, help="where the results go; other parts there stay")
     parser.add_argument("--only", choices=["times", "checks"], help="a part of it")
-    parser.add_argument("--benchmarks", nargs="+", choices=list(STEPS), default=list(STEPS), help="to time")
+    names = ["classification", "transduction", "pathfinding"]
+    parser.add_argument("--benchmarks", nargs="+", choices=names, default=names, help="to time")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("error: torch finds no GPU here")
     facts = Facts(arguments.out)
+    jobs: list[Job] = []
+    if arguments.only != "times":
+        jobs += [Job("captured"), Job("training")]
+        jobs += [Job("kernels", (*shape, half)) for shape in SHAPES for half in (True, False)]
     if arguments.only != "checks":
         facts.add("peak_tflops", round(matmul_peak(), 1))
-        times(facts, arguments.benchmarks)
-    if arguments.only != "times":
-        checks(facts)
+        jobs += [Job("step", step) for step in STEPS if step[0] in arguments.benchmarks]
+    print(f"{'outer step':42}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
+    for job, found in together(jobs):
+        if job.what == "step":
+            facts.add_step(found)
+            print(words(found), flush=True)
+        else:
+            facts.add_check(job.what, found)
     print(f"written: {arguments.out}")
+
+
+class Job(NamedTuple):
+    """A check, or an outer step to time."""
+
+    what: str
+    given: tuple[Any, ...] = ()
+
+
+def together(jobs: Sequence[Job]) -> Iterator[tuple[Job, Any]]:
+    """Each job's outcome. All are set up side by side, in processes, and steps then timed one by one."""
+    context = multiprocessing.get_context("spawn")
+    ready, alone, outcomes = context.Barrier(len(jobs)), context.Lock(), context.Queue()
+    started = [context.Process(target=work, args=(job, ready, alone, outcomes)) for job in jobs]
+    for process in started:
+        process.start()
+    for _ in jobs:
+        job, found = outcomes.get()
+        if isinstance(found, str):
+            raise SystemExit(f"error: {job}: {found}")
+        yield job, found
+    for process in started:
+        process.join()
+
+
+def work(job: Job, ready: Any, alone: Any, outcomes: Any) -> None:
+    """Do a job in a process of its own; steps are timed once all others are set up, or done."""
+    try:
+        if job.what == "step":
+            with timed(*job.given) as measure:
+                ready.wait()
+                with alone:
+                    found = measure()
+        else:
+            checks = {"captured": compare_captured, "training": compare_training, "kernels": compare_kernels}
+            found = checks[job.what](*job.given)
+            ready.wait()
+    except Exception as error:
+        ready.abort()
+        found = f"{type(error).__name__}: {error}"
+    outcomes.put((job, found))
 
 
 class Facts:
@@ -97,8 +158,13 @@ class Facts:
         self.add("steps", [*others, row])
 
     def add_check(self, name: str, value: Any) -> None:
-        """Note the outcome of a check."""
+        """Note the outcome of a check, in the place of one of the same."""
         print(name, value, flush=True)
+        if name == "kernels":
+            same = ("length", "precision")
+            before = self.values["checks"].get("kernels", [])
+            others = [row for row in before if any(row[key] != value[key] for key in same)]
+            value = [*others, value]
         self.add("checks", self.values["checks"] | {name: value})
 
 
@@ -108,23 +174,19 @@ def matmul_peak(size: int = 8192) -> float:
     return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
 
 
-def times(facts: Facts, benchmarks: Sequence[str]) -> None:
-    """The outer steps, each in our kernels; path-finding in plain code too."""
-    print(f"{'outer step':42}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
-    for name in benchmarks:
-        tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
-        for update in ("accumulated", "interleaved"):
-            for fused in (True, False) if (name, update) == ("pathfinding", "accumulated") else (True,):
-                row = _time(name, tasks, update, fused)
-                facts.add_step(row)
-                label = f"{name}, T = {row['inner_steps']}, {update}{'' if fused else ', plain'}"
-                must = "" if row["must_ms"] is None else f"{row['must_ms']:.0f}"
-                print(f"{label:42}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}", flush=True)
+def words(row: Row) -> str:
+    """A line of the printed table."""
+    plain = "" if row["kernels"] == "ours" else ", plain"
+    label = f"{row['benchmark']}, T = {row['inner_steps']}, {row['theta_update']}{plain}"
+    must = "" if row["must_ms"] is None else f"{row['must_ms']:.0f}"
+    return f"{label:42}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}"
 
 
-def _time(name: str, tasks: TaskSet, update: str, fused: bool) -> Row:
-    torch.cuda.reset_peak_memory_stats()
-    config = _config(name, theta_update=update, inner_steps=STEPS[name])
+@contextmanager
+def timed(name: str, steps: int, update: str, fused: bool) -> Generator[Callable[[], Row]]:
+    """A trainer that has recorded its outer step; what is given times it."""
+    tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
+    config = _config(name, theta_update=update, inner_steps=steps)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(config, tasks, Path(folder))
         trainer.model.fused = fused
@@ -133,25 +195,25 @@ def _time(name: str, tasks: TaskSet, update: str, fused: bool) -> Row:
             trainer.step()
         torch.cuda.synchronize()
         ready = time.monotonic() - started
-        ms = _milliseconds(trainer.step, 5, repeats=5)
-    work = tokens(tasks) * 16 * 300 * (STEPS[name] + 1) * 6 * 12 * 128**2 * 4
-    row = {
-        "benchmark": name,
-        "theta_update": update,
-        "inner_steps": STEPS[name],
-        "kernels": "ours" if fused else "plain",
-        "ms": round(ms, 3),
-        "must_ms": MUST.get((name, update)),
-        "tokens": round(tokens(tasks), 2),
-        "tflops": round(work / ms / 1e9, 1),
-        "gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
-        "seconds_to_first": round(ready, 1),
-    }
-    del trainer
-    gc.collect()
-    torch.compiler.reset()
-    torch.cuda.empty_cache()
-    return row
+
+        def measure() -> Row:
+            ms = _milliseconds(trainer.step, 5, repeats=5)
+            must = MUST.get((name, update))
+            work = tokens(tasks) * 16 * 300 * (steps + 1) * 6 * 12 * 128**2 * 4
+            return {
+                "benchmark": name,
+                "theta_update": update,
+                "inner_steps": steps,
+                "kernels": "ours" if fused else "plain",
+                "ms": round(ms, 3),
+                "must_ms": must if fused else None,
+                "tokens": round(tokens(tasks), 2),
+                "tflops": round(work / ms / 1e9, 1),
+                "gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
+                "seconds_to_first": round(ready, 1),
+            }
+
+        yield measure
 
 
 def tokens(tasks: TaskSet) -> float:
@@ -164,18 +226,7 @@ def tokens(tasks: TaskSet) -> float:
     return statistics.mean(lengths)
 
 
-def checks(facts: Facts) -> None:
-    """That kernels equal plain code, a captured step an eager one, and that a short training ends alike."""
-    facts.add_check("captured", compare_captured())
-    facts.add_check("training", compare_training())
-    found: list[Row] = []
-    for rows, length, causal, read in SHAPES:
-        for half in (True, False):
-            found.append(compare_kernels(rows, length, causal, read, half=half))
-            facts.add_check("kernels", list(found))
-
-
-def compare_kernels(rows: int, length: int, causal: bool, read: slice, *, half: bool) -> Row:
+def compare_kernels(rows: int, length: int, causal: bool, read: slice, half: bool) -> Row:
     """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
     generator = torch.Generator().manual_seed(rows)
     model = Transformer(layers=4, width=128, heads=4, bottleneck=None, generator=generator).cuda()
@@ -234,11 +285,11 @@ def compare_captured(steps: int = 20) -> Row:
 
 
 def compare_training(steps: int = 300) -> Row:
-    """The loss after a short training with our kernels and with plain code, two seeds each."""
+    """The loss after a short training with our kernels and with plain code, four seeds each."""
     tasks = make(BenchmarkOptions(name="classification"))
     ends: dict[str, list[float]] = {"ours": [], "plain": []}
     for kernels, values in ends.items():
-        for seed in range(2):
+        for seed in range(4):
             config = _config(
                 "classification", inner_steps=10, rows=100, steps=steps, seed=seed, theta_update="interleaved"
             )

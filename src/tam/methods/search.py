@@ -83,17 +83,20 @@ class Search(Descent):
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
         self._steps = 0
+        if start.is_cuda:  # where many small operations cost more than what they compute
+            self._numbers = [start.new_full((), number) for number in (1.0, 1.0, rate)]
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
-        numbers = (1 - BETAS[0] ** self._steps, 1 - BETAS[1] ** self._steps, self.rate)
-        state = (self.z, self._mean, self._square, gradient, self.active)
-        if gradient.is_cuda:  # where many small operations cost more than what they compute
-            numbers = [torch.full_like(self.active[0], number) for number in numbers]
-            self.z, self._mean, self._square = _compiled()(*state, *numbers)
+        if gradient.is_cuda:
+            state = (self.z, self._mean, self._square, gradient, self.active, *self._numbers)
+            self.z, self._mean, self._square, *powers = _compiled()(*state)
+            self._numbers[:2] = powers
         else:
-            self.z, self._mean, self._square = _adam(*state, *numbers)
+            of_mean, of_square = (1 - beta**self._steps for beta in BETAS)
+            state = (self.z, self._mean, self._square, gradient, self.active)
+            self.z, self._mean, self._square = _adam(*state, of_mean, of_square, self.rate)
 
 
 def _adam(
@@ -114,9 +117,17 @@ def _adam(
 
 
 @cache
-def _compiled() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """The step as one kernel."""
-    return torch.compile(_adam, dynamic=True)
+def _compiled() -> Callable[..., list[Tensor]]:
+    """The step as one kernel, given the powers of Adam's decays and the rate as tensors."""
+
+    def step(
+        z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, *numbers: Tensor
+    ) -> list[Tensor]:
+        first, second = numbers[0] * BETAS[0], numbers[1] * BETAS[1]
+        moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, numbers[2])
+        return [*moved, first, second]
+
+    return torch.compile(step, dynamic=True)
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.launch import HAS_TRITON, SHARES, Kernels, Projection, block_of, kept_of, rows_at_once
+from tam.models.launch import HAS_TRITON, SHARES, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
 _WIDTHS = (16, 32, 64, 128)
@@ -195,29 +195,41 @@ def _backward(
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
     lines = hidden.new_empty(shares, blocks, 12 * width)
+    # Each block has its own, since the gradients of a block's weights are made beside the next block's.
     g_kept, inner, g_inner = (
-        matrices.new_empty(places if wanted else 1, columns * width) for columns in (1, 4, 4)
+        matrices.new_empty(blocks, places if wanted else 1, columns * width) for columns in (1, 4, 4)
     )
-    g_mixed, g_qkv = matrices.new_empty(places, width), torch.empty_like(qkv[0])
+    g_qkv, g_mixed = torch.empty_like(qkv), matrices.new_empty(places, width)
+    g_halves = matrices.new_empty(blocks, places, width)
     g_residual = hidden.new_empty(places, width)
     g = gradient.contiguous().view(-1, width)
     g_half = g.to(matrices.dtype)
+    beside = Beside(hidden.device)
     for index in reversed(range(blocks)):
         block = block_of(matrices[index], biases[index], width)
         which = kernels.places_of(index, blocks)
         kept_attention, kept_mlp = (kept_of(normed, inverses, 2 * index + place, places) for place in (0, 1))
         kernels.mlp_backward(
-            block, (g, g_half), kept_mlp, (g_residual, g_kept), g_mixed, (inner, g_inner), which[0], wanted
+            block,
+            (g, g_half),
+            kept_mlp,
+            (g_residual, g_kept[index]),
+            g_mixed,
+            (inner[index], g_inner[index]),
+            which[0],
+            wanted,
         )
-        kernels.attention("backward", g_mixed, qkv[index], to=g_qkv, which=which)
-        g_out = g_half
-        g, g_half = hidden.new_empty(places, width), matrices.new_empty(places, width)
-        kernels.project_backward(block, g_qkv, g_residual, kept_attention, (g, g_half), which)
+        kernels.attention("backward", g_mixed, qkv[index], to=g_qkv[index], which=which)
         if wanted:
-            kernels.weight_gradients(
-                g_qkv, kept_attention.normed, g_kept, mixed[index * places :], g_inner, kept_mlp.normed,
-                g_out, inner, squares, lines, which=which, block=index, blocks=blocks,
-            )  # fmt: skip
+            with beside.work():
+                kernels.weight_gradients(
+                    g_qkv[index], kept_attention.normed, g_kept[index], mixed[index * places :],
+                    g_inner[index], kept_mlp.normed, g_half, inner[index], squares, lines,
+                    which=which, block=index, blocks=blocks,
+                )  # fmt: skip
+        g, g_half = hidden.new_empty(places, width), g_halves[index]
+        kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, g_half), which)
+    beside.finish()
     g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
     if wanted:
         kernels.unfold(squares, lines, *_scatter(row, width), g_matrices, g_vectors, g_norms)

@@ -4,9 +4,12 @@ Shapes: P places in all, L places of a sequence, d width.
 """
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -79,6 +82,33 @@ def rows_at_once(width: int) -> int:
     return min(width, 32)
 
 
+class Beside:
+    """Work on a GPU that nothing waits for until the end: what else is launched may run at the same time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = _second_stream(device) if device.type == "cuda" else None
+
+    @contextmanager
+    def work(self) -> Generator[None]:
+        """What is launched in here starts once all that was launched before is done."""
+        if self._stream is None:
+            yield
+            return
+        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        with torch.cuda.stream(self._stream):
+            yield
+
+    def finish(self) -> None:
+        """What is launched from here on starts once this work is done."""
+        if self._stream is not None:
+            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
+
+
+@cache
+def _second_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)
+
+
 def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     """Launch the kernel that adds up gradients by token and by place: `[programs, tokens + L …, d]`.
 
@@ -92,10 +122,10 @@ def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     rows, length, width = g.shape
     span = 64
     tiles = -(-rows * length // span)
-    programs = min(tiles, 264)
+    programs = min(tiles, 132)
     padded = room_for(tokens + length)
     parts = g.new_empty(programs, padded, width)
-    constants: dict[str, Any] = {"span": span, "D": width, "padded": padded}
+    constants: dict[str, Any] = {"span": span, "D": width, "padded": padded, "num_warps": 8}
     strides = (g.stride(0), g.stride(1))
     each = -(-tiles // programs)
     kernels.embedding_gradients[(programs,)](
