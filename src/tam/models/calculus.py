@@ -83,16 +83,15 @@ class Affine(Layer):
 class Norm(Layer):
     """LayerNorm, of `[G, P, d]`."""
 
-    x_rate: Tensor
-    hat_rate: Tensor
-    scale_rate: Tensor | None
     x: Tensor
     hat: Tensor
     mean: Tensor
     inverse: Tensor
     g: Tensor
-    g_hat: Tensor
     g_x: Tensor
+    x_rate: Tensor
+    hat_rate: Tensor
+    scale_rate: Tensor | None
     found: tuple[Tensor | None, Tensor | None]
 
     def __init__(self, scale: Tensor, shift: Tensor) -> None:
@@ -100,21 +99,29 @@ class Norm(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         self.x = x
+        if len(self.scale) == 1:
+            return self._normed(self.scale.flatten(), self.shift.flatten())
         one, zero = x.new_ones(x.shape[-1]), x.new_zeros(x.shape[-1])  # without them torch is slower
-        self.hat, self.mean, self.inverse = torch.native_layer_norm(x, x.shape[-1:], one, zero, _EPSILON)
+        self.hat = self._normed(one, zero)
         return torch.addcmul(self.shift, self.hat, self.scale)
 
     def back(self, g: Tensor, *, wanted: bool) -> Tensor:
         self.g = g
         self.found = None, None
+        if len(self.scale) == 1:
+            self.g_x, scale, shift = self._backward(g, self.scale.flatten(), wanted=wanted)
+            if wanted:
+                self.found = scale.view(self.scale.shape), shift.view(self.scale.shape)
+            return self.g_x
         if wanted:
             self.found = (g * self.hat).sum(1, keepdim=True), g.sum(1, keepdim=True)
-        self.g_hat = g * self.scale
-        self.g_x = self._centred(self.g_hat)
+        self.g_x = self._centred(g * self.scale)
         return self.g_x
 
     def turn(self, x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
         self.x_rate, self.scale_rate = x, scale
+        if len(self.scale) == 1:
+            self.hat = (self.x - self.mean).mul_(self.inverse)
         self.hat_rate = self._centred(x)
         y = self.hat_rate * self.scale if shift is None else torch.addcmul(shift, self.hat_rate, self.scale)
         return y if scale is None else y.addcmul_(self.hat, scale)
@@ -122,20 +129,27 @@ class Norm(Layer):
     def turn_back(self, g: Tensor) -> Tensor:
         scale = (g * self.hat).addcmul_(self.g, self.hat_rate)
         self.found = scale.sum(1, keepdim=True), g.sum(1, keepdim=True)
-        g_hat = g * self.scale
+        g_hat, g_hat_rate = self.g * self.scale, g * self.scale
         if self.scale_rate is not None:
-            g_hat.addcmul_(self.g, self.scale_rate)
+            g_hat_rate.addcmul_(self.g, self.scale_rate)
         change = self.g_x * _mean_product(self.x_rate, self.hat)
-        change.addcmul_(self.hat_rate, _mean_product(self.g_hat, self.hat))
-        change.addcmul_(self.hat, _mean_product(self.g_hat, self.hat_rate))
-        return self._centred(g_hat).addcmul_(change, self.inverse, value=-1)
+        change.addcmul_(self.hat_rate, _mean_product(g_hat, self.hat))
+        change.addcmul_(self.hat, _mean_product(g_hat, self.hat_rate))
+        return self._centred(g_hat_rate).addcmul_(change, self.inverse, value=-1)
+
+    def _normed(self, scale: Tensor, shift: Tensor) -> Tensor:
+        y, self.mean, self.inverse = torch.native_layer_norm(self.x, scale.shape, scale, shift, _EPSILON)
+        return y
 
     def _centred(self, change: Tensor) -> Tensor:
         """The derivative of `hat` in x, a symmetric matrix for each place, times a change."""
+        return self._backward(change, None, wanted=False)[0]
+
+    def _backward(self, g: Tensor, scale: Tensor | None, *, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Torch's derivative of a LayerNorm with a scale that is shared."""
         moments = self.mean, self.inverse
-        return _aten.native_layer_norm_backward(
-            change, self.x, self.x.shape[-1:], *moments, None, None, [True, False, False]
-        )[0]
+        mask = [True, wanted, wanted]
+        return _aten.native_layer_norm_backward(g, self.x, self.x.shape[-1:], *moments, scale, scale, mask)
 
 
 def _mean_product(a: Tensor, b: Tensor) -> Tensor:

@@ -69,13 +69,13 @@ class Mixing(Layer):
         read += g_asking.view(read.shape)
         return g_normed
 
-    def _with(self, own: Sequence[Tensor], known: Tensor | None) -> list[Tensor]:
+    def _with(self, own: Sequence[Tensor], known: Tensor | None) -> Sequence[Tensor]:
         """Queries, keys and values of all places, `[G · R · H, L, D]` each."""
         if known is None:
-            return list(own)
-        known = known.view(-1, *known.shape[-4:])
-        pairs = zip(own, known.unbind(1), strict=True)
-        return [torch.cat([a.view(*b.shape[:2], *a.shape[1:]), b], dim=2).flatten(0, 1) for a, b in pairs]
+            return own
+        known = known.view(-1, *known.shape[-4:]).transpose(0, 1)
+        ours = torch.stack(list(own)).unflatten(1, known.shape[1:3])
+        return torch.cat([ours, known], dim=3).flatten(1, 2).unbind()
 
     def _without(self, found: Sequence[Tensor]) -> list[Tensor]:
         """Of gradients at all places those that are not of known ones, which are put aside."""
