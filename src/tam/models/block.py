@@ -87,7 +87,7 @@ class _Passes(Layer):
         self, hidden: Tensor, known: Tensor | None, bias: Tensor | None, weights: Sequence[Tensor]
     ) -> Tensor:
         self.shape = hidden.shape
-        p = [weight.reshape(len(hidden), -1, weight.shape[-1]) for weight in weights]
+        p = [weight.detach().reshape(len(hidden), -1, weight.shape[-1]) for weight in weights]
         self.norm, self.out, self.gelu = Norm(*p[:2]), Affine(*p[6:8]), Gelu()
         self.mlp_norm, self.inner, self.outer = Norm(*p[8:10]), Affine(*p[10:12]), Affine(*p[12:])
         asking = range(hidden.shape[2])[self.read]
@@ -133,10 +133,9 @@ class _Passes(Layer):
             read, fresh = g_hidden[:, :, self.read], self._fresh(g_hidden)
             read.copy_(g_middle.view(read.shape))
             fresh += g_fresh.view(fresh.shape)
+        known, *mixing = self.mixing.found
         mlp = *self.mlp_norm.found, *self.inner.found, *self.outer.found
-        return [
-            g_hidden, self.mixing.g_known, *self.norm.found, *self.mixing.found, *self.out.found, *mlp
-        ]  # fmt: skip
+        return [g_hidden, known, *self.norm.found, *mixing, *self.out.found, *mlp]
 
     def _fresh(self, hidden: Tensor) -> Tensor:
         """The places of which nothing is known."""
@@ -169,14 +168,14 @@ class _Block(torch.autograd.Function):
         output = output.view(*hidden.shape[:-2], -1, hidden.shape[-1])
         ctx.passes, ctx.turned = passes, []
         ctx.shapes = [tensor if tensor is None else tensor.shape for tensor in (hidden, known, *weights)]
-        ctx.save_for_backward(output, *weights)
+        ctx.save_for_backward(output, *passes.unload())
         ctx.set_materialize_grads(False)
         return output
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
         (g,) = grad_outputs
-        output = ctx.saved_tensors[0]  # an error if a weight is no longer what it was
+        output, *kept = ctx.saved_tensors
         turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
         ctx.turned.clear()
         wanted = _of_weights[-1] and any(ctx.needs_input_grad[2:])
@@ -186,9 +185,10 @@ class _Block(torch.autograd.Function):
         elif g is None:
             found = (None,) * len(ctx.shapes)
         elif torch.is_grad_enabled():
-            found = _Gradient.apply(ctx.passes.fork(), ctx.turned, ctx.shapes, wanted, g, output)
+            passes = ctx.passes.loaded(iter(kept))
+            found = _Gradient.apply(passes, ctx.turned, ctx.shapes, wanted, g, output)
         else:
-            found = _shaped(ctx.passes.back(g, wanted=wanted), ctx.shapes)
+            found = _shaped(ctx.passes.loaded(iter(kept)).back(g, wanted=wanted), ctx.shapes)
         return None, *found[:2], None, *found[2:]
 
 
@@ -207,13 +207,15 @@ class _Gradient(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         ctx.passes, ctx.turned, ctx.shapes = passes, turned, shapes
         ctx.set_materialize_grads(False)
-        return _shaped(passes.back(g, wanted=wanted), shapes)
+        found = _shaped(passes.back(g, wanted=wanted), shapes)
+        ctx.save_for_backward(*passes.unload())
+        return found
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         _check_order()
         hidden, known, *rates = grad_outputs
-        passes = ctx.passes.fork()
+        passes: _Passes = ctx.passes.loaded(iter(ctx.saved_tensors))
         hidden = passes.norm.x.new_zeros(passes.shape) if hidden is None else hidden.view(passes.shape)
         out = passes.turn(hidden, known, rates)
         ctx.turned.append((_graph_task(), passes))

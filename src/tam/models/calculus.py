@@ -17,6 +17,7 @@ Shapes: G groups with weights of their own, P places of each, d width.
 # ruff: noqa: D102  what the four passes are is said above
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from typing import Self
 
@@ -28,15 +29,32 @@ _EPSILON = 1e-5
 _DENSITY = (2 * math.pi) ** -0.5  # of the normal distribution, at zero
 
 
+_TAKEN = object()
+
+
 class Layer:
     """Something with the four passes."""
 
-    def fork(self) -> Self:
-        """A copy to go on with from here, while this stays as it is."""
+    def unload(self) -> list[Tensor]:
+        """Take out all tensors that are kept, for autograd to keep them; what was found is dropped."""
+        vars(self).pop("found", None)
+        taken: list[Tensor] = []
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                taken.append(value)
+                setattr(self, name, _TAKEN)
+            elif isinstance(value, Layer):
+                taken += value.unload()
+        return taken
+
+    def loaded(self, tensors: Iterator[Tensor]) -> Self:
+        """A copy with these tensors, which `unload` gave, in their places."""
         new = copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, Layer):
-                setattr(new, name, value.fork())
+            if value is _TAKEN:
+                setattr(new, name, next(tensors))
+            elif isinstance(value, Layer):
+                setattr(new, name, value.loaded(tensors))
         return new
 
 

@@ -20,12 +20,10 @@ class Mixing(Layer):
     """The places `read` ask all places. What is `known` are queries, keys and values of places after these.
 
     Attributes:
-        found: What the weights get: weight and bias of query and key_value.
-        g_known: The gradient of what was known.
+        found: What is known gets, and weight and bias of query and key_value.
     """
 
     found: list[Tensor | None]
-    g_known: Tensor | None
     shape: torch.Size
 
     def __init__(self, weights: Sequence[Tensor], heads: int, read: slice, known: Tensor | None) -> None:
@@ -43,11 +41,10 @@ class Mixing(Layer):
 
     def back(self, g: Tensor, *, wanted: bool) -> Tensor:
         own = ALL if self.known is None or wanted else slice(self.shape[2])
-        found = self.attention.back(self._apart(g, 1)[0], own)
-        q, *keys_values = self._without(found)
+        g_known, q, *keys_values = self._without(self.attention.back(self._apart(g, 1)[0], own))
         g_asking = self.query.back(self._together([q]), wanted=wanted)
         g_normed = self.key_value.back(self._together(keys_values), wanted=wanted)
-        return self._add_up(g_normed, g_asking)
+        return self._add_up(g_known, g_normed, g_asking)
 
     def turn(self, normed: Tensor, rates: Sequence[Tensor | None], known: Tensor | None) -> Tensor:
         asking = self.query.turn(normed[:, :, self.read].flatten(1, 2), *rates[:2])
@@ -59,12 +56,13 @@ class Mixing(Layer):
         return self._together([self.attention.turn(q, k, v)])
 
     def turn_back(self, g: Tensor) -> Tensor:
-        q, *keys_values = self._without(self.attention.turn_back(self._apart(g, 1)[0]))
+        g_known, q, *keys_values = self._without(self.attention.turn_back(self._apart(g, 1)[0]))
         g_asking = self.query.turn_back(self._together([q]))
-        return self._add_up(self.key_value.turn_back(self._together(keys_values)), g_asking)
+        g_normed = self.key_value.turn_back(self._together(keys_values))
+        return self._add_up(g_known, g_normed, g_asking)
 
-    def _add_up(self, g_normed: Tensor, g_asking: Tensor) -> Tensor:
-        self.found = [*self.query.found, *self.key_value.found]
+    def _add_up(self, g_known: Tensor | None, g_normed: Tensor, g_asking: Tensor) -> Tensor:
+        self.found = [g_known, *self.query.found, *self.key_value.found]
         read = g_normed.view(self.shape)[:, :, self.read]
         read += g_asking.view(read.shape)
         return g_normed
@@ -77,15 +75,13 @@ class Mixing(Layer):
         ours = torch.stack(list(own)).unflatten(1, known.shape[1:3])
         return torch.cat([ours, known], dim=3).flatten(1, 2).unbind()
 
-    def _without(self, found: Sequence[Tensor]) -> list[Tensor]:
-        """Of gradients at all places those that are not of known ones, which are put aside."""
-        places = self.shape[2]
-        self.g_known = None
-        if self.known is None or found[0].shape[1] == places:
-            return list(found)
+    def _without(self, found: Sequence[Tensor]) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:
+        """Of the gradients at all places those of known ones, together, and the three of the others."""
+        places, (q, k, v) = self.shape[2], found
+        if self.known is None or q.shape[1] == places:
+            return None, q, k, v
         known = [one[:, places:].unflatten(0, (-1, self.heads)) for one in found]
-        self.g_known = torch.stack(known, dim=1)
-        return [one[:, :places] for one in found]
+        return torch.stack(known, dim=1), q[:, :places], k[:, :places], v[:, :places]
 
     def _apart(self, x: Tensor, parts: int) -> Tensor:
         """From `[G, R · L, parts · d]` to `[parts, G · R · H, L, D]`."""
@@ -111,14 +107,12 @@ class Reading(Layer):
     adds the same to all scores of a place, and so nothing.
 
     Attributes:
-        found: What the weights get: weight and bias of query and key_value.
-        known: None: nothing is known before.
-        g_known: None.
+        found: None, as nothing is known, and what weight and bias of query and key_value get.
+        known: None.
     """
 
     found: list[Tensor | None]
     known: Tensor | None = None
-    g_known: Tensor | None = None
     shape: torch.Size
 
     def __init__(self, weights: Sequence[Tensor], heads: int, place: int) -> None:
@@ -166,14 +160,13 @@ class Reading(Layer):
 
     def _find(self) -> None:
         keys, values, bias = self.to_places.found[0], *self.to_values.found
-        self.found = [*self.query.found, None, None]
+        self.found = [None, *self.query.found, None, None]
         if keys is not None and values is not None and bias is not None:
             groups = self.shape[0]
-            both = torch.stack(
-                [part.view(groups, -1, self.shape[3]) for part in (keys.mT.contiguous(), values)], 1
-            )
+            weights = [part.reshape(groups, -1, self.shape[3]) for part in (keys.mT, values)]
             bias = bias.view(groups, 1, -1)
-            self.found[2:] = [both.flatten(1, 2), torch.cat([torch.zeros_like(bias), bias], dim=2)]
+            biases = [torch.zeros_like(bias), bias]
+            self.found[3:] = [torch.cat(weights, dim=1), torch.cat(biases, dim=2)]
 
     def _all(self, keys: Tensor, values: Tensor, asking: Tensor) -> Tensor:
         """The gradient at all places, `[G, R · L, d]`."""

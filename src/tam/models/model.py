@@ -104,16 +104,16 @@ class Model(nn.Module):
         x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
         if not x_is_alone or not isinstance(backbone, Transformer) or batch.x.shape[-1] == 0:
             return batch
+        if spec.kind == "classification" and not backbone.can_know(self.places):
+            return batch
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         vectors = self.x(batch.x.flatten(0, 1), in_x)
-        if backbone.can_fuse(vectors):
-            return batch
-        if spec.kind == "transduction":
-            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
-        else:
+        if spec.kind == "classification":
             prefix = backbone.known(vectors)
-        if prefix is None:
+        elif backbone.can_fuse(vectors):
             return batch
+        else:
+            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
         return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:

@@ -177,17 +177,19 @@ class Transformer(nn.Module):
                 hidden = block(hidden, bias, BlockOffsets(), ALL, fused=self.fused)
         return torch.stack(found, dim=1)
 
-    def known(self, hidden: Tensor) -> Tensor | None:
+    def can_know(self, hidden: Tensor) -> bool:
+        """Whether `forward` makes use of `known` for vectors like these."""
+        return len(self.blocks) > 1 and not self._has_adapters and can_be_one(hidden)
+
+    def known(self, hidden: Tensor) -> Tensor:
         """What the first block computes for each place by itself: queries, keys and values.
 
         Args:
             hidden: The vectors, `[R, X, d]`.
 
         Returns:
-            `[R, 3, H, X, D]`; None where `forward` would not make use of it.
+            `[R, 3, H, X, D]`.
         """
-        if len(self.blocks) == 1 or self._has_adapters or not can_be_one(hidden):
-            return None
         return cast(Block, self.blocks[0]).project(hidden)
 
     def can_fuse(self, hidden: Tensor) -> bool:
