@@ -240,7 +240,7 @@ class _Each(torch.autograd.Function):
         def grouped(tensor: Tensor, dim: int | None) -> Tensor:
             if dim is None:
                 return tensor.expand(info.batch_size, *tensor.shape)
-            return tensor.movedim(dim, 0)
+            return tensor.movedim(dim, 0) if dim else tensor
 
         hidden, known, bias, *weights = (
             None if tensor is None else grouped(tensor, dim)
