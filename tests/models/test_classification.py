@@ -75,8 +75,25 @@ def test_a_batch_of_the_other_kind_is_refused(
         model(z, sequences)
 
 
-def test_where_all_places_see_z_nothing_can_be_computed_before(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make
+def test_what_is_computed_of_x_before_changes_nothing(
+    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
 ) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
+    given, z = model.with_prefix(batch), make_z(model, batch)
+    token = encoder_spec.conditioning in ("token", "none") and encoder_spec.backbone == "transformer"
+    assert (given.prefix is not None) == token
+
+    def gradients(batch: Batch) -> list[torch.Tensor]:
+        loss = model(z, batch)[..., 0].sum()
+        return [loss, *torch.autograd.grad(loss, list(model.parameters()))]
+
+    torch.testing.assert_close(gradients(given), gradients(batch))
+
+
+@pytest.mark.parametrize("change", [{"layers": 1}, {"purpose": "embed", "conditioning": "none"}])
+def test_where_it_would_not_help_nothing_is_computed_before(
+    change: dict[str, Any], make_model: MakeModel, make_batch: Make
+) -> None:
+    spec = ModelSpec(kind="classification", vocabulary=7, classes=3, max_x=4, layers=2, width=8, heads=2)
+    model, batch = make_model(replace(spec, **change)), make_batch(spec)
     assert model.with_prefix(batch) is batch

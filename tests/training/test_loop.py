@@ -4,6 +4,7 @@ import json
 import math
 import random
 import signal
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -107,28 +108,36 @@ def test_the_seed_decides(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path
 def test_training_learns(
     theta_update: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    config = toy_config(
-        theta_update=theta_update,
-        patience=None,
-        inner_steps=5,
-        steps=120 if theta_update == "accumulated" else 40,
-        width=16,
-        tasks=6,
-        rows=32,
-        rate=0.02,
-        shots=(3,),
-        queries=20,
-        adapt_steps=(5, 10),
-        validate_every=1000,
-    )
-    (before,) = Trainer(config, toy_tasks(size=80), tmp_path).validate()
-    trainer = train(config, toy_tasks(size=80), tmp_path, ignore)
-    (after,) = trainer.validate()
-    losses = [record["loss"] for record in records(tmp_path) if "loss" in record]
-    assert losses[-1] < 0.5 * losses[0]
-    assert after.accuracy > before.accuracy + 0.2
-    assert after.accuracy > 0.75
-    assert after.perplexity < before.perplexity
+    """The middle of three seeds: after so few steps, on two tasks, one may be unlucky."""
+    found: list[tuple[float, ...]] = []
+    for seed in range(3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        config = toy_config(
+            theta_update=theta_update,
+            patience=None,
+            inner_steps=5,
+            steps=120 if theta_update == "accumulated" else 80,
+            width=16,
+            tasks=6,
+            rows=32,
+            rate=0.02 if theta_update == "accumulated" else 0.005,  # five times as many updates
+            shots=(3,),
+            queries=20,
+            adapt_steps=(5, 10),
+            validate_every=1000,
+            seed=seed,
+        )
+        (before,) = Trainer(config, toy_tasks(size=80), folder).validate()
+        (after,) = train(config, toy_tasks(size=80), folder, ignore).validate()
+        losses = [record["loss"] for record in records(folder) if "loss" in record]
+        gain = after.accuracy - before.accuracy
+        found.append((losses[-1] / losses[0], gain, after.accuracy, after.perplexity / before.perplexity))
+    loss, gain, accuracy, perplexity = (statistics.median(values) for values in zip(*found, strict=True))
+    assert loss < 0.5
+    assert gain > 0.2
+    assert accuracy > 0.75
+    assert perplexity < 1
 
 
 def test_records_follow_every_step_and_validation(

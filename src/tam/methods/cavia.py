@@ -20,7 +20,7 @@ from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Update, move
 from tam.methods.search import Descent, fit_embeddings
 from tam.methods.split import split
-from tam.models import Batch, Model, ModelSpec
+from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,8 @@ class CAVIA(CaviaSettings, Method):
         for _ in range(self.inner_steps):  # φ_i ← φ_i − α ∇φ L(φ_i, θ, support)
             losses = example_losses(model, z.unsqueeze(1), support).per_task()
             first = losses if first is None else first
-            (gradient,) = torch.autograd.grad(losses.sum(), z, create_graph=self.order == "second")
+            with no_weight_gradients():
+                (gradient,) = torch.autograd.grad(losses.sum(), z, create_graph=self.order == "second")
             z = z - self.inner_rate * gradient
         losses = example_losses(model, z.unsqueeze(1), query).per_task()
         move(model, losses, update)  # θ ← θ − β ∇θ Σ L(φ_i, θ, query)

@@ -51,7 +51,7 @@ class MAML(MamlSettings, Method):
                 losses.sum(), list(own.values()), create_graph=self.order == "second"
             )
             own = {
-                name: weight - self.inner_rate * gradient
+                name: torch.add(weight, gradient, alpha=-self.inner_rate)
                 for (name, weight), gradient in zip(own.items(), gradients, strict=True)
             }
         losses = weights.losses(model, own, query)

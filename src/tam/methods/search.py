@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tam.methods.losses import example_losses
-from tam.models import Batch, Model
+from tam.models import Batch, Model, no_weight_gradients
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -134,4 +134,5 @@ def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequenc
     """Task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
     with torch.no_grad():
         support = model.with_prefix(support)
-    return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)
+    with no_weight_gradients():
+        return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)

@@ -20,7 +20,7 @@ from tam.methods.losses import backward, example_losses
 from tam.methods.method import Losses, Method, Update
 from tam.methods.prefix import Prefix
 from tam.methods.search import Search, fit_embeddings
-from tam.models import Batch, Model, ModelSpec
+from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,8 @@ def z_gradient(
         losses = example_losses(model, rows, batch)
         loss = losses.per_task()
         if theta_weights is None:
-            (gradient,) = torch.autograd.grad(loss.sum(), rows)
+            with no_weight_gradients():
+                (gradient,) = torch.autograd.grad(loss.sum(), rows)
         else:
             theta: list[Tensor] = list(model.parameters())
             if batch.prefix is not None:

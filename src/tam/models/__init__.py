@@ -1,6 +1,7 @@
 """The networks: a transformer or an LSTM, conditioned on a task embedding that is passed in as a value."""
 
 from tam.models.batch import Batch
+from tam.models.block import no_weight_gradients
 from tam.models.build import build_model
 from tam.models.conditioning import Condition, Modulation, task_size
 from tam.models.lstm import LSTM
@@ -17,6 +18,7 @@ __all__ = [
     "Modulation",
     "Transformer",
     "build_model",
+    "no_weight_gradients",
     "target_log_prob",
     "task_size",
     "token_targets",

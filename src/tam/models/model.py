@@ -98,19 +98,25 @@ class Model(nn.Module):
     def with_prefix(self, batch: Batch) -> Batch:
         """The batch with what the network computes for x alone, so that it is not computed again.
 
-        This can be where x comes first and does not see z, as long as the weights stay: with sequences to
-        answer and z as a token. Elsewhere, and where our kernels take whole sequences, the batch is returned
-        as it is.
+        This can be as long as the weights stay, with z as a token or none at all. With sequences to answer, x
+        comes first and does not see z: that is all that is computed for x. With classes to answer, it is what
+        the first block computes for each place by itself. Where that does not help, as where our kernels take
+        whole sequences, the batch is returned as it is.
         """
         backbone, spec = self.backbone, self.spec
         x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
-        if spec.kind != "transduction" or not x_is_alone or not isinstance(backbone, Transformer):
+        if not x_is_alone or not isinstance(backbone, Transformer) or batch.x.shape[-1] == 0:
+            return batch
+        if spec.kind == "classification" and not backbone.can_know(self.places):
             return batch
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         vectors = self.x(batch.x.flatten(0, 1), in_x)
-        if backbone.can_fuse(vectors) or batch.x.shape[-1] == 0:
+        if spec.kind == "classification":
+            prefix = backbone.known(vectors)
+        elif backbone.can_fuse(vectors):
             return batch
-        prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
+        else:
+            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
         return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
@@ -239,7 +245,9 @@ class Model(nn.Module):
         if condition.modulation is None and self.backbone.can_fuse(sequence):
             valid = seen if batch.padded else None
             return self.backbone.fused_forward(sequence, valid, read, causal=causal)
-        return self.backbone(sequence, mask_of(seen, causal=causal), condition.modulation, read)
+        known = None if batch.prefix is None else batch.prefix.flatten(0, 1)
+        mask = mask_of(seen, causal=causal)
+        return self.backbone(sequence, mask, condition.modulation, read, known=known)
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:

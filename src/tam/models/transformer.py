@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
+from tam.models.block import can_be_one, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
 from tam.models.fused import can_fuse, fused_blocks
 from tam.models.linear import Linear
@@ -64,18 +65,39 @@ class Block(nn.Module):
         offsets: BlockOffsets,
         read: slice,
         before: Tensor | None = None,
+        known: Tensor | None = None,
         *,
         fused: bool,
     ) -> Tensor:
         """Transform `[R, L, d]`, and return the places `read` alone.
 
-        `before` are keys and values of places before those; see `Attention`.
+        `before` are keys and values of places before those; see `Attention`. `known` is what `project` gave
+        for the last of these places; it need not be looked at.
         """
+        plain = self.adapters is None and offsets.norms[0] is None and before is None
+        if plain and can_be_one(hidden):
+            return whole_block(hidden, known, bias, self._weights, heads=self.attention.heads, read=read)
         normed = self.attention_norm(hidden, offsets.norms[0])
         change = self.attention(normed[:, read], normed, bias, before, fused=fused)
         hidden = hidden[:, read] + self._adapt(0, change, offsets)
         change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
         return hidden + self._adapt(1, change, offsets)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Queries, keys and values of `[R, L, d]`: `[R, 3, H, L, D]`."""
+        normed = self.attention_norm(hidden)
+        return torch.stack([self.attention.queries(normed), *self.attention.keys_values(normed)], dim=1)
+
+    @property
+    def _weights(self) -> list[Tensor]:
+        layers = self.attention.query, self.attention.key_value, self.attention.out
+        mlp = self.mlp.inner, self.mlp.out
+        return [
+            *(self.attention_norm.scale, self.attention_norm.bias),
+            *(tensor for layer in layers for tensor in (layer.weight, layer.bias)),
+            *(self.mlp_norm.scale, self.mlp_norm.bias),
+            *(tensor for layer in mlp for tensor in (layer.weight, layer.bias)),
+        ]
 
     def _adapt(self, index: int, change: Tensor, offsets: BlockOffsets) -> Tensor:
         return change if self.adapters is None else self.adapters[index](change, offsets.adapters[index])
@@ -107,6 +129,7 @@ class Transformer(nn.Module):
         modulation: Modulation | None = None,
         read: slice = ALL,
         prefix: Tensor | None = None,
+        known: Tensor | None = None,
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -118,6 +141,7 @@ class Transformer(nn.Module):
             read: The places wanted. The last block computes these alone.
             prefix: What `prefix` returned for the places before these, which then are seen too and come
                 first in the mask's columns.
+            known: What `known` returned for the last of these places.
 
         Returns:
             The hidden states at the places `read`.
@@ -129,7 +153,8 @@ class Transformer(nn.Module):
             places = read if index == last else ALL
             offsets = modulation.block(index)
             before = None if prefix is None else prefix[:, index]
-            hidden = block(hidden, _ask(bias, places), offsets, places, before, fused=self.fused)
+            of_first = known if index == 0 else None
+            hidden = block(hidden, _ask(bias, places), offsets, places, before, of_first, fused=self.fused)
         return self.norm(hidden, modulation.final_norm)
 
     def prefix(self, hidden: Tensor, mask: Tensor) -> Tensor:
@@ -151,6 +176,21 @@ class Transformer(nn.Module):
             if len(found) < len(self.blocks):
                 hidden = block(hidden, bias, BlockOffsets(), ALL, fused=self.fused)
         return torch.stack(found, dim=1)
+
+    def can_know(self, hidden: Tensor) -> bool:
+        """Whether `forward` makes use of `known` for vectors like these."""
+        return len(self.blocks) > 1 and not self._has_adapters and can_be_one(hidden)
+
+    def known(self, hidden: Tensor) -> Tensor:
+        """What the first block computes for each place by itself: queries, keys and values.
+
+        Args:
+            hidden: The vectors, `[R, X, d]`.
+
+        Returns:
+            `[R, 3, H, X, D]`.
+        """
+        return cast(Block, self.blocks[0]).project(hidden)
 
     def can_fuse(self, hidden: Tensor) -> bool:
         """Whether `fused_forward` takes these vectors."""

@@ -1,0 +1,197 @@
+"""A block as one operation against the same block made of torch's operations."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+
+from tam.models import no_weight_gradients, transformer
+from tam.models.attention import additive
+from tam.models.block import can_be_one, whole_block
+from tam.models.conditioning import BlockOffsets
+from tam.models.model import mask_of
+from tam.models.transformer import ALL, Block
+
+ROWS, PLACES, WIDTH, HEADS = 3, 5, 8, 2
+READS = {"all": ALL, "one": slice(0, 1), "another": slice(3, 4), "some": slice(2, None)}
+
+
+@pytest.fixture
+def block() -> Block:
+    """One whose every weight matters."""
+    generator = torch.Generator().manual_seed(0)
+    made = Block(WIDTH, HEADS, None, generator, depth=1).double()
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight += 0.3 * torch.randn(weight.shape, generator=generator)
+    return made
+
+
+@pytest.fixture
+def hidden() -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(ROWS, PLACES, WIDTH, generator=generator, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.fixture
+def plain(block: Block, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tensor]:
+    """The block made of torch's operations."""
+
+    def run(hidden: Tensor, bias: Tensor | None, *weights: Tensor, read: slice = ALL) -> Tensor:
+        names = [name for name, _ in block.named_parameters()]
+        given = hidden, bias, BlockOffsets(), read
+        with monkeypatch.context() as patch:
+            patch.setattr(transformer, "can_be_one", lambda _: False)
+            return functional_call(block, dict(zip(names, weights, strict=True)), given, {"fused": False})
+
+    return run
+
+
+def whole(
+    hidden: Tensor,
+    bias: Tensor | None,
+    *weights: Tensor,
+    read: slice = ALL,
+    known: Tensor | None = None,
+) -> Tensor:
+    return whole_block(hidden, known, bias, weights, heads=HEADS, read=read)
+
+
+def some_bias(causal: bool, read: slice) -> Tensor:
+    """With padding: 0, 2 and 4 places of it."""
+    seen = torch.arange(PLACES) < torch.tensor([[5], [3], [1]])
+    bias = additive(mask_of(seen, causal=causal), torch.float64).unsqueeze(1)
+    return bias[..., read, :] if causal else bias
+
+
+def in_turn(output: Tensor, inputs: list[Tensor]) -> list[Tensor]:
+    """The output, its gradients, and the gradients of those."""
+    first = torch.autograd.grad(output.sin().sum(), inputs, create_graph=True)
+    second = torch.autograd.grad(sum((g.sin().sum() for g in first), torch.zeros(())), inputs)
+    return [output, *first, *second]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_outputs_and_two_derivatives_are_those_of_torch(
+    block: Block, hidden: Tensor, plain: Callable[..., Tensor], causal: bool, read: slice
+) -> None:
+    bias, weights = some_bias(causal, read), list(block.parameters())
+    inputs = [hidden, *weights]
+    expected = in_turn(plain(hidden, bias, *weights, read=read), inputs)
+    torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, read=read), inputs), expected)
+
+
+def test_without_a_mask(block: Block, hidden: Tensor, plain: Callable[..., Tensor]) -> None:
+    weights = list(block.parameters())
+    expected = in_turn(plain(hidden, None, *weights), [hidden, *weights])
+    torch.testing.assert_close(in_turn(whole(hidden, None, *weights), [hidden, *weights]), expected)
+
+
+@pytest.mark.parametrize("places", [1, 4])
+def test_what_is_known_is_a_further_input(block: Block, hidden: Tensor, places: int) -> None:
+    bias, weights = some_bias(False, ALL), list(block.parameters())
+    inputs = [hidden, *weights]
+    expected = in_turn(whole(hidden, bias, *weights), inputs)
+    known = block.project(hidden[:, -places:])
+    torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, known=known), inputs), expected)
+
+
+def test_derivatives_against_finite_differences(block: Block, hidden: Tensor) -> None:
+    bias = some_bias(False, ALL)
+    known = block.project(hidden[:, 1:]).detach().requires_grad_()
+
+    def run(hidden: Tensor, known: Tensor, *weights: Tensor) -> Tensor:
+        return whole(hidden, bias, *weights, known=known)
+
+    inputs = hidden, known, *block.parameters()
+    assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
+    assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_each_task_has_its_weights_under_vmap(block: Block, hidden: Tensor, read: slice) -> None:
+    bias = some_bias(False, ALL)
+    weights = [torch.stack([w, 1.2 * w]).detach().requires_grad_() for w in block.parameters()]
+    both = torch.stack([hidden, hidden.cos()]).detach().requires_grad_()
+    biases = torch.stack([bias, torch.zeros_like(bias)])
+
+    def run(hidden: Tensor, bias: Tensor, weights: tuple[Tensor, ...]) -> Tensor:
+        return whole(hidden, bias, *weights, read=read)
+
+    one_by_one = [run(both[i], biases[i], tuple(w[i] for w in weights)) for i in range(2)]
+    together = vmap(run)(both, biases, tuple(weights))
+    inputs = [both, *weights]
+    torch.testing.assert_close(in_turn(together, inputs), in_turn(torch.stack(one_by_one), inputs))
+    shared = vmap(run, (0, None, None))(both, bias, tuple(block.parameters()))
+    torch.testing.assert_close(shared[1], run(both[1], bias, tuple(block.parameters())))
+
+
+def test_it_is_for_cpus_and_not_for_the_gradients_of_torch_func(hidden: Tensor) -> None:
+    found: list[bool] = []
+
+    def look(hidden: Tensor) -> Tensor:
+        found.append(can_be_one(hidden))
+        return hidden.sum()
+
+    look(hidden)
+    vmap(look)(hidden)
+    grad(look)(hidden)
+    vmap(grad(look))(hidden)
+    with torch.autocast("cpu", torch.bfloat16):
+        look(hidden)
+    look(hidden.to("meta"))
+    look(hidden[:0])
+    assert found == [True, True, False, False, False, False, False]
+
+
+def test_gradients_of_weights_can_be_left_out(block: Block, hidden: Tensor) -> None:
+    bias, weights = some_bias(False, ALL), list(block.parameters())
+    output = whole(hidden, bias, *weights)
+    expected = torch.autograd.grad(output.sin().sum(), hidden, create_graph=True)[0]
+    with no_weight_gradients():
+        found = torch.autograd.grad(
+            output.sin().sum(), [hidden, *weights], create_graph=True, allow_unused=True
+        )
+    torch.testing.assert_close(found[0], expected)
+    assert all(gradient is None for gradient in found[1:])
+    inputs = [hidden, *weights]  # what comes of the gradient itself is complete
+    of_found = torch.autograd.grad(found[0].sin().sum(), inputs, retain_graph=True)
+    torch.testing.assert_close(of_found, torch.autograd.grad(expected.sin().sum(), inputs))
+
+
+def test_passes_through_one_graph_do_not_disturb_each_other(block: Block, hidden: Tensor) -> None:
+    weights = list(block.parameters())
+    inputs = [hidden, *weights]
+    seed = torch.linspace(-1, 1, hidden.numel(), dtype=hidden.dtype).view(hidden.shape).requires_grad_()
+    output = whole(hidden, None, *weights)
+    expected = torch.autograd.grad(whole(hidden, None, *weights), inputs, seed.detach())
+    first = torch.autograd.grad(output, inputs, seed, create_graph=True)
+    other = torch.autograd.grad(output, inputs, 2 * seed, create_graph=True)
+    # Of the first gradient's derivatives only that in the seed, which does not go back through the block.
+    torch.autograd.grad(first[0].sin().sum(), seed, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(output, inputs, seed, retain_graph=True), expected)
+    apart = [
+        torch.autograd.grad(some[0].sin().sum(), inputs, retain_graph=True, allow_unused=True)
+        for some in (first, other)
+    ]
+    together = torch.autograd.grad(first[0].sin().sum() + other[0].sin().sum(), inputs, allow_unused=True)
+    summed = [None if a is None or b is None else a + b for a, b in zip(*apart, strict=True)]
+    torch.testing.assert_close(list(together), summed)
+
+
+def test_there_is_no_third_derivative(block: Block, hidden: Tensor) -> None:
+    output = whole(hidden, None, *block.parameters())
+    (first,) = torch.autograd.grad(output.sin().sum(), hidden, create_graph=True)
+    with pytest.raises(RuntimeError, match="no third"):
+        torch.autograd.grad(first.sin().sum(), hidden, create_graph=True)
+
+
+def test_weights_that_have_changed_since_are_an_error(block: Block, hidden: Tensor) -> None:
+    output = whole(hidden, None, *block.parameters())
+    with torch.no_grad():
+        block.mlp.out.weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        output.sum().backward()
