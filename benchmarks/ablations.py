@@ -28,18 +28,19 @@ from tune import (
     RUN_SHOTS,
     Subject,
     Values,
+    finish,
     let_go,
+    run_name,
     train,
+    write_result,
 )
 
 from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
-from tam.training.checkpoint import write_json
-from tam.training.log import TrainingLog
 from tam.training.loop import InterruptedRunError, Trainer
-from tam.training.run import check, run
+from tam.training.run import check
 
 CLASSIFIERS = ("matching", "prototypical")
 """The methods that are for classification alone."""
@@ -64,10 +65,10 @@ def all_runs() -> dict[str, Run]:
     for benchmark in get_args(Name):
         for method in GRID:
             for k in shots_of(method, benchmark):
-                found[name_of(method, "tuned", benchmark, k)] = Run(method, benchmark, k, {})
+                found[run_name(method, "tuned", benchmark, k)] = Run(method, benchmark, k, {})
         for method in ("tam", "multitask", "snail", "matching", "cavia"):
             for k in shots_of(method, benchmark):
-                name = name_of(method, "compositional", benchmark, k)
+                name = run_name(method, "compositional", benchmark, k)
                 found[name] = Run(method, benchmark, k, {}, compositional=True)
         untold = Run("tam", benchmark, None, {"use_primitives": False}, compositional=True)
         found[f"tam-compositional-{benchmark}-untold"] = untold
@@ -94,10 +95,6 @@ def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
     return RUN_SHOTS if Config.of(method).settings.per_shots else (None,)
 
 
-def name_of(method: str, what: str, benchmark: str, k: int | None) -> str:
-    return f"{method}-{what}-{benchmark}" + ("" if k is None else f"-k{k}")
-
-
 def main() -> None:
     runs = all_runs()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -121,12 +118,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     except InterruptedRunError as error:
         sys.exit(f"{error}; nothing is written")
-    given.out.mkdir(parents=True, exist_ok=True)
-    file = given.out / f"{given.name}-{result['config']['seed']}.json"
-    write_json(file, result)
-    for score in result["scores"]:
-        print(f"{given.name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}")
-    print(f"written: {file}")
+    write_result(given.out, given.name, result)
 
 
 def make_run(chosen: Run, tasks: TaskSet, seconds: float, device: str, preset: str) -> dict[str, Any]:
@@ -143,14 +135,11 @@ def make_run(chosen: Run, tasks: TaskSet, seconds: float, device: str, preset: s
         trainer = Trainer(config, tasks, Path(folder))
         trained = train(trainer, seconds)
         print(f"{values}: {trained.steps} steps of {trained.ms:.2f} ms", flush=True)
-        steps = max(1, trained.steps)
-        config = trainer.config.override(validate_every=steps, checkpoint_every=steps)
         trainer.state.seconds = trained.seconds
         trainer.write_checkpoint()
         del trainer
         let_go(config.device)
-        with TrainingLog(config.training.steps) as log:
-            return run(config, tasks, Path(folder), log)
+        return finish(config, tasks, Path(folder), trained.steps)
 
 
 def tuned(subject: Subject) -> Values:

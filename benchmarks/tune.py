@@ -33,6 +33,7 @@ from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.loop import DivergedError, Trainer
+from tam.training.run import run
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "results" / "tuning"
@@ -78,8 +79,8 @@ GRID: dict[str, tuple[Values, ...]] = {
     "snail": (
         {"rate": 1e-3},
         {"rate": 3e-4},
-        {"rate": 5e-4, "episode_queries": 32, "rows": 128},
-        {"rate": 5e-4, "episode_queries": 32, "rows": 128, "tasks": 32},
+        {"rate": 1e-3, "episode_queries": 32, "rows": 128},
+        {"rate": 3e-4, "episode_queries": 32, "rows": 128},
     ),
     "matching": (
         {"rate": 1e-3},
@@ -159,6 +160,7 @@ def main() -> None:
     parser.add_argument("benchmark", choices=get_args(Name))
     parser.add_argument("--seconds", type=float, default=60.0, help="of training steps, of all candidates")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
+    parser.add_argument("--runs", type=Path, help="a folder for the result of the chosen one, test tasks too")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
@@ -171,15 +173,24 @@ def main() -> None:
             device=given.device,
             preset=given.preset,
         )
-        tune(subject, make(BenchmarkOptions(name=subject.benchmark)), given.seconds, given.out)
+        tasks = make(BenchmarkOptions(name=subject.benchmark))
+        tune(subject, tasks, given.seconds, given.out, given.runs)
     except UserError as error:
         sys.exit(f"error: {error}")
 
 
 def tune(
-    subject: Subject, tasks: TaskSet, seconds: float, out: Path, grid: Sequence[Values] | None = None
+    subject: Subject,
+    tasks: TaskSet,
+    seconds: float,
+    out: Path,
+    runs: Path | None = None,
+    grid: Sequence[Values] | None = None,
 ) -> dict[str, Any]:
-    """Train every candidate for its share of the seconds, and choose the best on the validation tasks."""
+    """Train every candidate for its share of the seconds, and choose the best on the validation tasks.
+
+    If a folder for `runs` is given, the chosen one's result goes there: then it is scored on test tasks too.
+    """
     grid = GRID[subject.method] if grid is None else grid
     share = seconds / len(grid)
     metric = "accuracy" if tasks.kind == "classification" else "perplexity"
@@ -203,29 +214,62 @@ def tune(
         **provenance(),
     }
     out.mkdir(parents=True, exist_ok=True)
-    for values in grid:
-        config = subject.config(values, CHEAP, SHOTS)
-        row = {"values": values, "seconds_asked": share} | candidate(config, tasks, share, metric)
-        facts["candidates"].append(row)
-        facts["chosen"] = best(facts["candidates"], metric)
-        facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        write_json(out / f"{subject.name}.json", facts)
-        print(f"{subject.name}: {_words(row)}", flush=True)
-    if facts["chosen"] is None:
-        raise UserError(f"{subject.name}: no candidate has a score")
-    print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, values in enumerate(grid):
+            config = subject.config(values, CHEAP, SHOTS)
+            (place := Path(folder) / str(number)).mkdir()
+            row = {"values": values, "seconds_asked": share}
+            row |= candidate(config, tasks, share, metric, place)
+            facts["candidates"].append(row)
+            facts["chosen"] = best(facts["candidates"], metric)
+            facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            write_json(out / f"{subject.name}.json", facts)
+            print(f"{subject.name}: {_words(row)}", flush=True)
+        if facts["chosen"] is None:
+            raise UserError(f"{subject.name}: no candidate has a score")
+        print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
+        if runs is not None:
+            chosen = Path(folder) / str(facts["candidates"].index(facts["chosen"]))
+            config = subject.config(facts["chosen"]["values"], MODERATE, RUN_SHOTS)
+            result = finish(config, tasks, chosen, facts["chosen"]["steps"])
+            write_result(runs, run_name(subject.method, "tuned", subject.benchmark, subject.shots), result)
     return facts
 
 
-def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str) -> dict[str, Any]:
-    """How one candidate did: its time, its scores at each k and their mean, or why it has none."""
+def finish(config: Config, tasks: TaskSet, folder: Path, steps: int) -> dict[str, Any]:
+    """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test."""
+    ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps)}
+    return run(config.override(**ends), tasks, folder, lambda _: None)
+
+
+def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
+    """What a run is called."""
+    return f"{method}-{what}-{benchmark}" + ("" if k is None else f"-k{k}")
+
+
+def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
+    """Write the result of a run, and say what it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{result['config']['seed']}.json"
+    write_json(file, result)
+    for score in result["scores"]:
+        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}", flush=True)
+    print(f"written: {file}", flush=True)
+
+
+def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folder: Path) -> dict[str, Any]:
+    """How one candidate did: its time, its scores at each k and their mean, or why it has none.
+
+    Its folder is left with a checkpoint of the last step.
+    """
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            trainer = Trainer(config, tasks, Path(folder))
-            trained = train(trainer, seconds)
-            started = time.monotonic()
-            scores = trainer.validate()
-            validation_seconds = time.monotonic() - started
+        trainer = Trainer(config, tasks, folder)
+        trained = train(trainer, seconds)
+        trainer.state.seconds = trained.seconds
+        trainer.write_checkpoint()
+        started = time.monotonic()
+        scores = trainer.validate()
+        validation_seconds = time.monotonic() - started
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:

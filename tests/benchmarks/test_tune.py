@@ -54,7 +54,7 @@ def test_test_tasks_do_not_enter(
     assert others.fingerprint != tasks.fingerprint
     monkeypatch.setattr(TaskSet, "test", property(lambda _: pytest.fail("test tasks were looked at")))
     grid = (SMALL, SMALL | {"rate": 0.01})
-    found = [tune.tune(subject, some, 1.0, tmp_path, grid) for some in (tasks, others)]
+    found = [tune.tune(subject, some, 1.0, tmp_path, grid=grid) for some in (tasks, others)]
     first, second = ([(row["scores"], row["score"]) for row in facts["candidates"]] for facts in found)
     assert first == second
 
@@ -64,7 +64,7 @@ def test_the_best_on_validation_tasks_is_chosen(
     tune: ModuleType, subject: Any, tasks: TaskSet, tmp_path: Path
 ) -> None:
     grid = (SMALL, SMALL | {"rate": 1e38}, SMALL | {"rate": 0.1})
-    facts = tune.tune(subject, tasks, 3.0, tmp_path, grid)
+    facts = tune.tune(subject, tasks, 3.0, tmp_path, tmp_path / "runs", grid)
     assert json.loads((tmp_path / f"tam-{subject.benchmark}.json").read_text())["chosen"]["values"]
     good, diverged, other = facts["candidates"]
     assert "DivergedError" in diverged["error"]
@@ -73,6 +73,10 @@ def test_the_best_on_validation_tasks_is_chosen(
     assert {row["seconds_asked"] for row in facts["candidates"]} == {1.0}
     metric = "accuracy" if tasks.kind == "classification" else "perplexity"
     assert good["score"] == pytest.approx(np.mean([good["scores"][k][metric] for k in ("5", "20")]))
+    result = json.loads((tmp_path / "runs" / f"tam-tuned-{subject.benchmark}-0.json").read_text())
+    assert result["config"]["training"]["rate"] == facts["chosen"]["values"].get("rate", 1e-3)
+    assert result["config"]["training"]["steps"] == 3
+    assert [score["tasks"] for score in result["scores"]] == [len(tasks.test)] * 4
 
 
 def test_the_best_of_equal_scores(tune: ModuleType) -> None:
@@ -99,7 +103,7 @@ def test_what_is_finished_is_written(
 
     monkeypatch.setattr(tune, "candidate", killed)
     with pytest.raises(KeyboardInterrupt):
-        tune.tune(subject, tasks, 1.0, tmp_path, (SMALL, SMALL | {"rate": 0.5}))
+        tune.tune(subject, tasks, 1.0, tmp_path, grid=(SMALL, SMALL | {"rate": 0.5}))
     written = json.loads((tmp_path / f"tam-{subject.benchmark}.json").read_text())
     assert len(written["grid"]) == 2
     assert len(written["candidates"]) == 1
