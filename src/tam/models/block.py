@@ -31,6 +31,11 @@ def no_weight_gradients() -> Generator[None]:
         _of_weights.pop()
 
 
+def of_weights() -> bool:
+    """Whether gradients of weights are wanted here."""
+    return _of_weights[-1]
+
+
 def can_be_one(hidden: Tensor) -> bool:
     """Whether `whole_block` takes these vectors: any on a CPU, where `torch.func` differentiates nothing."""
     if hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
@@ -178,7 +183,7 @@ class _Block(torch.autograd.Function):
         output, *kept = ctx.saved_tensors
         turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
         ctx.turned.clear()
-        wanted = _of_weights[-1] and any(ctx.needs_input_grad[2:])
+        wanted = of_weights() and any(ctx.needs_input_grad[2:])
         if turned:
             _check_order()
             found = _turn_back(turned, g, ctx.shapes)

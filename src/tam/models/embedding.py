@@ -82,6 +82,6 @@ class Embedding(nn.Module):
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
         ids = ids.masked_fill(~valid, 0)
         fits = HAS_TRITON and self.token.is_cuda and 0 < given <= _FEW - len(self.token)
-        if self.fused and fits:
+        if self.fused and fits and isinstance(self.token, nn.Parameter):  # not a task's own weights
             return Lookup.apply(ids, self.token, self.position)
         return F.embedding(ids, self.token) + self.position[:given]

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tam.models.block import of_weights
 from tam.models.launch import HAS_TRITON, SHARES, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
@@ -187,11 +188,16 @@ def _backward(
     shape: list[int],
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted those of matrices, vectors and, in parts, norms."""
+    """The gradients at the hidden states, and if wanted those of matrices, vectors and, in parts, norms.
+
+    Whether these are looked at is known only when this runs, where a recorded graph asks for them always.
+    """
     normed, inverses, qkv, mixed, matrices, biases, row = kept
     kernels = Kernels(hidden, packing, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
+    g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
+    wanted = wanted and of_weights()
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
     lines = hidden.new_empty(shares, blocks, 12 * width)
@@ -230,7 +236,6 @@ def _backward(
         g, g_half = hidden.new_empty(places, width), g_halves[index]
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, g_half), which)
     beside.finish()
-    g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
     if wanted:
         kernels.unfold(squares, lines, *_scatter(row, width), g_matrices, g_vectors, g_norms)
     return g.view(hidden.shape), g_matrices, g_vectors, g_norms
