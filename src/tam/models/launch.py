@@ -87,6 +87,7 @@ class Beside:
 
     def __init__(self, device: torch.device) -> None:
         self._stream = _second_stream(device) if device.type == "cuda" else None
+        self._started = False
 
     @contextmanager
     def work(self) -> Generator[None]:
@@ -94,13 +95,14 @@ class Beside:
         if self._stream is None:
             yield
             return
+        self._started = True
         self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
         with torch.cuda.stream(self._stream):
             yield
 
     def finish(self) -> None:
         """What is launched from here on starts once this work is done."""
-        if self._stream is not None:
+        if self._stream is not None and self._started:
             torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
 
 
