@@ -60,7 +60,6 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
         "patience": None,
         "theta_update": "interleaved",
         "support": "mixed",
-        "small_after": 150,
         "rows": 128,
         "rate": 5e-4,
     },

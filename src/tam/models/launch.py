@@ -29,8 +29,8 @@ LAUNCHES = {
     "attention_forward": Launch(32, 2, 3),
     "attention_backward": Launch(32, 2, 2, registers=128),
     "mlp_forward": Launch(64, 4, 3, part=32, registers=168),
-    "mlp_backward": Launch(64, 4, 3, part=32, registers=152),
-    "weight_gradients": Launch(32, 4, 3, registers=200),  # which fits beside two programs of mlp_backward
+    "mlp_backward": Launch(64, 4, 4, part=32, registers=168),
+    "weight_gradients": Launch(32, 4, 6),
 }
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 SHARES = 11  # of the places, over which programs make a weight's gradient together
