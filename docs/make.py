@@ -8,6 +8,7 @@ out of date are listed, and the exit code is 1 if there are any.
 import argparse
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -41,23 +42,32 @@ class Results:
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
         self.peers: Facts = json.loads((folder / "peers.json").read_text())
         self.scaling: Facts = json.loads((folder / "scaling.json").read_text())
-        self.runs: dict[str, Facts] = {
-            file.stem: json.loads(file.read_text()) for file in sorted((folder / "runs").glob("*.json"))
-        }
+        self.runs = self._folder(folder / "runs")
+        self.tuning = self._folder(folder / "tuning")
+
+    @staticmethod
+    def _folder(folder: Path) -> dict[str, Facts]:
+        return {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
 
     def set(self, name: str, compositional: bool = False) -> Facts:
         """The facts of a task set."""
         return self.tasks["sets"][f"{name} compositional" if compositional else name]
 
     def method_runs(self, method: str, name: str) -> dict[int, Facts]:
-        """For each k the run of a method on a plain benchmark (preset best, seed 0) that scores it."""
-        stem = re.compile(rf"{method}-best-{name}(-k\d+)?-0")
+        """For each k the run of a method on a plain benchmark (seed 0) that scores it, with its `kind`.
+
+        It is the tuned one if there is one, else one by the preset best.
+        """
         found: dict[int, Facts] = {}
-        for run in (run for file, run in self.runs.items() if stem.fullmatch(file)):
-            for one in run["scores"]:
-                if one["k"] in found:
-                    raise ValueError(f"two runs of {method} on {name} have a score at k = {one['k']}")
-                found[one["k"]] = run
+        for kind in ("best", "tuned"):
+            stem = re.compile(rf"{method}-{kind}-{name}(-k\d+)?-0")
+            of_kind: dict[int, Facts] = {}
+            for run in (run | {"kind": kind} for file, run in self.runs.items() if stem.fullmatch(file)):
+                for one in run["scores"]:
+                    if one["k"] in of_kind:
+                        raise ValueError(f"two runs of {method} on {name} have a score at k = {one['k']}")
+                    of_kind[one["k"]] = run
+            found |= of_kind
         return dict(sorted(found.items()))
 
     def best(self, name: str, compositional: bool) -> dict[int, float]:
@@ -235,11 +245,12 @@ def run_words(run: Facts) -> tuple[str, str]:
     support = ", mixed supports" if settings["support"] == "mixed" else ""
     where = "CPU" if config["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
     what = f"{network['layers']} layers × {network['width']}, θ {settings['theta_update']}{support}"
-    return f"{what}, {number(steps)} outer steps", f"{run['seconds'] / 60:.0f} min, {where}"
+    version = ", version 1" if run["version"] == 1 else ""
+    return f"{what}, {number(steps)} outer steps{version}", f"{duration(run['seconds'])}, {where}"
 
 
 def runs(results: Results) -> str:
-    """Every run of TAM by a preset under results/runs beside the paper's."""
+    """Every run of TAM by a preset, and older ones, under results/runs beside the paper's."""
     rows = []
     for name, title in BENCHMARKS.items():
         facts = results.set(name)
@@ -249,7 +260,7 @@ def runs(results: Results) -> str:
             [f"{title}, {facts['metric']}", "the paper's TAM", "", *(score(facts, m / scale) for m in means)]
         )
         for file, run in results.runs.items():
-            if re.fullmatch(rf"tam-({'|'.join(get_args(Preset))})-{name}-\d+", file):
+            if re.fullmatch(rf"tam-({'|'.join((*get_args(Preset), 'older'))})-{name}-\d+", file):
                 scores = [score(facts, one[facts["metric"]]) for one in run["scores"]]
                 rows.append(["", *run_words(run), *scores])
     head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
@@ -268,17 +279,20 @@ def as_printed(value: float, digits: int) -> str:
 
 
 def training_words(found: Sequence[Facts]) -> list[str]:
-    """Of the runs of a method its steps, their time, and the supports of a test task."""
+    """Of the runs of a method its steps, their time, the supports of a test task, and whether tuned."""
     if not found:
-        return ["–"] * 3
+        return ["–"] * 4
+    tuned = [one["k"] for run in found if run["kind"] == "tuned" for one in run["scores"]]
+    all_tuned = all(run["kind"] == "tuned" for run in found)
+    said = "yes" if all_tuned else f"at k = {', '.join(map(str, tuned))}" if tuned else "no"
     steps = [run["config"]["training"]["steps"] for run in found]
     times = [run["seconds"] for run in found]
     supports = span([run["config"]["protocol"]["supports"] for run in found])
     if not any(steps):
-        return ["none", "none", supports]
+        return ["none", "none", supports, said]
     low, high = duration(min(times)), duration(max(times))
     time = low if low == high else f"{low.removesuffix(' min')} to {high}"
-    return ["\u00a0· ".join(map(number, steps)), time, supports]
+    return ["\u00a0· ".join(map(number, steps)), time, supports, said]
 
 
 def method_row(results: Results, name: str, method: str) -> list[str] | None:
@@ -300,7 +314,7 @@ def method_row(results: Results, name: str, method: str) -> list[str] | None:
 
 def methods(results: Results) -> str:
     """Every method on every benchmark, ours beside the paper's."""
-    head = ["", "training steps", "time", "supports", *(f"k = {k}" for k in results.paper["shots"])]
+    head = ["", "training steps", "time", "supports", "tuned", *(f"k = {k}" for k in results.paper["shots"])]
     parts = []
     for name, title in BENCHMARKS.items():
         metric = results.set(name)["metric"]
@@ -309,6 +323,37 @@ def methods(results: Results) -> str:
         unit = " in %, higher is better" if metric == "accuracy" else ", lower is better"
         parts.append(f"**{title}**: {metric}{unit}; ours, and the paper's in brackets\n\n{table(head, rows)}")
     return "\n\n".join(parts)
+
+
+def tuning(results: Results) -> str:
+    """What was tried of every method on every benchmark, and what was chosen."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        of_name = [facts for facts in results.tuning.values() if facts["benchmark"] == name]
+        order = list(METHODS)
+        for facts in sorted(of_name, key=lambda one: order.index(one["method"])):
+            metric = results.set(name)["metric"]
+            scores = [
+                "no number" if one.get("score") is None else score({"metric": metric}, one["score"])
+                for one in facts["candidates"]
+            ]
+            place = facts["candidates"].index(facts["chosen"])
+            scores[place] = f"**{scores[place]}**"
+            steps = " · ".join(number(one["steps"]) if "steps" in one else "–" for one in facts["candidates"])
+            values = ", ".join(f"`{key}` {value_words(v)}" for key, v in facts["chosen"]["values"].items())
+            rows.append([title, METHODS[facts["method"]], " · ".join(scores), steps, values])
+    seconds, devices = (
+        " and ".join(sorted({str(facts[key]) for facts in results.tuning.values()}))
+        for key in ("seconds_each", "device")
+    )
+    head = ["", "", "validation score of each candidate", "steps of each", "chosen, beside the preset `best`"]
+    shown = table(head, rows).replace("---: | ---: | ---: | ---: |", "--- | ---: | ---: | --- |", 1)
+    return f"{shown}\n\n{seconds} seconds for each candidate; {devices}."
+
+
+def value_words(value: object) -> str:
+    """The value of a setting."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def choices(results: Results) -> str:
@@ -330,7 +375,11 @@ def gpu(results: Results) -> str:
     """What an outer step takes on a GPU."""
     facts = results.gpu
     rows = []
-    for step in facts["steps"]:
+    order = list(BENCHMARKS)
+    steps = sorted(
+        facts["steps"], key=lambda one: (order.index(one["benchmark"]), one["kernels"], one["theta_update"])
+    )
+    for step in steps:
         plain = "" if step["kernels"] == "ours" else ", plain code"
         what = f"{BENCHMARKS[step['benchmark']]}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
         rows.append(
@@ -366,13 +415,17 @@ def gpu_checks(results: Results) -> str:
     """Whether captured and eager steps agree, and how short trainings end."""
     captured, training = (results.gpu["checks"][name] for name in ("captured", "training"))
     difference, must = captured["relative_difference"], captured["must"]
-    ours, plain = (" and ".join(f"{v:.3f}" for v in training["loss"][key]) for key in ("ours", "plain"))
+    ours, plain = (", ".join(f"{v:.3f}" for v in training["loss"][key]) for key in ("ours", "plain"))
+    means = {key: statistics.mean(values) for key, values in training["loss"].items()}
+    spread = {key: statistics.stdev(values) for key, values in training["loss"].items()}
     return (
         f"- **Captured against eager.** After {captured['steps']} outer steps in float32, θ of steps that "
         f"were recorded and replayed differs by {difference:.1e}, relative, from θ of steps that were not. "
         f"We ask for {must:.0e}, which is {'met' if difference <= must else '**not met**'}.\n"
         f"- **Short trainings.** After {training['steps']} outer steps on classification, the training loss "
-        f"of two seeds is {ours} with the kernels, and {plain} with plain code."
+        f"of {len(training['loss']['ours'])} seeds is {ours} with the kernels, and {plain} with plain code: "
+        f"{means['ours']:.3f} and {means['plain']:.3f} in the mean, with deviations of "
+        f"{spread['ours']:.3f} and {spread['plain']:.3f}."
     )
 
 
@@ -490,6 +543,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
     "methods": methods,
+    "tuning": tuning,
     "choices": choices,
     "gpu": gpu,
     "gpu kernels": gpu_kernels,

@@ -79,9 +79,12 @@ def test_figures_are_drawn_alike_every_time() -> None:
 def test_runs_of_one_k_each_are_one_row(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     row = make.method_row(results, "classification", "snail")
+    kinds = {1: "best", 5: "tuned", 10: "best", 20: "best"}
     scores = {
-        k: results.runs[f"snail-best-classification-k{k}-0"]["scores"][0]["accuracy"] for k in (1, 5, 10, 20)
+        k: results.runs[f"snail-{kind}-classification-k{k}-0"]["scores"][0]["accuracy"]
+        for k, kind in kinds.items()
     }
+    assert row[4] == "at k = 5"
     assert row[-4:] == [
         f"{100 * scores[k]:.1f}\u00a0({paper})"
         for k, paper in zip((1, 5, 10, 20), ("43.0", "44.0", "68.25", "67.5"), strict=True)
@@ -109,7 +112,7 @@ def test_runs_that_are_not_of_a_preset_are_in_other_tables(make: ModuleType) -> 
     results = make.Results(ROOT / "results")
     before = make.runs(results), make.methods(results)
     run = results.runs["tam-best-classification-0"]
-    others = ("ablation-classification-norm", "tuned-classification", "sweep-classification-T5")
+    others = ("ablation-classification-norm", "sweep-classification-T5", "compositional-classification")
     results.runs |= {f"tam-{other}-0": run for other in others}
     assert (make.runs(results), make.methods(results)) == before
 
