@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tam.models import Transformer
+from tam.models import ModelSpec, Transformer, build_model
 from tam.models.fused import can_fuse
 
 pytest.importorskip("triton")
@@ -56,5 +56,21 @@ def test_kernels_are_for_gpus_only() -> None:
     hidden = torch.zeros(2, 3, 32)
     assert not can_fuse(hidden, heads=2)
     model = Transformer(layers=1, width=32, heads=2, bottleneck=None, generator=torch.Generator())
-    model.fused = True
+    model.fused = model.kernels = True
     assert not model.can_fuse(hidden)
+
+
+@pytest.mark.parametrize(("capability", "run"), [((8, 9), False), ((9, 0), True), ((10, 0), True)])
+def test_kernels_are_for_gpus_that_have_room(
+    capability: tuple[int, int], run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = ModelSpec(kind="classification", vocabulary=3, classes=2, max_x=4, layers=1, width=16, heads=1)
+    model = build_model(spec, torch.Generator())
+    model.fused = True
+    assert not model.backbone.kernels
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    model.fused = True
+    assert model.backbone.kernels is model.x.fused is run
+    model.fused = False
+    assert not model.backbone.kernels

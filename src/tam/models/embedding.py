@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.launch import HAS_TRITON, embedding_gradients, room_for
+from tam.models.launch import embedding_gradients, room_for
 from tam.models.linear import normal
 
 EMBEDDING_STD = 0.3
@@ -66,7 +66,7 @@ class Embedding(nn.Module):
     Places are counted from the start of this part, whatever stands before it.
 
     Attributes:
-        fused: Whether the fast way to the gradient may be taken on a GPU.
+        fused: Whether our kernel may be used for the gradient, on a GPU.
     """
 
     def __init__(self, vocabulary: int, longest: int, width: int, generator: torch.Generator):
@@ -81,7 +81,7 @@ class Embedding(nn.Module):
         if given > longest:
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
         ids = ids.masked_fill(~valid, 0)
-        fits = HAS_TRITON and self.token.is_cuda and 0 < given <= _FEW - len(self.token)
+        fits = self.token.is_cuda and 0 < given <= _FEW - len(self.token)
         if self.fused and fits and isinstance(self.token, nn.Parameter):  # not a task's own weights
             return Lookup.apply(ids, self.token, self.position)
         return F.embedding(ids, self.token) + self.position[:given]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tam.models.block import of_weights
-from tam.models.launch import HAS_TRITON, SHARES, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
+from tam.models.launch import SHARES, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
 _WIDTHS = (16, 32, 64, 128)
@@ -28,7 +28,7 @@ def can_fuse(hidden: Tensor, heads: int) -> bool:
     rows, length, width = hidden.shape
     fits = length <= _LONGEST and width in _WIDTHS and width // heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST
-    return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda") and HAS_TRITON
+    return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda")
 
 
 def fused_blocks(

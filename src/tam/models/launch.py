@@ -32,8 +32,13 @@ LAUNCHES = {
     "mlp_backward": Launch(64, 4, 4, part=32, registers=168),
     "weight_gradients": Launch(32, 4, 6),
 }
-HAS_TRITON = importlib.util.find_spec("triton") is not None
 SHARES = 11  # of the places, over which programs make a weight's gradient together
+
+
+def kernels_run_here() -> bool:
+    """Whether there is Triton, and a GPU that has room for the launches above: Hopper, or a newer one."""
+    has_triton = importlib.util.find_spec("triton") is not None
+    return has_triton and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
 class Block(NamedTuple):

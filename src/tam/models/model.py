@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
+from tam.models.launch import kernels_run_here
 from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.spec import ModelSpec
@@ -79,9 +80,10 @@ class Model(nn.Module):
     def fused(self, value: bool) -> None:
         if isinstance(self.backbone, Transformer):
             self.backbone.fused = value
+            self.backbone.kernels = value and kernels_run_here()
             for embedding in (self.x, self.y):
                 if embedding is not None:
-                    embedding.fused = value
+                    embedding.fused = self.backbone.kernels
         elif value:
             raise ValueError("fused is about attention, and the LSTM has none; leave it False")
 

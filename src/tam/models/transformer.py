@@ -108,13 +108,14 @@ class Transformer(nn.Module):
 
     Attributes:
         fused: Whether kernels without a second derivative may be used.
+        kernels: Whether ours may be.
     """
 
     def __init__(
         self, *, layers: int, width: int, heads: int, bottleneck: int | None, generator: torch.Generator
     ):
         super().__init__()
-        self.fused = False
+        self.fused = self.kernels = False
         self._heads = heads
         self.blocks = nn.ModuleList(
             Block(width, heads, bottleneck, generator, depth=layers) for _ in range(layers)
@@ -194,7 +195,7 @@ class Transformer(nn.Module):
 
     def can_fuse(self, hidden: Tensor) -> bool:
         """Whether `fused_forward` takes these vectors."""
-        return self.fused and not self._has_adapters and can_fuse(hidden, self._heads)
+        return self.kernels and not self._has_adapters and can_fuse(hidden, self._heads)
 
     def fused_forward(self, hidden: Tensor, valid: Tensor | None, read: slice, *, causal: bool) -> Tensor:
         """The same in kernels of our own.
