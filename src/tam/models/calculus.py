@@ -18,7 +18,6 @@ Shapes: G groups with weights of their own, P places of each, d width.
 
 import math
 from collections.abc import Iterator
-from copy import copy
 from typing import Self
 
 import torch
@@ -37,24 +36,26 @@ class Layer:
 
     def unload(self) -> list[Tensor]:
         """Take out all tensors that are kept, for autograd to keep them; what was found is dropped."""
-        vars(self).pop("found", None)
+        values = self.__dict__
+        values.pop("found", None)
         taken: list[Tensor] = []
-        for name, value in vars(self).items():
+        for name, value in values.items():
             if isinstance(value, Tensor):
                 taken.append(value)
-                setattr(self, name, _TAKEN)
+                values[name] = _TAKEN
             elif isinstance(value, Layer):
                 taken += value.unload()
         return taken
 
     def loaded(self, tensors: Iterator[Tensor]) -> Self:
         """A copy with these tensors, which `unload` gave, in their places."""
-        new = copy(self)
-        for name, value in vars(self).items():
+        new = object.__new__(type(self))
+        new.__dict__ = values = self.__dict__.copy()
+        for name, value in values.items():
             if value is _TAKEN:
-                setattr(new, name, next(tensors))
+                values[name] = next(tensors)
             elif isinstance(value, Layer):
-                setattr(new, name, value.loaded(tensors))
+                values[name] = value.loaded(tensors)
         return new
 
 
