@@ -40,13 +40,29 @@ FOLDER = ROOT / "results" / "tuning"
 
 Values = dict[str, Any]
 
-_SHORT: Values = {"theta_update": "interleaved", "patience": None, "inner_steps": 12, "rows": 128}
+_PAPER: Values = {
+    "theta_update": "accumulated",
+    "support": "all",
+    "patience": 1,
+    "inner_steps": 25,
+    "rows": 300,
+    "rate": 1e-3,
+}
+_SHORT: Values = {
+    "theta_update": "interleaved",
+    "patience": None,
+    "inner_steps": 12,
+    "rows": 128,
+    "rate": 1e-3,
+}
 _MIXED: Values = _SHORT | {"support": "mixed", "small_after": 150}
+_ALL_ROWS: Values = {"episode_queries": None, "rows": 300}
+_FEW_ROWS: Values = {"episode_queries": 32, "rows": 128}
 _MANY: Values = {"tasks": 64, "rows": 75}
 
 GRID: dict[str, tuple[Values, ...]] = {
     "tam": (
-        {"theta_update": "accumulated", "support": "all", "patience": 1},  # the paper
+        _PAPER,
         _SHORT | {"support": "all"},
         _MIXED,
         _MIXED | {"rate": 5e-4},
@@ -77,10 +93,10 @@ GRID: dict[str, tuple[Values, ...]] = {
         },
     ),
     "snail": (
-        {"rate": 1e-3},
-        {"rate": 3e-4},
-        {"rate": 1e-3, "episode_queries": 32, "rows": 128},
-        {"rate": 3e-4, "episode_queries": 32, "rows": 128},
+        _ALL_ROWS | {"rate": 1e-3},
+        _ALL_ROWS | {"rate": 3e-4},
+        _FEW_ROWS | {"rate": 1e-3},
+        _FEW_ROWS | {"rate": 3e-4},
     ),
     "matching": (
         {"rate": 1e-3},

@@ -62,7 +62,8 @@ class Results:
         for kind in ("best", "tuned"):
             stem = re.compile(rf"{method}-{kind}-{name}(-k\d+)?-0")
             of_kind: dict[int, Facts] = {}
-            for run in (run | {"kind": kind} for file, run in self.runs.items() if stem.fullmatch(file)):
+            for run in (run for file, run in self.runs.items() if stem.fullmatch(file)):
+                run: Facts = {**run, "kind": kind}
                 for one in run["scores"]:
                     if one["k"] in of_kind:
                         raise ValueError(f"two runs of {method} on {name} have a score at k = {one['k']}")

@@ -82,7 +82,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "snail"): {"shots": (1,)},
     ("quick", "snail"): {"steps": 1_000, "validate_every": 1_000},
     ("paper", "snail"): _LONG,
-    ("best", "snail"): _LONG,
+    ("best", "snail"): _LONG | {"episode_queries": 32, "rows": 128},
     ("smoke", "matching"): {"shots": (1,)},
     ("quick", "matching"): {"episode_queries": 8},
     ("paper", "matching"): _LONG,
