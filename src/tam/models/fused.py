@@ -201,15 +201,14 @@ def _backward(
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
     lines = hidden.new_empty(shares, blocks, 12 * width)
-    # Each block has its own, since the gradients of a block's weights are made beside the next block's.
+    # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
     g_kept, inner, g_inner = (
         matrices.new_empty(blocks, places if wanted else 1, columns * width) for columns in (1, 4, 4)
     )
     g_qkv, g_mixed = torch.empty_like(qkv), matrices.new_empty(places, width)
-    g_halves = matrices.new_empty(blocks, places, width)
     g_residual = hidden.new_empty(places, width)
     g = gradient.contiguous().view(-1, width)
-    g_half = g.to(matrices.dtype)
+    halves = [g.to(matrices.dtype)]
     beside = Beside(hidden.device)
     for index in reversed(range(blocks)):
         block = block_of(matrices[index], biases[index], width)
@@ -217,7 +216,7 @@ def _backward(
         kept_attention, kept_mlp = (kept_of(normed, inverses, 2 * index + place, places) for place in (0, 1))
         kernels.mlp_backward(
             block,
-            (g, g_half),
+            (g, halves[-1]),
             kept_mlp,
             (g_residual, g_kept[index]),
             g_mixed,
@@ -230,11 +229,12 @@ def _backward(
             with beside.work():
                 kernels.weight_gradients(
                     g_qkv[index], kept_attention.normed, g_kept[index], mixed[index * places :],
-                    g_inner[index], kept_mlp.normed, g_half, inner[index], squares, lines,
+                    g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
                     which=which, block=index, blocks=blocks,
                 )  # fmt: skip
-        g, g_half = hidden.new_empty(places, width), g_halves[index]
-        kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, g_half), which)
+        g = hidden.new_empty(places, width)
+        halves.append(matrices.new_empty(places, width))
+        kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
     beside.finish()
     if wanted:
         kernels.unfold(squares, lines, *_scatter(row, width), g_matrices, g_vectors, g_norms)
