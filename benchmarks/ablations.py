@@ -98,7 +98,7 @@ def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
 def main() -> None:
     runs = all_runs()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("name", nargs="?", choices=list(runs), metavar="NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--seconds", type=float, default=60.0, help="of training steps")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
@@ -108,8 +108,10 @@ def main() -> None:
     if given.list:
         print("\n".join(runs))
         return
-    if given.name is None:
-        parser.error("give the NAME of a run, or --list")
+    if given.name not in runs:
+        parser.error("give the NAME of a run; --list prints them")
+    if given.seconds <= 0:
+        parser.error(f"--seconds is more than 0, not {given.seconds:g}")
     try:
         chosen = runs[given.name]
         options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)

@@ -121,9 +121,10 @@ def work(job: Job, ready: Any, alone: Any, outcomes: Any) -> None:
             found = checks[job.what](*job.given)
             ready.wait()
     except Exception as error:
+        outcomes.put((job, f"{type(error).__name__}: {error}"))
         ready.abort()
-        found = f"{type(error).__name__}: {error}"
-    outcomes.put((job, found))
+    else:
+        outcomes.put((job, found))
 
 
 class Facts:
@@ -299,7 +300,7 @@ def compare_training(steps: int = 300) -> Row:
                 losses = [float(trainer.step().end) for _ in range(steps)]
             values.append(round(statistics.mean(losses[-30:]), 4))
             if not math.isfinite(values[-1]):
-                raise SystemExit(f"error: training with {kernels} kernels diverged")
+                raise RuntimeError(f"training with {kernels} kernels diverged")
     return {"steps": steps, "loss": ends}
 
 

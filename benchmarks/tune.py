@@ -207,6 +207,10 @@ def tune(
 
     If a folder for `runs` is given, the chosen one's result goes there: then it is scored on test tasks too.
     """
+    if subject.device != "cpu" and not torch.cuda.is_available():
+        raise UserError(f"device {subject.device!r} was asked for, but torch finds no GPU here")
+    if seconds <= 0:
+        raise UserError(f"seconds are more than 0, not {seconds:g}")
     grid = GRID[subject.method] if grid is None else grid
     share = seconds / len(grid)
     metric = "accuracy" if tasks.kind == "classification" else "perplexity"

@@ -347,7 +347,7 @@ def tuning(results: Results) -> str:
         " and ".join(sorted({str(facts[key]) for facts in results.tuning.values()}))
         for key in ("seconds_each", "device")
     )
-    head = ["", "", "validation score of each candidate", "steps of each", "chosen, beside the preset `best`"]
+    head = ["", "", "validation score of each candidate", "steps of each", "settings of the chosen one"]
     shown = table(head, rows).replace("---: | ---: | ---: | ---: |", "--- | ---: | ---: | --- |", 1)
     return f"{shown}\n\n{seconds} seconds for each candidate; {devices}."
 

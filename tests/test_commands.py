@@ -2,12 +2,14 @@
 
 import json
 import sys
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tam.cli import main
+from tam.commands.train import Train
 
 
 def tam(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -196,3 +198,22 @@ def test_tasks_that_cannot_be_read_leave_no_folder(tmp_path: Path, monkeypatch: 
     with pytest.raises(SystemExit, match=r"bad\.jsonl:1: not JSON"):
         tam(monkeypatch, "train", str(bad), "--out", str(tmp_path / "r"))
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["transduction", "--preset", "paper"], ["--preset", "paper", "transduction"]]
+)
+def test_a_preset_knows_its_benchmark_wherever_that_stands(words: list[str]) -> None:
+    made = Train.with_defaults_of(words)
+    assert asdict(made("transduction", "run").settings)["inner_rate"] == 0.05  # pyright: ignore[reportArgumentType]
+    elsewhere = Train.with_defaults_of(["classification", "--preset", "paper", "--out", "transduction"])
+    assert asdict(elsewhere("classification", "run").settings)["inner_rate"] == 0.03  # pyright: ignore[reportArgumentType]
+
+
+def test_rows_that_leave_none_to_ask_leave_no_folder(
+    small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--method", "snail", "--preset", "smoke", "--shots", "5", "--rows", "8")
+    with pytest.raises(SystemExit, match="more than the 10 examples of its support"):
+        tam(monkeypatch, "train", str(small_tasks), *words, "--out", str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

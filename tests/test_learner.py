@@ -242,3 +242,8 @@ def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learn
     assert [score.k for score in scores] == [1, 5]
     assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
     assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
+
+
+def test_fit_takes_tasks_not_their_name() -> None:
+    with pytest.raises(tam.UserError, match=r"fit takes tasks: tam.benchmark\('classification'\)"):
+        tam.Learner(preset="smoke").fit("classification")  # pyright: ignore[reportArgumentType]

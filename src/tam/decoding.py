@@ -40,7 +40,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
     for place in range(model.spec.max_y + 1):
-        known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length)
+        known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])

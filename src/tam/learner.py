@@ -58,6 +58,10 @@ class Learner:
             folder: Where checkpoints and metrics go; a run that was stopped there is taken up again.
             log: Is given a record for every look at the losses and every validation.
         """
+        if not isinstance(tasks, TaskSet):
+            raise UserError(
+                f"fit takes tasks: tam.benchmark('classification') or tam.read_tasks(path), not {tasks!r}"
+            )
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(folder or temporary)
             place.mkdir(parents=True, exist_ok=True)

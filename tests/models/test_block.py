@@ -1,5 +1,6 @@
 """A block as one operation against the same block made of torch's operations."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +13,7 @@ from tam.models.attention import additive
 from tam.models.block import can_be_one, whole_block
 from tam.models.conditioning import BlockOffsets
 from tam.models.model import mask_of
-from tam.models.transformer import ALL, Block
+from tam.models.transformer import ALL, Block, Transformer
 
 ROWS, PLACES, WIDTH, HEADS = 3, 5, 8, 2
 READS = {"all": ALL, "one": slice(0, 1), "another": slice(3, 4), "some": slice(2, None)}
@@ -195,3 +196,30 @@ def test_weights_that_have_changed_since_are_an_error(block: Block, hidden: Tens
         block.mlp.out.weight.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         output.sum().backward()
+
+
+def test_threads_do_not_see_each_other_s_wish_for_no_weights() -> None:
+    network = Transformer(layers=2, width=8, heads=2, bottleneck=None, generator=torch.Generator())
+    hidden = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
+    inside, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with no_weight_gradients():
+            inside.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait(10)
+    network(hidden).square().sum().backward()
+    done.set()
+    thread.join()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+def test_a_block_that_vmap_does_not_batch() -> None:
+    network = Transformer(layers=2, width=8, heads=2, bottleneck=None, generator=torch.Generator())
+    hidden = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
+    offsets = torch.arange(3.0)
+    found = torch.func.vmap(lambda offset: network(hidden) + offset)(offsets)
+    torch.testing.assert_close(found, network(hidden) + offsets.view(3, 1, 1, 1))

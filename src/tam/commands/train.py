@@ -9,7 +9,7 @@ import tyro
 
 from tam.config import Config, MethodSettings, Network, Protocol, TamSettings, Training
 from tam.errors import UserError
-from tam.presets import Preset
+from tam.presets import PRESETS_BY_BENCHMARK, Preset
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Train:
         preset = _value_of("--preset", arguments) or "quick"
         try:
             method = _value_of("--method", arguments) or "tam"
-            base = Config.from_preset(preset, method, benchmark=next(iter(arguments), None))
+            base = Config.from_preset(preset, method, benchmark=_benchmark_of(arguments))
         except UserError:
             return cls  # it is said when the arguments are parsed
         parts = {name: getattr(base, name) for name in ("network", "settings", "training", "protocol")}
@@ -112,6 +112,14 @@ class Train:
             holdout=self.holdout,
         )
         return {name: value for name, value in asdict(options).items() if value is not None}
+
+
+def _benchmark_of(arguments: list[str]) -> str | None:
+    """The benchmark that these arguments name, if presets know it; wherever it stands."""
+    known = {benchmark for _, _, benchmark in PRESETS_BY_BENCHMARK}
+    before = ["", *arguments]
+    named = (word for last, word in zip(before, arguments, strict=False) if word in known and last != "--out")
+    return next(named, None)
 
 
 def _value_of(option: str, arguments: list[str]) -> str | None:

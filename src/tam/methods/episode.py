@@ -52,11 +52,7 @@ def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) 
     """
     groups = max(classes, 1)
     size = groups * shots
-    if batch.rows <= size:
-        raise UserError(
-            f"rows is {batch.rows}: an episode takes more than the {size} examples of its support; give more "
-            f"rows, or fewer shots than {shots}"
-        )
+    check_rows(batch.rows, shots, classes)
     group, rank = ranks(batch, classes)
     chosen = (group < groups) & (rank < shots)
     numbers = torch.arange(batch.rows, device=batch.device).expand_as(group)
@@ -68,6 +64,16 @@ def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) 
         (~chosen).int().argsort(dim=1, stable=True)[:, size:]
     )  # at most `size` are chosen, and come first
     return replace(batch.take(others[:, :queries]), support=support)
+
+
+def check_rows(rows: int, shots: int, classes: int) -> None:
+    """Raise an error if so many rows of a task leave none to ask after a support; 0 classes: transduction."""
+    size = max(classes, 1) * shots
+    if rows <= size:
+        raise UserError(
+            f"rows is {rows}: an episode takes more than the {size} examples of its support; give more "
+            f"rows, or fewer shots than {shots}"
+        )
 
 
 def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:

@@ -7,6 +7,7 @@ Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows
 read, d width.
 """
 
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,22 +19,29 @@ from tam.models.calculus import Affine, Gelu, Layer, Norm
 from tam.models.mixing import Mixing, Reading
 
 _functorch = torch._C._functorch  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-_of_weights = [True]
+_none_wanted = threading.local()  # on a CPU, gradients are made in the thread that asks for them
+_not_wanted_in = [0]  # contexts of all threads: on a GPU, autograd has threads of its own
 
 
 @contextmanager
 def no_weight_gradients() -> Generator[None]:
-    """Where gradients are taken here, blocks leave out those of their weights. For gradients of z alone."""
-    _of_weights.append(False)
+    """Where gradients are taken here, blocks leave out those of their weights. For gradients of z alone.
+
+    What was computed before, and does not depend on z, gets none either.
+    """
+    depth = getattr(_none_wanted, "depth", 0)
+    _none_wanted.depth = depth + 1
+    _not_wanted_in[0] += 1
     try:
         yield
     finally:
-        _of_weights.pop()
+        _none_wanted.depth = depth
+        _not_wanted_in[0] -= 1
 
 
-def of_weights() -> bool:
+def of_weights(device: torch.device) -> bool:
     """Whether gradients of weights are wanted here."""
-    return _of_weights[-1]
+    return getattr(_none_wanted, "depth", 0) == 0 if device.type == "cpu" else _not_wanted_in[0] == 0
 
 
 def can_be_one(hidden: Tensor) -> bool:
@@ -72,8 +80,9 @@ def whole_block(
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`.
     """
-    operation = _Each if _in_transform() else _Block
-    return operation.apply(_Passes(heads, read), hidden, known, bias, *weights)
+    given = (hidden, known, bias, *weights)
+    each = _in_transform() and any(t is not None and _functorch.is_batchedtensor(t) for t in given)
+    return (_Each if each else _Block).apply(_Passes(heads, read), *given)
 
 
 def _in_transform() -> bool:
@@ -183,7 +192,7 @@ class _Block(torch.autograd.Function):
         output, *kept = ctx.saved_tensors
         turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
         ctx.turned.clear()
-        wanted = of_weights() and any(ctx.needs_input_grad[2:])
+        wanted = of_weights(output.device) and any(ctx.needs_input_grad[2:])
         if turned:
             _check_order()
             found = _turn_back(turned, g, ctx.shapes)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.launch import embedding_gradients, room_for
+from tam.models.launch import WIDTHS, embedding_gradients, room_for
 from tam.models.linear import normal
 
 EMBEDDING_STD = 0.3
@@ -81,7 +81,9 @@ class Embedding(nn.Module):
         if given > longest:
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
         ids = ids.masked_fill(~valid, 0)
-        fits = self.token.is_cuda and 0 < given <= _FEW - len(self.token)
-        if self.fused and fits and isinstance(self.token, nn.Parameter):  # not a task's own weights
+        fits = 0 < given <= _FEW - len(self.token) and self.token.shape[1] in WIDTHS
+        if (
+            self.fused and self.token.is_cuda and fits and isinstance(self.token, nn.Parameter)
+        ):  # not a task's own weights
             return Lookup.apply(ids, self.token, self.position)
         return F.embedding(ids, self.token) + self.position[:given]

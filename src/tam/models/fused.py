@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from tam.models.block import of_weights
-from tam.models.launch import SHARES, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
+from tam.models.launch import SHARES, WIDTHS, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
 
 _LONGEST = 128
-_WIDTHS = (16, 32, 64, 128)
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of what kernels look at: they count in 32 bits
 _PER_BLOCK = 14  # tensors
@@ -26,7 +25,7 @@ _PER_BLOCK = 14  # tensors
 def can_fuse(hidden: Tensor, heads: int) -> bool:
     """Whether the kernels take these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
-    fits = length <= _LONGEST and width in _WIDTHS and width // heads >= _NARROWEST_HEAD
+    fits = length <= _LONGEST and width in WIDTHS and width // heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST
     return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda")
 
@@ -84,7 +83,7 @@ def _pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
     starts = ends - lengths
     row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
     count = len(row)
-    source = torch.full_like(row, -1).new_full((count + 1,), -1)
+    source = row.new_full((count + 1,), -1)
     source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
     source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
     return [starts.int(), lengths.int(), ends[-1:].int()], source, row
@@ -197,7 +196,10 @@ def _backward(
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
     g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
-    wanted = wanted and of_weights()
+    if wanted and not of_weights(hidden.device):
+        wanted = False
+        for nothing in (g_matrices, g_vectors, g_norms):
+            nothing.zero_()
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
     lines = hidden.new_empty(shares, blocks, 12 * width)

@@ -32,6 +32,7 @@ LAUNCHES = {
     "mlp_backward": Launch(64, 4, 4, part=32, registers=168),
     "weight_gradients": Launch(32, 4, 6),
 }
+WIDTHS = (16, 32, 64, 128)
 SHARES = 11  # of the places, over which programs make a weight's gradient together
 
 

@@ -145,6 +145,8 @@ class Trainer:
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
+            if self.device.index is not None:
+                torch.cuda.set_device(self.device)
             torch.set_float32_matmul_precision("high")
         if self.device.type == "cuda" and self.method.compiles:
             self.model.fused = self.config.network.backbone == "transformer"

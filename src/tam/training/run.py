@@ -15,6 +15,7 @@ from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore, episodes, evaluate, score
 from tam.methods import METHODS, make_method
+from tam.methods.episode import check_rows
 from tam.models import Model, build_model
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
@@ -62,6 +63,8 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
 def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
+    if config.settings.per_shots:
+        check_rows(config.training.rows, config.protocol.shots[0], tasks.n_classes)
     for some in (tasks.valid, tasks.test):
         episodes(some, max(config.protocol.shots), config.protocol)
 
