@@ -59,12 +59,7 @@ def _whole(parts: Sequence[Tensor]) -> Tensor | None:
     """The vector that these are all of, one after another, if they are."""
     whole, place = parts[0]._base, 0
     for part in parts:
-        if (
-            whole is None
-            or part._base is not whole
-            or part.storage_offset() != place
-            or not part.is_contiguous()
-        ):
+        if part._base is not whole or part.storage_offset() != place or not part.is_contiguous():
             return None
         place += part.numel()
     return whole if whole is not None and whole.dim() == 1 and len(whole) == place else None

@@ -53,7 +53,9 @@ def can_be_one(hidden: Tensor) -> bool:
     if not _in_transform():
         return True
     levels = _functorch.get_interpreter_stack()
-    return [level.key() for level in levels] == [_functorch.TransformType.Vmap]
+    return _functorch.is_batchedtensor(hidden) and [level.key() for level in levels] == [
+        _functorch.TransformType.Vmap
+    ]
 
 
 def whole_block(
@@ -80,9 +82,8 @@ def whole_block(
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`.
     """
-    given = (hidden, known, bias, *weights)
-    each = _in_transform() and any(t is not None and _functorch.is_batchedtensor(t) for t in given)
-    return (_Each if each else _Block).apply(_Passes(heads, read), *given)
+    operation = _Each if _in_transform() else _Block
+    return operation.apply(_Passes(heads, read), hidden, known, bias, *weights)
 
 
 def _in_transform() -> bool:

@@ -82,8 +82,7 @@ class Embedding(nn.Module):
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
         ids = ids.masked_fill(~valid, 0)
         fits = 0 < given <= _FEW - len(self.token) and self.token.shape[1] in WIDTHS
-        if (
-            self.fused and self.token.is_cuda and fits and isinstance(self.token, nn.Parameter)
-        ):  # not a task's own weights
+        shared = isinstance(self.token, nn.Parameter)  # rather than a task's own
+        if self.fused and self.token.is_cuda and fits and shared:
             return Lookup.apply(ids, self.token, self.position)
         return F.embedding(ids, self.token) + self.position[:given]

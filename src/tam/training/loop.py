@@ -145,7 +145,7 @@ class Trainer:
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
         if self.device.type == "cuda":
-            if self.device.index is not None:
+            if ":" in config.device:
                 torch.cuda.set_device(self.device)
             torch.set_float32_matmul_precision("high")
         if self.device.type == "cuda" and self.method.compiles:
