@@ -1,4 +1,4 @@
-"""Tune a method on a benchmark: as many GPU-seconds for every method, choices on validation tasks alone.
+"""Tune a method on a benchmark: as many seconds for every method, choices on validation tasks alone.
 
 Run `python benchmarks/tune.py METHOD BENCHMARK --seconds 60`, once for each method and benchmark; it needs
 only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.json after every candidate.

@@ -19,7 +19,7 @@ class Launch(NamedTuple):
     span: int  # places that a program holds
     warps: int
     stages: int
-    part: int | None = None  # units of the MLP that it holds
+    part: int | None = None  # columns, or units of the MLP, that it holds at once
     registers: int | None = None  # at most, of a thread
 
 
