@@ -70,7 +70,8 @@ def main() -> None:
     facts = Facts(arguments.out)
     jobs: list[Job] = []
     if arguments.only != "times":
-        jobs += [Job("captured"), Job("training")]
+        jobs += [Job("captured", (precision,)) for precision in ("float32", "bfloat16")]
+        jobs += [Job("training")]
         jobs += [Job("kernels", (*shape, half)) for shape in SHAPES for half in (True, False)]
     if arguments.only != "checks":
         facts.add("peak_tflops", round(matmul_peak(), 1))
@@ -161,9 +162,9 @@ class Facts:
     def add_check(self, name: str, value: Any) -> None:
         """Note the outcome of a check, in the place of one of the same."""
         print(name, value, flush=True)
-        if name == "kernels":
-            same = ("length", "precision")
-            before = self.values["checks"].get("kernels", [])
+        if name != "training":
+            same = [key for key in ("length", "precision") if key in value]
+            before = self.values["checks"].get(name, [])
             others = [row for row in before if any(row[key] != value[key] for key in same)]
             value = [*others, value]
         self.add("checks", self.values["checks"] | {name: value})
@@ -270,10 +271,10 @@ def compare_kernels(rows: int, length: int, causal: bool, read: slice, half: boo
     }
 
 
-def compare_captured(steps: int = 20) -> Row:
-    """How far θ of captured outer steps is from that of eager ones, float32, the same kernels."""
+def compare_captured(precision: str, steps: int = 20) -> Row:
+    """How far θ of captured outer steps is from that of eager ones, with the same kernels."""
     tasks = make(BenchmarkOptions(name="classification"))
-    config = _config("classification", precision="float32", inner_steps=3, tasks=4, rows=32, steps=100)
+    config = _config("classification", precision=precision, inner_steps=3, tasks=4, rows=32, steps=100)
     weights = []
     for captured in (True, False):
         with tempfile.TemporaryDirectory() as folder:
@@ -282,7 +283,7 @@ def compare_captured(steps: int = 20) -> Row:
                 trainer.step()
             weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
     difference = float((weights[0] - weights[1]).norm() / weights[1].norm())
-    return {"steps": steps, "relative_difference": difference, "must": 1e-5}
+    return {"precision": precision, "steps": steps, "relative_difference": difference, "must": 1e-5}
 
 
 def compare_training(steps: int = 300) -> Row:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tam.errors import UserError
-from tam.methods.losses import ExampleLosses
+from tam.methods.losses import ExampleLosses, backward
 from tam.methods.method import Losses, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.spec import Purpose
@@ -80,7 +80,7 @@ def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
     """Move θ along the gradient of the tasks' mean losses; a task without queries counts nothing."""
     asked = losses.predictions.sum(1)
     loss = losses.total.sum(1) / asked.clamp(min=1)
-    torch.autograd.backward(loss.sum(), inputs=list(model.parameters()))
+    backward(loss.sum(), list(model.parameters()))
     count = (asked > 0).sum().to(loss.dtype)
     update(count)
     mean = loss.detach().sum() / count.clamp(min=1)

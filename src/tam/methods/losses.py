@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tam.methods.compiled import compiled_on_gpu
 from tam.models import Batch, Model, target_log_prob
 
 
@@ -37,8 +38,8 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     return losses_of(log_prob, batch).per_task()
 
 
-def backward(loss: Tensor, inputs: Tensor, theta: Sequence[Tensor]) -> Tensor:
-    """Add the gradient of θ to `.grad`, and return that of the inputs.
+def backward(loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = ()) -> Sequence[Tensor]:
+    """Add the gradient of θ to `.grad`, and return those of the inputs.
 
     The same as `loss.backward()`, but all parameters' `.grad` are added to in one operation, which counts
     on a GPU: there are a hundred of them.
@@ -46,13 +47,14 @@ def backward(loss: Tensor, inputs: Tensor, theta: Sequence[Tensor]) -> Tensor:
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    gradient, *found = torch.autograd.grad(loss, [inputs, *theta], materialize_grads=True)
+    found = torch.autograd.grad(loss, [*inputs, *theta], materialize_grads=True)
+    gradients, found = found[: len(inputs)], found[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
     if loss.is_cuda and (whole := _whole(sums)) is not None:
         whole += torch.cat([part.flatten() for part in found])
     else:
         torch._foreach_add_(sums, found)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
-    return gradient
+    return gradients
 
 
 def _whole(parts: Sequence[Tensor]) -> Tensor | None:
@@ -67,12 +69,45 @@ def _whole(parts: Sequence[Tensor]) -> Tensor | None:
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
     """The losses, given the log-probabilities of a batch's answers as a model returns them."""
-    if batch.y_length is None:
-        total = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none").view_as(batch.y)
+    return _losses(log_prob, batch.y, batch.y_length, batch.present)
+
+
+def _losses(log_prob: Tensor, y: Tensor, y_length: Tensor | None, present: Tensor | None) -> ExampleLosses:
+    if y_length is None:
+        total = F.nll_loss(log_prob.flatten(0, 1), y.flatten(), reduction="none").view_as(y)
         count = torch.ones_like(total)
     else:
         total = -log_prob.sum(-1)
-        count = (batch.y_length + 1).to(total.dtype)
-    if batch.present is None:
+        count = (y_length + 1).to(total.dtype)
+    if present is None:
         return ExampleLosses(total, count)
-    return ExampleLosses(total.masked_fill(~batch.present, 0.0), count * batch.present)
+    return ExampleLosses(total.masked_fill(~present, 0.0), count * present)
+
+
+class Weighed(NamedTuple):
+    """Losses of examples and of tasks, of which the sum over the tasks alone has a gradient."""
+
+    sum: Tensor  # of the tasks' losses, each times its weight
+    tasks: Tensor  # [B]
+    total: Tensor  # [B, N]
+    predictions: Tensor  # [B, N]
+
+    @property
+    def examples(self) -> ExampleLosses:
+        """The losses of examples."""
+        return ExampleLosses(self.total, self.predictions)
+
+
+def weigh(log_prob: Tensor, batch: Batch, weights: Tensor | None) -> Weighed:
+    """The losses, given what a model returned, and their sum over the tasks with these weights `[B]`."""
+    return Weighed(*_weigh(log_prob, batch.y, batch.y_length, batch.present, weights))
+
+
+@compiled_on_gpu
+def _weigh(
+    log_prob: Tensor, y: Tensor, y_length: Tensor | None, present: Tensor | None, weights: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    losses = _losses(log_prob, y, y_length, present)
+    tasks = losses.per_task()
+    weighed = tasks if weights is None else tasks * weights
+    return weighed.sum(), tasks.detach(), losses.total.detach(), losses.predictions

@@ -6,9 +6,9 @@ Shapes: B tasks, N rows of each.
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
-import torch
 from torch import Tensor
 
+from tam.methods.losses import backward
 from tam.models import Batch, Model, ModelSpec
 
 TaskStates = Tensor
@@ -23,7 +23,7 @@ Update = Callable[[Tensor], None]
 
 def move(model: Model, losses: Tensor, update: Update) -> None:
     """Move θ once, along the mean gradient of the tasks' losses, `[B]`."""
-    torch.autograd.backward(losses.sum(), inputs=list(model.parameters()))
+    backward(losses.sum(), list(model.parameters()))
     update(losses.new_full((), len(losses)))
 
 

@@ -5,11 +5,11 @@ Shapes: B tasks, S numbers of each: the components of a task embedding, or all w
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 
 import torch
 from torch import Tensor
 
+from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import example_losses
 from tam.models import Batch, Model, no_weight_gradients
 
@@ -38,12 +38,9 @@ class Descent:
 
     def observe(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
-        loss = loss.detach()
-        improved = loss < self.best
-        self.best = torch.minimum(self.best, loss)
-        self.best_z = torch.where(improved.unsqueeze(1), self.z, self.best_z)
+        state = (loss.detach(), self.z, self.best, self.best_z, self._worse)
+        self.best, self.best_z, self._worse = _note(*state)
         if self.patience is not None:
-            self._worse = torch.where(improved, 0.0, self._worse + 1)
             self.active = self.active * (self._worse < self.patience)
 
     def step(self, gradient: Tensor) -> None:
@@ -76,6 +73,16 @@ class Descent:
         return [found[step] for step in steps]
 
 
+@compiled_on_gpu
+def _note(
+    loss: Tensor, z: Tensor, best: Tensor, best_z: Tensor, worse: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The lowest loss so far, where it was, and for how many steps there was none lower."""
+    improved = loss < best
+    best_z = torch.where(improved.unsqueeze(1), z, best_z)
+    return torch.minimum(best, loss), best_z, torch.where(improved, 0.0, worse + 1)
+
+
 class Search(Descent):
     """The same by Adam."""
 
@@ -91,7 +98,7 @@ class Search(Descent):
         self._steps += 1
         if gradient.is_cuda:
             state = (self.z, self._mean, self._square, gradient, self.active, *self._numbers)
-            self.z, self._mean, self._square, *powers = _compiled()(*state)
+            self.z, self._mean, self._square, *powers = _adam_by_tensors(*state)
             self._numbers[:2] = powers
         else:
             of_mean, of_square = (1 - beta**self._steps for beta in BETAS)
@@ -116,18 +123,14 @@ def _adam(
     return z - change * active.unsqueeze(1), mean, square
 
 
-@cache
-def _compiled() -> Callable[..., list[Tensor]]:
-    """The step as one kernel, given the powers of Adam's decays and the rate as tensors."""
-
-    def step(
-        z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, *numbers: Tensor
-    ) -> list[Tensor]:
-        first, second = numbers[0] * BETAS[0], numbers[1] * BETAS[1]
-        moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, numbers[2])
-        return [*moved, first, second]
-
-    return torch.compile(step, dynamic=True)
+@compiled_on_gpu
+def _adam_by_tensors(
+    z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, *numbers: Tensor
+) -> list[Tensor]:
+    """The step, given the powers of Adam's decays before it, and the rate, as tensors."""
+    first, second = numbers[0] * BETAS[0], numbers[1] * BETAS[1]
+    moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, numbers[2])
+    return [*moved, first, second]
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

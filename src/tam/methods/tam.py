@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from tam.config import TamSettings
-from tam.methods.losses import backward, example_losses
+from tam.methods.compiled import compiled_on_gpu
+from tam.methods.losses import ExampleLosses, backward, weigh
 from tam.methods.method import Losses, Method, Update
 from tam.methods.prefix import Prefix
 from tam.methods.search import Search, fit_embeddings
@@ -99,17 +100,23 @@ def z_gradient(
     copies = 1 if chosen is None else batch.rows
     rows = z.detach().unsqueeze(1).repeat(1, copies, 1).requires_grad_()
     with torch.enable_grad():
-        losses = example_losses(model, rows, batch)
-        loss = losses.per_task()
+        losses = weigh(model(rows, batch), batch, theta_weights)
         if theta_weights is None:
             with no_weight_gradients():
-                (gradient,) = torch.autograd.grad(loss.sum(), rows)
+                (gradient,) = torch.autograd.grad(losses.sum, rows)
         else:
             theta: list[Tensor] = list(model.parameters())
             if batch.prefix is not None:
                 theta.append(batch.prefix)
-            gradient = backward((loss * theta_weights).sum(), rows, theta)
+            (gradient,) = backward(losses.sum, theta, [rows])
     if chosen is None:
-        return loss.detach(), gradient.sum(1)
-    share = losses.predictions.sum(1) / (losses.predictions * chosen).sum(1)
-    return losses.per_task(chosen).detach(), (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)
+        return losses.tasks, gradient.squeeze(1)
+    return _of_rows(gradient, *losses.examples, chosen)
+
+
+@compiled_on_gpu
+def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
+    share = predictions.sum(1) / (predictions * chosen).sum(1)
+    gradient = (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)
+    return ExampleLosses(total, predictions).per_task(chosen), gradient

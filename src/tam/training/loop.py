@@ -173,7 +173,10 @@ class Trainer:
     def _eager_step(self) -> Losses:
         training = self.config.training
         batch = self.data.draw(training.tasks, training.rows, self.generator).part(self._share)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=training.precision == "bfloat16"):
+        # A cache of bfloat16 weights would outlive moves of θ in this step.
+        cached = not self.method.compiles
+        half = training.precision == "bfloat16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half, cache_enabled=cached):
             return self.method.training_step(self._fast, batch, self._move, self.state.step)
 
     def _move(self, count: Tensor) -> None:
