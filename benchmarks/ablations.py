@@ -1,8 +1,9 @@
-"""The runs behind the paper's tables, ablations and sweeps, each for as many seconds of steps.
+"""The runs behind the paper's tables, ablations and sweeps, each for as many seconds of a GPU alone.
 
 `python benchmarks/ablations.py --list` prints their names. `python benchmarks/ablations.py NAME --seconds 60`
 trains one, scores the test tasks by the k-shot protocol, with choices made on validation tasks, and writes
-results/runs/NAME-0.json. It needs only torch, numpy and safetensors.
+results/runs/NAME-0.json. It needs only torch, numpy and safetensors. Seconds are counted as tune.py does:
+steps × the time of a step that has the GPU to itself, however many processes share it.
 
 A run is the preset best with what results/tuning has chosen for the method on the plain benchmark, and with
 one thing changed:
@@ -11,6 +12,8 @@ one thing changed:
 - ablation, on classification: where the task embedding enters, or an LSTM in the place of the transformer.
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
+
+The runs `paper` are TAM with the paper's settings instead, the preset of that name, in bfloat16.
 """
 
 import argparse
@@ -41,6 +44,7 @@ from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.loop import InterruptedRunError, Trainer
 from tam.training.run import check
+from tam.training.saved import Saved
 
 CLASSIFIERS = ("matching", "prototypical")
 """The methods that are for classification alone."""
@@ -50,13 +54,14 @@ ADAPTER: Values = {"inner_rate": 0.003, "adapt_rates": (0.001, 0.003, 0.01)}
 
 
 class Run(NamedTuple):
-    """What is trained, and what it changes from the tuned method."""
+    """What is trained, and what it changes from the tuned method, or from a preset of its own."""
 
     method: str
     benchmark: Name
     shots: int | None
     values: Values
     compositional: bool = False
+    preset: str | None = None
 
 
 def all_runs() -> dict[str, Run]:
@@ -72,6 +77,8 @@ def all_runs() -> dict[str, Run]:
                 found[name] = Run(method, benchmark, k, {}, compositional=True)
         untold = Run("tam", benchmark, None, {"use_primitives": False}, compositional=True)
         found[f"tam-compositional-{benchmark}-untold"] = untold
+        paper = Run("tam", benchmark, None, {"precision": "bfloat16"}, preset="paper")
+        found[run_name("tam", "paper", benchmark, None)] = paper
     for method in ("tam", "multitask"):
         adapter = ADAPTER if method == "tam" else {}
         changes = {
@@ -100,8 +107,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("name", nargs="?", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the names")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of training steps")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="keep the trained model at DIR/NAME")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -115,7 +123,9 @@ def main() -> None:
     try:
         chosen = runs[given.name]
         options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
-        result = make_run(chosen, make(options), given.seconds, given.device, given.preset)
+        config = config_of(chosen, given.device, given.preset)
+        save = None if given.save is None else given.save / given.name
+        result = make_run(config, make(options), given.seconds, save)
     except UserError as error:
         sys.exit(f"error: {error}")
     except InterruptedRunError as error:
@@ -123,25 +133,40 @@ def main() -> None:
     write_result(given.out, given.name, result)
 
 
-def make_run(chosen: Run, tasks: TaskSet, seconds: float, device: str, preset: str) -> dict[str, Any]:
-    """Train for so many seconds of steps, and score the test tasks."""
+def config_of(chosen: Run, device: str, preset: str) -> Config:
+    """The settings of a run: those that were tuned on top of a preset, or its own preset, and its changes."""
     subject = Subject(
-        method=chosen.method, benchmark=chosen.benchmark, shots=chosen.shots, device=device, preset=preset
+        method=chosen.method,
+        benchmark=chosen.benchmark,
+        shots=chosen.shots,
+        device=device,
+        preset=chosen.preset or preset,
     )
-    values = tuned(subject) | chosen.values
+    values = chosen.values if chosen.preset else tuned(subject) | chosen.values
     # Compositional sets have many more validation tasks.
     protocol = CHEAP if chosen.compositional else MODERATE
-    config = subject.config(values, protocol, RUN_SHOTS)
+    return subject.config(values, protocol, RUN_SHOTS)
+
+
+def make_run(config: Config, tasks: TaskSet, seconds: float, save: Path | None = None) -> dict[str, Any]:
+    """Train for so many seconds of the GPU alone, score the test tasks, and keep the model if asked to."""
     check(config, tasks)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(config, tasks, Path(folder))
         trained = train(trainer, seconds)
-        print(f"{values}: {trained.steps} steps of {trained.ms:.2f} ms", flush=True)
-        trainer.state.seconds = trained.seconds
+        print(
+            f"{trained.steps} steps, {trained.ms:.2f} ms each, {trained.seconds:.1f} s of the GPU alone, "
+            f"{trained.wall_seconds:.0f} s by the clock",
+            flush=True,
+        )
+        trainer.state.seconds = trained.wall_seconds
         trainer.write_checkpoint()
         del trainer
         let_go(config.device)
-        return finish(config, tasks, Path(folder), trained.steps)
+        result = finish(config, tasks, Path(folder), trained.steps, trained.seconds)
+        if save is not None:
+            Saved.read(Path(folder), "cpu").write(save)
+        return result
 
 
 def tuned(subject: Subject) -> Values:

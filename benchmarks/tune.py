@@ -1,13 +1,17 @@
-"""Tune a method on a benchmark: as many seconds for every method, choices on validation tasks alone.
+"""Tune a method on a benchmark: as much of a GPU for every method, choices on validation tasks alone.
 
 Run `python benchmarks/tune.py METHOD BENCHMARK --seconds 60`, once for each method and benchmark; it needs
 only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.json after every candidate.
 
 Every method has four candidates, each of which trains for a quarter of the seconds, its learning rate
-falling to 0 over the steps that fit into them. Only steps count: not what comes before a step is recorded,
-nor validation. Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a
-method with one model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own:
-asked for more of them, it would take its test tasks.
+falling to 0 over the steps that fit into them. Seconds are those of a GPU alone: steps × the time of a step
+that has the GPU to itself. That time is measured while all other processes of these benchmarks wait
+(alone.py), so that they may share the GPU and none has more of it than another. Only steps count: not what
+it takes to record one, nor validation.
+
+Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a method with one
+model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own: asked for more
+of them, it would take its test tasks.
 """
 
 import argparse
@@ -24,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import torch
+from alone import Turnstile
 
 from tam.config import Config
 from tam.errors import UserError
@@ -121,10 +126,16 @@ CHEAP: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 1
 MODERATE: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50)}
 """The protocol of such a run."""
 
-SETUP, MEASURED, TOGETHER = 6, 24, 50
-"""Steps until a step is recorded for sure, steps that are then timed, steps between two looks at the loss."""
+SETUP, FEWEST, MOST = 6, 2, 24
+"""Steps until a step is recorded for sure, and of the steps that are then timed the fewest and the most."""
+AT_ONCE = 0.25
+"""Seconds that a process measures, or shares the GPU until it lets others measure."""
 ENDLESS = 10**9
 """The steps of a training, until it is known how many fit."""
+COUNTED = "steps × the time of a step that has the GPU to itself"
+"""What the seconds of a budget are."""
+TURN = Turnstile()
+"""Where processes that share a GPU let one another measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,19 +173,28 @@ class Subject:
 
 
 class Trained(NamedTuple):
-    """What training took."""
+    """What training took.
+
+    Attributes:
+        steps: All steps that were taken.
+        ms: Of a recorded step that has the GPU alone; of the last phase if there are several.
+        seconds: Of the GPU alone: the sum over phases of steps × ms. This is what a budget counts.
+        setup_seconds: Until steps were recorded, by the clock.
+        wall_seconds: Of everything by the clock: steps beside other processes, waiting for them, set-up.
+    """
 
     steps: int
-    ms: float  # a step, once recorded; of the last phase if there are several
-    seconds: float  # that count
+    ms: float
+    seconds: float
     setup_seconds: float
+    wall_seconds: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("method", choices=list(GRID))
     parser.add_argument("benchmark", choices=get_args(Name))
-    parser.add_argument("--seconds", type=float, default=60.0, help="of training steps, of all candidates")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone, of all candidates")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
     parser.add_argument("--runs", type=Path, help="a folder for the result of the chosen one, test tasks too")
     parser.add_argument("--device", default="cuda")
@@ -215,7 +235,8 @@ def tune(
     share = seconds / len(grid)
     metric = "accuracy" if tasks.kind == "classification" else "perplexity"
     facts: dict[str, Any] = {
-        "what": "candidates of one method on one benchmark, as long for each, scored on validation tasks",
+        "what": "candidates of one method on one benchmark, as much of a GPU for each, scored on validation "
+        "tasks",
         "command": "python benchmarks/tune.py",
         "method": subject.method,
         "benchmark": subject.benchmark,
@@ -226,6 +247,7 @@ def tune(
         "grid": list(grid),
         "seconds": seconds,
         "seconds_each": share,
+        "counted": COUNTED,
         "metric": f"{metric} of the validation tasks, mean over k",
         "candidates": [],
         "chosen": None,
@@ -249,17 +271,23 @@ def tune(
             raise UserError(f"{subject.name}: no candidate has a score")
         print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
         if runs is not None:
-            chosen = Path(folder) / str(facts["candidates"].index(facts["chosen"]))
-            config = subject.config(facts["chosen"]["values"], MODERATE, RUN_SHOTS)
-            result = finish(config, tasks, chosen, facts["chosen"]["steps"])
+            chosen = facts["chosen"]
+            place = Path(folder) / str(facts["candidates"].index(chosen))
+            config = subject.config(chosen["values"], MODERATE, RUN_SHOTS)
+            result = finish(config, tasks, place, chosen["steps"], chosen["seconds"])
             write_result(runs, run_name(subject.method, "tuned", subject.benchmark, subject.shots), result)
     return facts
 
 
-def finish(config: Config, tasks: TaskSet, folder: Path, steps: int) -> dict[str, Any]:
-    """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test."""
+def finish(config: Config, tasks: TaskSet, folder: Path, steps: int, seconds: float) -> dict[str, Any]:
+    """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test.
+
+    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, which are given.
+    """
     ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps)}
-    return run(config.override(**ends), tasks, folder, lambda _: None)
+    with TURN.shared():
+        result = run(config.override(**ends), tasks, folder, lambda _: None)
+    return result | {"gpu_seconds": round(seconds, 1)}
 
 
 def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
@@ -285,11 +313,12 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folde
     try:
         trainer = Trainer(config, tasks, folder)
         trained = train(trainer, seconds)
-        trainer.state.seconds = trained.seconds
+        trainer.state.seconds = trained.wall_seconds
         trainer.write_checkpoint()
-        started = time.monotonic()
-        scores = trainer.validate()
-        validation_seconds = time.monotonic() - started
+        with TURN.shared():
+            started = time.monotonic()
+            scores = trainer.validate()
+            validation_seconds = time.monotonic() - started
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
@@ -300,6 +329,7 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folde
         "steps": trained.steps,
         "ms": round(trained.ms, 3),
         "seconds": round(trained.seconds, 3),
+        "wall_seconds": round(trained.wall_seconds, 2),
         "setup_seconds": round(trained.setup_seconds, 2),
         "validation_seconds": round(validation_seconds, 2),
         "scores": {str(one.k): _plain(one) for one in scores},
@@ -336,46 +366,68 @@ def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | 
 
 
 def train(trainer: Trainer, seconds: float) -> Trained:
-    """Train for so many seconds of steps.
+    """Train for so many seconds of the GPU alone.
 
-    How many steps fit is measured when the first are recorded, which is in the warm-up, whose rates do not
-    depend on their number. It is corrected on the way: other phases of a method, and other times of the
-    machine, may be faster or slower.
+    When a phase of the method begins, a step of it is timed, and the number of steps that fill what is left
+    of the seconds is fixed. The first phase begins in the warm-up, whose rates do not depend on that number.
+    A phase with too few steps to time one, as one that begins near the end, counts as slow as that before it;
+    if it is the first, as that after it.
     """
     if trainer.config.training.steps == 0:  # nothing is trained
-        return Trained(0, 0.0, 0.0, 0.0)
+        return Trained(0, 0.0, 0.0, 0.0, 0.0)
+    started = time.monotonic()
     used = setup = ms = 0.0
-    began = (0, 0.0)
-    phases: set[int] = set()
+    timed: dict[int, float] = {}
     _set_steps(trainer, ENDLESS)
-    while (left := trainer.config.training.steps - trainer.state.step) > 0:
-        phase = trainer.method.phase(trainer.state.step)
-        if phase in phases:
-            used += take_steps(trainer, _until_phase(trainer, min(left, TOGETHER)))
-        else:
-            phases.add(phase)
-            setup += take_steps(trainer, SETUP)
-            began = (trainer.state.step, used)
-            used += measure(trainer, (seconds - used) / 4).seconds
-        ms = 1000 * (used - began[1]) / (trainer.state.step - began[0])
-        _set_steps(trainer, trainer.state.step + fit_steps(ms, seconds - used))
-    return Trained(trainer.state.step, ms, used, setup)
+    while _left(trainer) > 0:
+        first = trainer.state.step
+        phase = trainer.method.phase(first)
+        room = _of_phase(trainer, SETUP + MOST)
+        if phase not in timed and room >= SETUP + FEWEST:
+            setup += set_up(trainer)
+            ms = measure(trainer, room - SETUP, min(AT_ONCE, (seconds - used) / 4))
+            if not timed:
+                used = first * ms / 1000
+            timed[phase] = ms
+        if phase in timed:
+            ms = timed[phase]
+            _set_steps(trainer, max(trainer.state.step, first + fit_steps(ms, seconds - used)))
+        take_phase(trainer)
+        used += (trainer.state.step - first) * ms / 1000
+    return Trained(trainer.state.step, ms, used, setup, time.monotonic() - started)
 
 
-class Measured(NamedTuple):
-    """How long some steps took."""
+def set_up(trainer: Trainer) -> float:
+    """Take steps until one is recorded; the seconds that they took.
 
-    ms: float  # each
-    seconds: float  # all
+    The first may compile for minutes, in which it hardly uses the GPU: no measurement waits for it.
+    """
+    taken = take_steps(trainer, 1)
+    with TURN.shared():
+        return taken + take_steps(trainer, SETUP - 1)
 
 
-def measure(trainer: Trainer, most: float) -> Measured:
-    """Time some steps; fewer if they are slow, so that about so many seconds are enough."""
-    count, taken = 0, 0.0
-    while count == 0 or (count < MEASURED and taken < most):
-        taken += take_steps(trainer, 4)
-        count += 4
-    return Measured(1000 * taken / count, taken)
+def measure(trainer: Trainer, most: int, seconds: float) -> float:
+    """The milliseconds of a step that has the GPU alone.
+
+    It is a mean over `MOST` steps: over fewer if they take longer than these seconds, over `most` at most.
+    """
+    with TURN.alone():
+        taken = take_steps(trainer, FEWEST)
+        count = max(FEWEST, min(most, MOST, int(FEWEST * seconds / taken)))
+        if count > FEWEST:
+            taken += take_steps(trainer, count - FEWEST)
+    return 1000 * taken / count
+
+
+def take_phase(trainer: Trainer) -> None:
+    """Take the steps that are left of this phase, beside other processes, which may measure in between."""
+    phase, together = trainer.method.phase(trainer.state.step), 1
+    while _left(trainer) > 0 and trainer.method.phase(trainer.state.step) == phase:
+        count = _of_phase(trainer, together)
+        with TURN.shared():
+            taken = take_steps(trainer, count)
+        together = max(1, min(2 * count, int(count * AT_ONCE / taken)))
 
 
 def fit_steps(ms: float, seconds: float) -> int:
@@ -387,10 +439,15 @@ def _set_steps(trainer: Trainer, steps: int) -> None:
     trainer.config = trainer.config.override(steps=steps)
 
 
-def _until_phase(trainer: Trainer, most: int) -> int:
-    """How many steps of this phase are left, of so many at most."""
+def _left(trainer: Trainer) -> int:
+    return trainer.config.training.steps - trainer.state.step
+
+
+def _of_phase(trainer: Trainer, most: int) -> int:
+    """How many of the steps that are left are of this phase, of so many at most."""
     first = trainer.state.step
     phase = trainer.method.phase(first)
+    most = min(most, _left(trainer))
     return next((n for n in range(1, most) if trainer.method.phase(first + n) != phase), most)
 
 
@@ -414,8 +471,8 @@ def _words(row: dict[str, Any]) -> str:
     )
     return (
         f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, {row['ms']:.1f} ms each, "
-        f"{row['seconds']:.1f} s, set-up {row['setup_seconds']:.0f} s, "
-        f"validation {row['validation_seconds']:.0f} s"
+        f"{row['seconds']:.1f} s of the GPU alone, {row['wall_seconds']:.0f} s by the clock, "
+        f"{row['setup_seconds']:.0f} s of them set-up; validation {row['validation_seconds']:.0f} s"
     )
 
 

@@ -117,6 +117,26 @@ def test_runs_that_are_not_of_a_preset_are_in_other_tables(make: ModuleType) -> 
     assert (make.runs(results), make.methods(results)) == before
 
 
+def test_seconds_of_a_gpu_alone_are_named(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    run = results.runs["tam-best-classification-0"]
+    by_clock = {key: value for key, value in run.items() if key != "gpu_seconds"}
+    by_clock |= {"kind": "best", "seconds": 130}
+    alone = by_clock | {"seconds": 900, "gpu_seconds": 60}
+    assert make.run_words(by_clock)[1].startswith("2 min, ")
+    assert make.run_words(alone)[1].startswith("60 s alone, ")
+    assert make.training_words([by_clock, alone])[1] == "60 s alone to 2 min"
+    assert make.training_words([by_clock, dict(alone, gpu_seconds=240)])[1] == "2 min to 4 min alone"
+    assert make.training_words([dict(alone, gpu_seconds=130), dict(alone, gpu_seconds=240)])[1] == (
+        "2 to 4 min alone"
+    )
+    facts = {key: value for key, value in results.tuning["tam-classification"].items() if key != "counted"}
+    results.tuning = {"tam-classification": facts | {"seconds_each": 60.0}}
+    assert "\n\n60.0 seconds for each candidate; " in make.tuning(results)
+    results.tuning = {"tam-classification": facts | {"seconds_each": 60.0, "counted": "so"}}
+    assert "\n\n60.0 GPU-seconds alone (so) for each candidate; " in make.tuning(results)
+
+
 def test_choices_may_be_absent(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     results.choices = None

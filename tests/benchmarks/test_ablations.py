@@ -8,8 +8,10 @@ from typing import get_args
 
 import pytest
 
+from tam.config import Config
 from tam.presets import Preset
 from tam.tasks.taskset import TaskSet
+from tam.training.saved import Saved
 
 SMALL = {"rows": 16, "adapt_rates": (0.1,)}
 
@@ -39,7 +41,7 @@ def test_every_run_is_a_config(ablations: ModuleType) -> None:
             assert config.protocol.shots == ((1, 5, 10, 20) if run.shots is None else (run.shots,))
         method, what, benchmark, *_ = name.split("-")
         assert (method, benchmark) == (run.method, run.benchmark)
-        assert what not in get_args(Preset)  # those are in other tables
+        assert run.preset == (what if what in get_args(Preset) else None)  # those are in other tables
     for ablation in ("adapter", "norm", "lstm"):
         assert {f"{method}-ablation-classification-{ablation}" for method in ("tam", "multitask")} <= set(
             runs
@@ -61,16 +63,35 @@ def test_values_are_those_of_tuning(ablations: ModuleType, tuning: Path) -> None
     assert ablations.tuned(subject("multitask")) == {}
 
 
+@pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
+def test_the_papers_settings_are_not_tuned(ablations: ModuleType, tuning: Path, benchmark_name: str) -> None:
+    chosen = {"chosen": {"values": {"rate": 0.1, "inner_steps": 3}}}
+    (tuning / f"tam-{benchmark_name}.json").write_text(json.dumps(chosen))
+    run = ablations.all_runs()[f"tam-paper-{benchmark_name}"]
+    config = ablations.config_of(run, "cuda", "best")
+    protocol = ablations.MODERATE | {"shots": (1, 5, 10, 20)}
+    given = {"device": "cuda", "precision": "bfloat16"}
+    assert config == Config.from_preset("paper", "tam", benchmark_name, **protocol | given)
+    tuned = ablations.all_runs()[f"tam-tuned-{benchmark_name}"]
+    assert ablations.config_of(tuned, "cuda", "best").training.rate == 0.1
+
+
 @pytest.mark.usefixtures("tuning")
-def test_a_run_ends_in_a_result(ablations: ModuleType, tasks: TaskSet) -> None:
+def test_a_run_ends_in_a_result(ablations: ModuleType, tasks: TaskSet, tmp_path: Path) -> None:
     run = ablations.Run("tam", "classification", None, SMALL | {"conditioning": "norm"})
-    result = ablations.make_run(run, tasks, 0.4, "cpu", "smoke")
+    config = ablations.config_of(run, "cpu", "smoke")
+    result = ablations.make_run(config, tasks, 0.4, tmp_path / "models" / "norm")
     assert result["config"]["training"]["steps"] > 6
     assert result["best_steps"] == dict.fromkeys(
         ["1", "5", "10", "20"], result["config"]["training"]["steps"]
     )
-    assert 0.2 < result["seconds"] < 5
+    assert result["gpu_seconds"] == pytest.approx(0.4, abs=0.1)
+    assert 0.2 < result["seconds"] < 10
     assert result["config"]["network"]["conditioning"] == "norm"
     assert [score["k"] for score in result["scores"]] == [1, 5, 10, 20]
     assert {score["tasks"] for score in result["scores"]} == {len(tasks.test)}
     assert result["code"]
+    saved = Saved.read(tmp_path / "models" / "norm", "cpu")
+    assert saved.model.spec.conditioning == "norm"
+    steps = {str(k): choice.steps for k, choice in saved.choices.items()}
+    assert steps == {str(score["k"]): score["steps"] for score in result["scores"]}

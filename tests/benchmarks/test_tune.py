@@ -1,7 +1,8 @@
-"""benchmarks/tune.py: as much time for every candidate, the best on validation tasks, test tasks unseen."""
+"""benchmarks/tune.py: as much of a GPU for every candidate, the best on validation tasks, test unseen."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -14,6 +15,7 @@ import torch
 from tam.config import Config
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
+from tam.training.adam import rate_at
 
 SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 
@@ -36,7 +38,7 @@ def few_steps(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def train(trainer: Any, seconds: float) -> Any:
         for _ in range(3):
             tune.take_steps(trainer, 1)
-        return tune.Trained(3, 1.0, seconds, 0.0)
+        return tune.Trained(3, 1.0, seconds, 0.0, 7.0)
 
     monkeypatch.setattr(tune, "train", train)
 
@@ -76,6 +78,9 @@ def test_the_best_on_validation_tasks_is_chosen(
     result = json.loads((tmp_path / "runs" / f"tam-tuned-{subject.benchmark}-0.json").read_text())
     assert result["config"]["training"]["rate"] == facts["chosen"]["values"].get("rate", 1e-3)
     assert result["config"]["training"]["steps"] == 3
+    assert (good["seconds"], good["wall_seconds"]) == (1.0, 7.0)
+    assert (result["gpu_seconds"], result["seconds"]) == (1.0, 7.0)
+    assert facts["counted"] == tune.COUNTED
     assert [score["tasks"] for score in result["scores"]] == [len(tasks.test)] * 4
 
 
@@ -111,48 +116,122 @@ def test_what_is_finished_is_written(
 
 
 class Stopwatch:
-    """A trainer whose steps take a known time: those of phase 1 longer, the first of a phase much longer."""
+    """A trainer whose steps take a known time, and longer beside others; the first of a phase much longer.
 
-    def __init__(self, second_phase: int = 10**9) -> None:
+    A step of phase 0 takes 10 ms, one of phase 1 as long as `second_ms`. It is a turnstile too: it knows
+    when it is alone.
+    """
+
+    def __init__(self, second_phase: int = 10**9, second_ms: float = 20.0, crowd: float = 3.0) -> None:
         self.now = 0.0
         self.config = Config.from_preset("paper")
         self.state = SimpleNamespace(step=0)
         self.adam = SimpleNamespace(norm=torch.tensor(1.0))
         self.method = SimpleNamespace(phase=lambda step: int(step >= second_phase))
+        self.ms, self.crowd = (10.0, second_ms), crowd
+        self.place = "outside"
+        self.visits: list[tuple[str, int, float]] = []
         self.calls = [0, 0]
+        self.rates: list[float] = []
 
     def step(self) -> Losses:
         phase = self.method.phase(self.state.step)
-        self.now += 5.0 if self.calls[phase] < 4 else (0.01, 0.02)[phase]
+        crowd = 1.0 if self.place == "alone" else self.crowd
+        self.now += 5.0 if self.calls[phase] < 4 else crowd * self.ms[phase] / 1000
         self.calls[phase] += 1
+        training = self.config.training
+        assert self.state.step < training.steps
+        self.rates.append(rate_at(self.state.step, peak=1.0, warmup=50, steps=training.steps))
         self.state.step += 1
         return Losses(torch.tensor(1.0), torch.tensor(1.0), torch.tensor(1.0))
 
+    @contextmanager
+    def _visit(self, place: str) -> Generator[None]:
+        first, began = self.state.step, self.now
+        self.place = place
+        yield
+        self.place = "outside"
+        self.visits.append((place, self.state.step - first, self.now - began))
 
-@pytest.mark.parametrize(("second_phase", "steps", "ms"), [(10**9, 1006, 10), (106, 106 + 6 + 450, 20)])
-def test_training_takes_the_seconds_that_are_asked_for(
-    tune: ModuleType, monkeypatch: pytest.MonkeyPatch, second_phase: int, steps: int, ms: float
+    def shared(self) -> AbstractContextManager[None]:
+        return self._visit("shared")
+
+    def alone(self) -> AbstractContextManager[None]:
+        return self._visit("alone")
+
+    def of(self, place: str) -> list[tuple[int, float]]:
+        return [(steps, seconds) for where, steps, seconds in self.visits if where == place]
+
+
+Timed = Callable[..., tuple[Stopwatch, Any]]
+
+
+@pytest.fixture
+def timed(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Timed:
+    """Trains a stopwatch for some seconds."""
+
+    def train(seconds: float, *which: Any) -> tuple[Stopwatch, Any]:
+        trainer = Stopwatch(*which)
+        monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: trainer.now))
+        monkeypatch.setattr(tune, "TURN", trainer)
+        return trainer, tune.train(trainer, seconds)
+
+    return train
+
+
+@pytest.mark.parametrize("crowd", [1.0, 7.0])
+@pytest.mark.parametrize(("second_phase", "steps", "ms"), [(10**9, 1000, 10), (106, 106 + 447, 20)])
+def test_training_takes_the_seconds_of_a_gpu_alone(
+    timed: Timed, second_phase: int, steps: int, ms: float, crowd: float
 ) -> None:
-    trainer = Stopwatch(second_phase)
-    monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: trainer.now))
-    trained = tune.train(trainer, 10.0)
-    assert trained.seconds == pytest.approx(10.0, abs=0.05)
+    trainer, trained = timed(10.0, second_phase, 20.0, crowd)
+    assert trained.seconds == pytest.approx(10.0)
     assert trained.ms == pytest.approx(ms)
     assert trained.steps == steps == trainer.config.training.steps
-    assert trained.seconds + trained.setup_seconds == pytest.approx(trainer.now)
+    assert trained.wall_seconds == pytest.approx(trainer.now)
+    assert trained.setup_seconds >= 20.0 * (1 + (second_phase < steps))
 
 
-def test_a_machine_that_slows_down_is_noticed(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = Stopwatch()
-    clock = SimpleNamespace(monotonic=lambda: trainer.now * (1 + trainer.now / 40))
-    monkeypatch.setattr(tune, "time", clock)
-    assert tune.train(trainer, 10.0).seconds == pytest.approx(10.0, abs=0.05)
+def test_measurements_are_short_and_let_others_measure(timed: Timed) -> None:
+    trainer, _ = timed(10.0, 106, 20.0)
+    assert trainer.of("alone") == [(24, pytest.approx(0.24)), (12, pytest.approx(0.24))]
+    shares = [seconds for steps, seconds in trainer.of("shared") if steps != 5]  # those are of the set-up
+    assert max(shares) < 0.3
+    assert sum(seconds > 0.15 for seconds in shares) > 0.8 * len(shares)
+    inside = sum(steps for _, steps, _ in trainer.visits)
+    assert inside == trainer.state.step - 2  # the first of a phase is outside
 
 
-def test_slow_steps_are_measured_on_few(tune: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = Stopwatch()
-    monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: trainer.now))
-    assert tune.train(trainer, 0.1).seconds == pytest.approx(0.1)
+def test_few_slow_steps_are_measured(timed: Timed) -> None:
+    trainer, trained = timed(20.0, 0, 1000.0)
+    assert [steps for steps, _ in trainer.of("alone")] == [2]
+    assert (trained.steps, trained.seconds) == (20, pytest.approx(20.0))
+
+
+def test_a_short_budget_is_not_spent_on_measuring(timed: Timed) -> None:
+    _, trained = timed(0.1)
+    assert (trained.steps, trained.seconds) == (10, pytest.approx(0.1))
+
+
+@pytest.mark.parametrize("second_phase", [970, 990, 992, 995, 999])
+@pytest.mark.parametrize("second_ms", [1.0, 10.0, 30.0])
+def test_a_phase_that_begins_near_the_end_stays_on_the_cosine(
+    timed: Timed, second_phase: int, second_ms: float
+) -> None:
+    trainer, trained = timed(10.0, second_phase, second_ms)
+    if second_ms >= 10.0:  # else more steps fit, and it is a longer cosine
+        assert trained.steps <= 1000
+        assert max(trainer.rates[second_phase:]) < 0.02
+    measured = second_phase + 8 <= 1000
+    assert trained.ms == (pytest.approx(second_ms) if measured else pytest.approx(10.0))
+    later = trained.ms * (trained.steps - second_phase)
+    assert trained.seconds == pytest.approx((10.0 * second_phase + later) / 1000)
+
+
+def test_a_first_phase_too_short_to_measure_counts_as_the_next(timed: Timed) -> None:
+    trainer, trained = timed(10.0, 5, 20.0)
+    assert len(trainer.of("alone")) == 1
+    assert (trained.steps, trained.ms, trained.seconds) == (500, pytest.approx(20.0), pytest.approx(10.0))
 
 
 @pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
