@@ -5,9 +5,9 @@ only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.jso
 
 Every method has four candidates, each of which trains for a quarter of the seconds, its learning rate
 falling to 0 over the steps that fit into them. Seconds are those of a GPU alone: steps × the time of a step
-that has the GPU to itself. That time is measured while all other processes of these benchmarks wait
-(alone.py), so that they may share the GPU and none has more of it than another. Only steps count: not what
-it takes to record one, nor validation.
+that has the GPU to itself. That time is measured while the steps of all other processes of these benchmarks
+wait (alone.py), so that they may share the GPU and none has more of it than another. Only steps count: not
+what it takes to record one, nor validation, for which no measurement waits: both use little of the GPU.
 
 Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a method with one
 model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own: asked for more
@@ -285,8 +285,7 @@ def finish(config: Config, tasks: TaskSet, folder: Path, steps: int, seconds: fl
     Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, which are given.
     """
     ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps)}
-    with TURN.shared():
-        result = run(config.override(**ends), tasks, folder, lambda _: None)
+    result = run(config.override(**ends), tasks, folder, lambda _: None)
     return result | {"gpu_seconds": round(seconds, 1)}
 
 
@@ -315,10 +314,9 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folde
         trained = train(trainer, seconds)
         trainer.state.seconds = trained.wall_seconds
         trainer.write_checkpoint()
-        with TURN.shared():
-            started = time.monotonic()
-            scores = trainer.validate()
-            validation_seconds = time.monotonic() - started
+        started = time.monotonic()
+        scores = trainer.validate()
+        validation_seconds = time.monotonic() - started
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
@@ -384,7 +382,7 @@ def train(trainer: Trainer, seconds: float) -> Trained:
         phase = trainer.method.phase(first)
         room = _of_phase(trainer, SETUP + MOST)
         if phase not in timed and room >= SETUP + FEWEST:
-            setup += set_up(trainer)
+            setup += take_steps(trainer, SETUP)
             ms = measure(trainer, room - SETUP, min(AT_ONCE, (seconds - used) / 4))
             if not timed:
                 used = first * ms / 1000
@@ -395,16 +393,6 @@ def train(trainer: Trainer, seconds: float) -> Trained:
         take_phase(trainer)
         used += (trainer.state.step - first) * ms / 1000
     return Trained(trainer.state.step, ms, used, setup, time.monotonic() - started)
-
-
-def set_up(trainer: Trainer) -> float:
-    """Take steps until one is recorded; the seconds that they took.
-
-    The first may compile for minutes, in which it hardly uses the GPU: no measurement waits for it.
-    """
-    taken = take_steps(trainer, 1)
-    with TURN.shared():
-        return taken + take_steps(trainer, SETUP - 1)
 
 
 def measure(trainer: Trainer, most: int, seconds: float) -> float:
