@@ -68,6 +68,10 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=200, help="how many examples of a task are many")
     parser.add_argument("--most-steps", type=int, default=25, help="to learn a task in")
     given = parser.parse_args()
+    if given.tasks < 2 or given.most_steps < 1:
+        parser.error("--tasks is at least 2, for intervals over tasks, and --most-steps at least 1")
+    if given.device != "cpu" and not torch.cuda.is_available():
+        parser.error(f"device {given.device!r} was asked for, but torch finds no GPU here")
     facts: Facts = {
         "what": "loss and error of training and test tasks, learned from few and from many examples",
         "command": "python benchmarks/limits.py",

@@ -200,3 +200,12 @@ def test_the_command_writes_and_prints(
     printed = capsys.readouterr().out
     assert "loss, k = 5 " in printed
     assert facts["models"][0]["limits"]["loss"]["5"] in printed
+
+
+def test_one_task_has_no_interval(
+    limits: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["limits.py", "folder", "--tasks", "1"])
+    with pytest.raises(SystemExit):
+        limits.main()
+    assert "--tasks is at least 2" in capsys.readouterr().err
