@@ -37,6 +37,8 @@ class Results:
         self.tasks: Facts = json.loads((folder / "tasks.json").read_text())
         choices = folder / "choices.json"
         self.choices: Facts | None = json.loads(choices.read_text()) if choices.exists() else None
+        limits = folder / "limits.json"
+        self.limits: Facts | None = json.loads(limits.read_text()) if limits.exists() else None
         self.gpu: Facts = json.loads((folder / "gpu.json").read_text())
         self.memory: Facts = json.loads((folder / "memory.json").read_text())
         self.paper: Facts = json.loads((folder / "paper.json").read_text())
@@ -387,6 +389,37 @@ def choices(results: Results) -> str:
         rows.append([name, f"{one['place']:g}", number(one["steps"]), f"{one['loss']:.3f}", *scores])
     head = ["variant", "place", "outer steps", "training loss", *(f"accuracy, k = {k}" for k in shots)]
     return table(head, rows)
+
+
+def limits(results: Results) -> str:
+    """What limits each trained model: the parts of its loss and of its error on test tasks."""
+    facts = results.limits
+    if facts is None:
+        return "These measurements are not made: `results/limits.json` is not there yet."
+    parts, ends = [], []
+    for model in facts["models"]:
+        title = BENCHMARKS[model["tasks"]["name"]]
+        rows = []
+        for metric, gaps in model["gaps"].items():
+            for k, limit in model["limits"][metric].items():
+                found = gaps | {"few examples": gaps["few examples"][k]}
+                total = facts["floor"] + sum(part["mean"] for part in found.values())
+                cells = [f"{part['mean']:.3f} ± {part['interval']:.3f}" for part in found.values()]
+                rows.append([f"{metric}, k = {k}", f"{total:.3f}", *cells, limit])
+        head = ["", "test tasks", "optimisation", "generalisation", "few examples", "limited by"]
+        shown = table(head, rows)
+        inputs = model["gaps"]["loss"]["optimisation"]["new_inputs"]
+        new = f"{inputs['mean']:.3f} ± {inputs['interval']:.3f}"
+        parts.append(
+            f"**{title}**: {METHODS[model['method']]}, {', '.join(run_words(model))}\n\n{shown}\n\n"
+            f"Of the loss in optimisation, {new} is that inputs are new."
+        )
+        at_most = (one for one in model["chosen"].values() if one["at_most"])
+        ends += [f"{title}, {one['examples']} examples" for one in at_most]
+    each = span([model["tasks_each"] for model in facts["models"]])
+    where = f"{each} training and {each} test tasks; many are {facts['many']} examples of a task."
+    last = f" The most steps of the grid were chosen at: {'; '.join(ends)}." if ends else ""
+    return "\n\n".join([*parts, where + last])
 
 
 def gpu(results: Results) -> str:

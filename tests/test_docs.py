@@ -146,6 +146,35 @@ def test_choices_may_be_absent(make: ModuleType) -> None:
     assert make.choices(results).splitlines()[-1] == "| place 0.3 | 0.3 | 390 | 0.500 | 40.0 % | 55.0 % |"
 
 
+def test_limits_may_be_absent(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    results.limits = None
+    assert "not there yet" in make.limits(results)
+    part = {"mean": 0.25, "interval": 0.125}
+    new_inputs = {"mean": 0.0625, "interval": 0.5}
+    gaps = {
+        "optimisation": part | {"new_inputs": new_inputs},
+        "generalisation": part,
+        "few examples": {"5": {"mean": 0.75, "interval": 0.5}, "20": {"mean": -0.125, "interval": 0.5}},
+    }
+    chosen = {"5": {"examples": 20, "at_most": False}, "many": {"examples": 200, "at_most": True}}
+    run = results.runs["tam-best-classification-0"]
+    limits = {"loss": {"5": "few examples", "20": "optimisation"}}
+    model = run | {"gaps": {"loss": gaps}, "limits": limits, "chosen": chosen, "tasks_each": 32}
+    results.limits = {"floor": 0.0, "many": 200, "models": [model]}
+    lines = make.limits(results).splitlines()
+    assert lines[0] == f"**Classification**: TAM, {', '.join(make.run_words(run))}"
+    assert lines[4:6] == [
+        "| loss, k = 5 | 1.250 | 0.250 ± 0.125 | 0.250 ± 0.125 | 0.750 ± 0.500 | few examples |",
+        "| loss, k = 20 | 0.375 | 0.250 ± 0.125 | 0.250 ± 0.125 | -0.125 ± 0.500 | optimisation |",
+    ]
+    assert lines[7] == "Of the loss in optimisation, 0.062 ± 0.500 is that inputs are new."
+    assert lines[9] == (
+        "32 training and 32 test tasks; many are 200 examples of a task. "
+        "The most steps of the grid were chosen at: Classification, 200 examples."
+    )
+
+
 def test_every_primitive_has_its_meaning_on_the_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     page = re.sub("<code>(.*?)</code>", r"`\1`", page).replace("&#124;", "|")  # a bar would end the cell

@@ -58,8 +58,12 @@ class KShotScore(NamedTuple):
 
     def interval(self, metric: str) -> float:
         """Half the width of the 95 % interval of the mean over tasks."""
-        values = [getattr(task, metric) for task in self.tasks]
-        return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return interval([getattr(task, metric) for task in self.tasks])
+
+
+def interval(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of the mean of these values."""
+    return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
 class Episode(NamedTuple):
