@@ -27,12 +27,14 @@ class Descent:
         z: Where the search is, `[B, S]`.
         best_z: Where the loss was lowest, `[B, S]`.
         active: Which tasks still move, `[B]`, as 0 or 1.
+        count: How many these are.
     """
 
     def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
         self.z = self.best_z = start
         self.rate, self.patience = rate, patience
         self.active = start.new_ones(len(start))
+        self.count = start.new_full((), len(start))
         self.best = torch.full_like(self.active, math.inf)
         self._worse = torch.zeros_like(self.active)
 
@@ -42,6 +44,7 @@ class Descent:
         self.best, self.best_z, self._worse = _note(*state)
         if self.patience is not None:
             self.active = self.active * (self._worse < self.patience)
+            self.count = self.active.sum()
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""

@@ -46,13 +46,12 @@ class TAM(TamSettings, Method):
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
             search.observe(loss)
             search.step(gradient)  # z ← z − ∇z
-            count = search.active.sum()
             loss, gradient = z_gradient(
                 model, search.z, batch, chosen, theta_weights=search.active
             )  # Δθ −= ∇θ
-            taken = taken + count
+            taken = taken + search.count
             if self.theta_update == "interleaved":
-                update(count)
+                update(search.count)
         if prefix is not None:
             prefix.backward(model)
             update(taken)  # θ ← θ + Δθ
@@ -97,8 +96,8 @@ def z_gradient(
             tasks' losses (over all rows), weighted by these, `[B]`. A task of weight 0 gets no gradient in
             z either. None: θ is left alone.
     """
-    copies = 1 if chosen is None else batch.rows
-    rows = z.detach().unsqueeze(1).repeat(1, copies, 1).requires_grad_()
+    rows = z.detach().unsqueeze(1)
+    rows = (rows if chosen is None else rows.repeat(1, batch.rows, 1)).requires_grad_()
     with torch.enable_grad():
         losses = weigh(model(rows, batch), batch, theta_weights)
         if theta_weights is None:

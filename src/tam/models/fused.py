@@ -195,10 +195,10 @@ def _backward(
     kernels = Kernels(hidden, packing, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    g_matrices, g_vectors, g_norms = _empty_gradients(hidden, blocks, wanted)
+    given, to = _scatter(row, width), _empty_gradients(hidden, blocks, wanted)
     if wanted and not of_weights(hidden.device):
         wanted = False
-        for nothing in (g_matrices, g_vectors, g_norms):
+        for nothing in to:
             nothing.zero_()
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
@@ -234,13 +234,12 @@ def _backward(
                     g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
                     which=which, block=index, blocks=blocks,
                 )  # fmt: skip
+                kernels.unfold(squares, lines, *given, *to, block=index, blocks=blocks)
         g = hidden.new_empty(places, width)
         halves.append(matrices.new_empty(places, width))
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
     beside.finish()
-    if wanted:
-        kernels.unfold(squares, lines, *_scatter(row, width), g_matrices, g_vectors, g_norms)
-    return g.view(hidden.shape), g_matrices, g_vectors, g_norms
+    return g.view(hidden.shape), *to
 
 
 @_backward.register_fake

@@ -403,12 +403,12 @@ def fold(matrices, vectors, folded, biases, span: tl.constexpr, D: tl.constexpr,
 
 @triton.jit
 def unfold(
-    squares, lines, matrices, vectors, g_matrices, g_vectors, g_norms, shares,
+    squares, lines, matrices, vectors, g_matrices, g_vectors, g_norms, shares, block, blocks,
     span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The weights' gradients, given in shares those of the folded ones; of scale and shift, parts."""
-    tile, block, column = tl.program_id(0), tl.program_id(1), tl.arange(0, D)
-    tiles, blocks, start = tl.num_programs(0), tl.num_programs(1), tile * span
+    """A block's weights' gradients, given in shares those of the folded ones; of scale and shift, parts."""
+    tile, tiles, column = tl.program_id(0), tl.num_programs(0), tl.arange(0, D)
+    start = tile * span
     row = start + tl.arange(0, span)
     at = row[:, None] * D + column[None, :]
     total, line = tl.zeros((span, D), tl.float32), tl.zeros((span,), tl.float32)

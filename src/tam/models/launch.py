@@ -311,11 +311,11 @@ class Kernels:
         grid = (12 * self.width // span, len(matrices))
         self._module.fold[grid](matrices, vectors, folded, biases, span=span, **self._constants)
 
-    def unfold(self, *arguments: Any) -> None:
-        """Launch its backward kernel, on the gradients that `weight_gradients` left of all blocks."""
+    def unfold(self, *tensors: Tensor, block: int, blocks: int) -> None:
+        """Launch its backward kernel, on the gradients that `weight_gradients` left of a block."""
         span = rows_at_once(self.width)
-        grid = (12 * self.width // span, len(arguments[2]))
-        self._module.unfold[grid](*arguments, SHARES, span=span, **self._constants)
+        grid = (12 * self.width // span,)
+        self._module.unfold[grid](*tensors, SHARES, block, blocks, span=span, **self._constants)
 
     def weight_gradients(
         self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int

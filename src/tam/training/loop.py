@@ -180,8 +180,9 @@ class Trainer:
             return self.method.training_step(self._fast, batch, self._move, self.state.step)
 
     def _move(self, count: Tensor) -> None:
-        count = count.clone()  # the caller's stays its own
-        distribution.add_up([self.adam.gradient, count])
+        if distribution.world_size() > 1:
+            count = count.clone()  # the caller's stays its own
+            distribution.add_up([self.adam.gradient, count])
         self.adam.move(count)
 
     def over_ranks(self, losses: Losses, stop: bool) -> tuple[Losses, bool]:
