@@ -13,7 +13,8 @@ one thing changed:
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
 
-The runs `paper` are TAM with the paper's settings instead, the preset of that name, in bfloat16.
+The runs `best` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM
+with the paper's settings instead, the preset of that name, in bfloat16.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
 from tam.training.loop import InterruptedRunError, Trainer
 from tam.training.run import check
 from tam.training.saved import Saved
@@ -79,6 +81,7 @@ def all_runs() -> dict[str, Run]:
         found[f"tam-compositional-{benchmark}-untold"] = untold
         paper = Run("tam", benchmark, None, {"precision": "bfloat16"}, preset="paper")
         found[run_name("tam", "paper", benchmark, None)] = paper
+        found[run_name("tam", "best", benchmark, None)] = Run("tam", benchmark, None, {})
     for method in ("tam", "multitask"):
         adapter = ADAPTER if method == "tam" else {}
         changes = {
@@ -109,7 +112,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="keep the trained model at DIR/NAME")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="keep the finished run at DIR/NAME")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -166,6 +169,7 @@ def make_run(config: Config, tasks: TaskSet, seconds: float, save: Path | None =
         result = finish(config, tasks, Path(folder), trained.steps, trained.seconds)
         if save is not None:
             Saved.read(Path(folder), "cpu").write(save)
+            write_json(save / "result.json", result)
         return result
 
 

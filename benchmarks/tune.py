@@ -61,7 +61,7 @@ _SHORT: Values = {
     "rate": 1e-3,
 }
 _MIXED: Values = _SHORT | {"support": "mixed", "small_after": 150}
-_ALL_ROWS: Values = {"episode_queries": None, "rows": 300}
+_CAVIA_FASTER: Values = {"inner_rate": 3.0, "adapt_rates": (1.0, 3.0, 10.0)}
 _FEW_ROWS: Values = {"episode_queries": 32, "rows": 128}
 _MANY: Values = {"tasks": 64, "rows": 75}
 
@@ -81,27 +81,21 @@ GRID: dict[str, tuple[Values, ...]] = {
     ),
     "maml": (
         {"rate": 1e-3},
-        {"rate": 5e-4, "inner_rate": 0.03},
         {"rate": 1e-3, "inner_steps": 2},
         {"rate": 1e-3, "order": "first"},
+        {"rate": 1e-3, "order": "first", "inner_steps": 2},
     ),
     "cavia": (
         {"rate": 1e-3},
-        {"rate": 1e-3, "inner_rate": 10.0, "adapt_rates": (3.0, 10.0, 30.0)},
-        {"rate": 1e-3, "inner_steps": 5, "inner_rate": 3.0, "adapt_rates": (1.0, 3.0, 10.0)},
-        {
-            "rate": 1e-3,
-            "order": "first",
-            "precision": "bfloat16",
-            "inner_rate": 3.0,
-            "adapt_rates": (1.0, 3.0, 10.0),
-        },
+        {"rate": 1e-3, "inner_steps": 5} | _CAVIA_FASTER,
+        {"rate": 1e-3, "order": "first", "precision": "bfloat16"},
+        {"rate": 1e-3, "order": "first", "precision": "bfloat16"} | _CAVIA_FASTER,
     ),
     "snail": (
-        _ALL_ROWS | {"rate": 1e-3},
-        _ALL_ROWS | {"rate": 3e-4},
         _FEW_ROWS | {"rate": 1e-3},
-        _FEW_ROWS | {"rate": 3e-4},
+        _FEW_ROWS | {"rate": 5e-4},
+        _FEW_ROWS | {"rate": 2e-3},
+        _FEW_ROWS | {"rate": 1e-3, "tasks": 32, "episode_queries": 16},
     ),
     "matching": (
         {"rate": 1e-3},
