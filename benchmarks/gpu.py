@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from alone import Turnstile
 from torch import Tensor
 
 from tam.config import Config
@@ -115,7 +116,7 @@ def work(job: Job, ready: Any, alone: Any, outcomes: Any) -> None:
         if job.what == "step":
             with timed(*job.given) as measure:
                 ready.wait()
-                with alone:
+                with alone, Turnstile().alone():
                     found = measure()
         else:
             checks = {"captured": compare_captured, "training": compare_training, "kernels": compare_kernels}
