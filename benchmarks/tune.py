@@ -384,7 +384,7 @@ def train(trainer: Trainer, seconds: float) -> Trained:
         if phase in timed:
             ms = timed[phase]
             _set_steps(trainer, max(trainer.state.step, first + fit_steps(ms, seconds - used)))
-        take_phase(trainer)
+        take_phase(trainer, phase)
         used += (trainer.state.step - first) * ms / 1000
     return Trained(trainer.state.step, ms, used, setup, time.monotonic() - started)
 
@@ -402,9 +402,9 @@ def measure(trainer: Trainer, most: int, seconds: float) -> float:
     return 1000 * taken / count
 
 
-def take_phase(trainer: Trainer) -> None:
-    """Take the steps that are left of this phase, beside other processes, which may measure in between."""
-    phase, together = trainer.method.phase(trainer.state.step), 1
+def take_phase(trainer: Trainer, phase: int) -> None:
+    """Take the steps that are left of a phase, beside other processes, which may measure in between."""
+    together = 1
     while _left(trainer) > 0 and trainer.method.phase(trainer.state.step) == phase:
         count = _of_phase(trainer, together)
         with TURN.shared():

@@ -234,6 +234,18 @@ def test_a_first_phase_too_short_to_measure_counts_as_the_next(timed: Timed) -> 
     assert (trained.steps, trained.ms, trained.seconds) == (500, pytest.approx(20.0), pytest.approx(10.0))
 
 
+@pytest.mark.parametrize("second_phase", [8, 20, 30])
+@pytest.mark.parametrize("second_ms", [1.0, 20.0])
+def test_a_first_phase_that_measuring_uses_up_is_not_the_time_of_the_next(
+    timed: Timed, second_phase: int, second_ms: float
+) -> None:
+    trainer, trained = timed(10.0, second_phase, second_ms)
+    assert len(trainer.of("alone")) == 2
+    assert trained.ms == pytest.approx(second_ms)
+    assert trained.seconds == pytest.approx(10.0, abs=second_ms / 1000)
+    assert trained.steps - second_phase == pytest.approx((10_000 - 10 * second_phase) / second_ms, abs=1)
+
+
 @pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
 def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any) -> None:
     for method, grid in tune.GRID.items():
