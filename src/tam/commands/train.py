@@ -102,9 +102,14 @@ class Train:
         from tam.tasks.benchmark import BenchmarkOptions
 
         if Path(self.source).exists():
-            if self.compositional or self.holdout is not None or self.tasks_seed:
-                raise UserError("compositional, holdout and tasks-seed have no effect on tasks from a file")
+            given = {"compositional": self.compositional, "tasks-seed": self.tasks_seed}
+            if self.holdout is not None:
+                given["holdout"] = True
+            if named := [name for name, value in given.items() if value]:
+                raise UserError(f"--{named[0]} has no effect on tasks that are read from a file")
             return {"path": self.source}
+        if self.tasks_seed < 0:
+            raise UserError(f"tasks_seed is at least 0, not {self.tasks_seed}")
         options = BenchmarkOptions(
             name=self.source,  # pyright: ignore[reportArgumentType]
             seed=self.tasks_seed,
