@@ -2,7 +2,8 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ class Learner:
 
     Args:
         method: How θ is trained and how a new task is learned.
-        preset: smoke, quick, paper or best.
+        preset: smoke, quick, paper or best. Where it has settings of its own for a benchmark, `fit` takes
+            those if the tasks are that benchmark's, as `tam train` does.
         **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`.
 
     Examples:
@@ -47,7 +49,8 @@ class Learner:
     """
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
-        self.config = Config.from_preset(preset, method, **values)
+        self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
+        self.config = self._start()
         self.method: Method = make_method(self.config)
 
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
@@ -65,13 +68,15 @@ class Learner:
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(folder or temporary)
             place.mkdir(parents=True, exist_ok=True)
-            self._take(train(self.config, tasks, place, log or (lambda _: None)).saved())
+            config = self._start(benchmark=tasks.options.get("name")) if self._start else self.config
+            self._take(train(config, tasks, place, log or (lambda _: None)).saved())
         return self
 
     @classmethod
     def of(cls, saved: Saved) -> "Learner":
         """The learner of a trained model."""
         learner = cls.__new__(cls)
+        learner._start = None
         learner._take(saved)
         return learner
 

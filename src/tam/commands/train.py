@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tyro
 
@@ -99,9 +99,9 @@ class Train:
         )
 
     def _source(self) -> dict[str, Any]:
-        from tam.tasks.benchmark import BenchmarkOptions
+        from tam.tasks.benchmark import BenchmarkOptions, Name
 
-        if Path(self.source).exists():
+        if self.source not in get_args(Name) and Path(self.source).exists():
             given = {"compositional": self.compositional, "tasks-seed": self.tasks_seed}
             if self.holdout is not None:
                 given["holdout"] = True
