@@ -14,6 +14,7 @@ import pytest
 
 import tam
 from tam.cli import main
+from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
 SMALL = ["--train", "5", "--valid", "2", "--test", "3", "--examples", "8"]
@@ -95,6 +96,17 @@ def test_the_options_of_a_method_are_those_of_its_settings(method: str, call: An
     text = call("train", "classification", "--method", method, "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
     assert set(re.findall(r"^\W+--([a-z]\S*)", settings, re.MULTILINE)) == set(METHOD_OPTIONS[method].split())
+
+
+def test_help_names_all_methods(call: Any) -> None:
+    text = " ".join(word for word in call("train", "--help").split() if word != "│")
+    *others, last = METHODS
+    assert f"how a new task is learned: {', '.join(others)} or {last}." in text
+
+
+def test_help_shows_no_empty_default(call: Any) -> None:
+    for command in OPTIONS:
+        assert "(default: )" not in call(*command.split()[1:], "--help")
 
 
 def test_help_is_quick() -> None:
@@ -330,6 +342,11 @@ def test_options_of_benchmarks_for_tasks_from_a_file(option: str, call: Any, tmp
         f"error: {option.split()[0]} has no effect on tasks that are read from a file"
     )
     assert call(*words).startswith(f"error: {file}:1: not JSON")  # a path stays as it is
+
+
+@pytest.mark.parametrize("source", ["no.jsonl", "no/such"])
+def test_training_on_a_file_that_is_not_there(source: str, call: Any) -> None:
+    assert call("train", source, "--out", "run") == f"error: {source}: there is no such file or folder"
 
 
 def test_an_error_is_one_line_on_standard_error() -> None:

@@ -138,6 +138,22 @@ def test_what_cannot_be_learned_says_why(
         classifier.adapt(examples)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1] * 6, "6 tokens; the model takes up to 5"),
+        ([1, 99], "unknown token 99: not one of the 12 tokens"),
+        ("12", "expected a list of tokens, not '12'"),
+    ],
+)
+def test_an_error_says_which_row_is_wrong(classifier: tam.Learner, row: Any, message: str) -> None:
+    rule = classifier.adapt([(X, 0), ([1] * 5, 1)])
+    with pytest.raises(tam.UserError, match=f"^input 2: {message}"):
+        classifier.predict(rule, [X, X, row])
+    with pytest.raises(tam.UserError, match=f"^task 1, example 3, x: {message}"):
+        classifier.adapt_many([[(X, 0)], [(X, 0), (X, 1), (X, 1), (row, 0)]])
+
+
 def test_one_example_and_a_thousand(classifier: tam.Learner) -> None:
     assert classifier.predict(classifier.adapt([(X, 3)]), [X]) == [3]
     many = [([i % 12, i // 12 % 12, 0, 1, 2], i % 4) for i in range(1000)]

@@ -207,9 +207,9 @@ class Learner:
             raise UserError(f"{name}: a task is learned from one example or more, not from none")
         if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in examples):
             raise UserError(f"{name}: an example is a pair of an input and its answer")
-        x = self._encode([x for x, _ in examples], spec.max_x, "x")
+        x = self._encode([x for x, _ in examples], spec.max_x, name, "x")
         if spec.kind == "transduction":
-            y: Classes | Sequences = self._encode([y for _, y in examples], spec.max_y, "y")
+            y: Classes | Sequences = self._encode([y for _, y in examples], spec.max_y, name, "y")
         else:
             given = [y for _, y in examples]
             if any(not isinstance(label, int | str) for label in given):
@@ -224,15 +224,21 @@ class Learner:
             raise UserError(f"{name}: the model {need}; given: {list(primitives)}")
         return Task(name, vocabulary, x, y, tuple(primitives))
 
-    def _encode(self, rows: Sequence[Any], longest: int, what: str) -> Sequences:
+    def _encode(self, rows: Sequence[Any], longest: int, name: str, what: str) -> Sequences:
+        """Rows as ids; an error says which row of the task `name`, or which input, is wrong."""
+        found: list[list[int]] = []
         for place, row in enumerate(rows):
+            where = name if name.startswith("input ") else f"{name}, example {place}, {what}"
             if isinstance(row, str) or not isinstance(row, Iterable):
-                raise UserError(f"example {place}: {what} is a list of tokens, not {row!r}")
-            if len(list(row)) > longest:
-                raise UserError(
-                    f"example {place}: {what} has {len(list(row))} tokens; the model takes up to {longest}"
-                )
-        return Sequences.from_lists([self.vocabulary_.encode(row) for row in rows], len(self.vocabulary_))
+                raise UserError(f"{where}: expected a list of tokens, not {row!r}")
+            tokens = list(row)
+            if len(tokens) > longest:
+                raise UserError(f"{where}: {len(tokens)} tokens; the model takes up to {longest}")
+            try:
+                found.append(self.vocabulary_.encode(tokens))
+            except UserError as error:
+                raise UserError(f"{where}: {error}") from None
+        return Sequences.from_lists(found, len(self.vocabulary_))
 
     def _batches(
         self, rules: TaskEmbedding | Sequence[TaskEmbedding], inputs: Sequence[Sequence[Token]]

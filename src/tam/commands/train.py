@@ -21,7 +21,8 @@ class Train:
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
     """The folder of the run."""
     method: str = "tam"
-    """How the shared weights are trained and how a new task is learned."""
+    """How the shared weights are trained and how a new task is learned: tam, agnostic, multitask, maml,
+    cavia, snail, matching, prototypical or nearest."""
     preset: Preset = "quick"
     """Where the settings below start from: smoke (seconds), quick (minutes), paper, best (ours)."""
     resume: bool = False
@@ -108,6 +109,8 @@ class Train:
             if named := [name for name, value in given.items() if value]:
                 raise UserError(f"--{named[0]} has no effect on tasks that are read from a file")
             return {"path": self.source}
+        if "/" in self.source or self.source.endswith(".jsonl"):
+            raise UserError(f"{self.source}: there is no such file or folder")
         if self.tasks_seed < 0:
             raise UserError(f"tasks_seed is at least 0, not {self.tasks_seed}")
         options = BenchmarkOptions(
