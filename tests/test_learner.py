@@ -185,6 +185,10 @@ def test_a_benchmark_s_presets_are_those_of_the_command(
                 with pytest.raises(InterruptedError):
                     learner.fit(fitted)
             assert trained[-1] == expected.override(**given)
+            learner.config = expected.override(seed=3)
+            with pytest.raises(InterruptedError):
+                learner.fit(others)
+            assert trained[-1] == learner.config  # one's own config is not touched
 
 
 @pytest.mark.parametrize("method", ["matching", "prototypical"])

@@ -50,7 +50,7 @@ class Learner:
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
-        self.config = self._start()
+        self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
 
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
@@ -65,11 +65,12 @@ class Learner:
             raise UserError(
                 f"fit takes tasks: tam.benchmark('classification') or tam.read_tasks(path), not {tasks!r}"
             )
+        if self._start is not None and self.config == self._made:  # else it is the user's own
+            self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(folder or temporary)
             place.mkdir(parents=True, exist_ok=True)
-            config = self._start(benchmark=tasks.options.get("name")) if self._start else self.config
-            self._take(train(config, tasks, place, log or (lambda _: None)).saved())
+            self._take(train(self.config, tasks, place, log or (lambda _: None)).saved())
         return self
 
     @classmethod
