@@ -5,8 +5,8 @@ writes results/choices.json. No test task is looked at. Give names of variants t
 others keep what the file says of them.
 """
 
+import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -35,7 +35,11 @@ VARIANTS: dict[str, tuple[float, dict[str, Any]]] = {
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(VARIANTS)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"a variant: {', '.join(VARIANTS)}")
+    names: list[str] = parser.parse_args().names or list(VARIANTS)
+    if unknown := [name for name in names if name not in VARIANTS]:
+        parser.error(f"there is no variant {unknown[0]!r}: it is one of {list(VARIANTS)}")
     facts: dict[str, Any] = {"variants": {}}
     if FILE.exists():
         facts |= json.loads(FILE.read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@ Run `.venv/bin/python benchmarks/generation.py`; it writes results/generation.js
 is passed. Every set is made in a process of its own, without the cache.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -34,6 +35,19 @@ Facts = dict[str, Any]
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--set",
+        choices=list(SECONDS),
+        metavar="NAME",
+        help="make this set alone, in this process, and print its facts as JSON; one of\n"
+        + "\n".join(SECONDS),
+    )
+    alone: str | None = parser.parse_args().set
+    if alone is not None:
+        print(json.dumps(generate(alone)))
+        return
+
     from tam.report.table import table
 
     sets: dict[str, Facts] = {}
@@ -60,7 +74,7 @@ def main() -> None:
 
 
 def in_own_process(what: str) -> Facts:
-    command = [sys.executable, __file__, what]
+    command = [sys.executable, __file__, "--set", what]
     done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, check=True)
     return {**json.loads(done.stdout), "limit_seconds": SECONDS[what], "limit_mib": MIB}
 
@@ -105,8 +119,9 @@ def write(sets: dict[str, Facts]) -> None:
         **provenance(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "platform": platform.platform(),
+        "machine": platform.machine(),
         "cpu": cpu_model(),
+        "cores": os.cpu_count(),
         "sets": sets,
     }
     FILE.parent.mkdir(exist_ok=True)
@@ -121,7 +136,4 @@ def cpu_model() -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(json.dumps(generate(sys.argv[1])))
-    else:
-        main()
+    main()

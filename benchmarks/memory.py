@@ -4,6 +4,7 @@ Run `.venv/bin/python benchmarks/memory.py`; it writes results/memory.json. Ever
 of its own: what is reported is how far its peak is above what it held before.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -27,7 +28,23 @@ Facts = dict[str, Any]
 
 
 def main() -> None:
-    """Measure every case, print a table and write the file."""
+    """Measure every case, print a table and write the file; or one case, here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--case",
+        nargs=3,
+        metavar=("METHOD", "ORDER", "STEPS"),
+        help="measure this case alone, in this process, and print its MiB; one of\n"
+        + "\n".join(" ".join(map(str, case)) for case in CASES),
+    )
+    asked: list[str] | None = parser.parse_args().case
+    if asked is not None:
+        case = next((case for case in CASES if list(map(str, case)) == asked), None)
+        if case is None:
+            parser.error(f"there is no case {' '.join(asked)!r}")
+        print(measure(*case))
+        return
+
     from tam.report.table import table
 
     measured = [in_own_process(*case) for case in CASES]
@@ -41,7 +58,7 @@ def main() -> None:
 def in_own_process(method: str, order: str, steps: int) -> Facts:
     """One case."""
     done = subprocess.run(
-        [sys.executable, __file__, method, order, str(steps)],
+        [sys.executable, __file__, "--case", method, order, str(steps)],
         capture_output=True,
         text=True,
         check=True,
@@ -79,7 +96,4 @@ def measure(name: str, order: str, steps: int) -> float:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        main()
-    else:
-        print(measure(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    main()

@@ -12,6 +12,7 @@ Shapes: B tasks, N rows of each (in second order N of the support and N of the q
 embedding.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -792,6 +793,7 @@ def ratios(rows: list[Facts]) -> list[Facts]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
     sizes = Sizes()
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -12,6 +12,7 @@ when it is kept and when it is let go. What counts is the most bytes kept at one
 several of these tensors share counts once, and the weights, which are there anyway, not at all.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -162,6 +163,7 @@ def memory(base: Sizes, steps: Sequence[int]) -> Facts:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     sweeps = measure(BASE, SWEEPS, ROUNDS)

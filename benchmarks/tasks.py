@@ -3,6 +3,7 @@
 Run `.venv/bin/python benchmarks/tasks.py`; it writes results/tasks.json, in one process, in minutes.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -42,6 +43,7 @@ Facts = dict[str, Any]
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     started = time.monotonic()
     sets = [
         BenchmarkOptions(name=name, compositional=compositional)

@@ -14,6 +14,7 @@ import pytest
 
 import tam
 from tam.cli import main
+from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
 SMALL = ["--train", "5", "--valid", "2", "--test", "3", "--examples", "8"]
@@ -95,6 +96,17 @@ def test_the_options_of_a_method_are_those_of_its_settings(method: str, call: An
     text = call("train", "classification", "--method", method, "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
     assert set(re.findall(r"^\W+--([a-z]\S*)", settings, re.MULTILINE)) == set(METHOD_OPTIONS[method].split())
+
+
+def test_help_names_all_methods(call: Any) -> None:
+    text = " ".join(word for word in call("train", "--help").split() if word != "│")
+    *others, last = METHODS
+    assert f"how a new task is learned: {', '.join(others)} or {last}." in text
+
+
+def test_help_shows_no_empty_default(call: Any) -> None:
+    for command in OPTIONS:
+        assert "(default: )" not in call(*command.split()[1:], "--help")
 
 
 def test_help_is_quick() -> None:
@@ -244,21 +256,21 @@ ERRORS = {
     "no such file": ("tasks.jsonl", "error: tasks.jsonl: there is no such file or folder"),
     "no such folder": ("no/such/folder", "error: no/such/folder: there is no such file or folder"),
     "a very long name": ("x" * 5000, "error: there is no benchmark 'xxx"),
-    "without effect": ("transduction --n 3", "error: n has no effect on transduction"),
+    "without effect": ("transduction --n 3", "error: --n has no effect on transduction"),
     "holdout without effect": (
         "transduction --holdout 0",
-        "error: holdout has no effect unless compositional",
+        "error: --holdout has no effect unless compositional",
     ),
-    "no tasks": ("transduction --train 0", "error: train is an integer from 1 to 1000000, not 0"),
+    "no tasks": ("transduction --train 0", "error: --train is an integer from 1 to 1000000, not 0"),
     "too few examples": (
         "transduction --examples 0",
-        "error: examples is an integer from 4 to 100000, not 0",
+        "error: --examples is an integer from 4 to 100000, not 0",
     ),
-    "no n": ("classification --n 0", "error: n is an integer from 1 to"),
-    "negative seed": ("transduction --seed -1", "error: seed is an integer from 0 to"),
+    "no n": ("classification --n 0", "error: --n is an integer from 1 to"),
+    "negative seed": ("transduction --seed -1", "error: --seed is an integer from 0 to"),
     "no such hold-out": (
         "transduction --compositional --holdout 8",
-        "error: holdout is an integer from 0 to 7",
+        "error: --holdout is an integer from 0 to 7",
     ),
     "too many tasks": ("classification --n 5 --train 5000", "error: 5080 tasks were asked for"),
     "too many examples": (
@@ -292,6 +304,49 @@ def test_errors(case: str, call: Any, tmp_path: Path) -> None:
     found = call("tasks", *given.split())
     assert found.startswith(message)
     assert "\n" not in found
+
+
+WRONG_SETTINGS = {
+    "--steps -1": "--steps is at least 0, not -1",
+    "--steps=-1": "--steps is at least 0, not -1",
+    "--small-share 2 --support mixed": "--small-share is at most 1, not 2.0",
+    "--small_share 2 --support mixed": "--small-share is at most 1, not 2.0",
+    "--small-after 5": "--small-after has no effect unless support is 'mixed'",
+    "--width 30": "--width is a multiple of heads; 30 is not one of 4",
+    "--heads 3": "width is a multiple of heads; 64 is not one of 3",
+    "--shots 0": "--shots has one value or more, all above 0, not (0,)",
+    "--backbone lstm --conditioning norm": "the LSTM's conditioning is 'token', not 'norm'",
+    "--seed -1": "--seed is at least 0, not -1",
+    "--tasks-seed -1": "--tasks-seed is at least 0, not -1",
+    "--device gpu": "--device is cpu or cuda, not 'gpu'",
+    "--method maml --support-sizes 9 3": "--support-sizes are at least 1, the smaller first, not (9, 3)",
+    "--method prototypical --most-shots 0": "--most-shots is at least 1, not 0",
+    "--method nearest --adapt-steps 3": "--adapt-steps and --adapt-rates have no effect on nearest",
+}
+
+
+@pytest.mark.parametrize("given", WRONG_SETTINGS)
+def test_wrong_settings_are_named_as_they_are_typed(given: str, call: Any, tmp_path: Path) -> None:
+    found = call("train", "classification", "--out", str(tmp_path / "run"), *given.split())
+    assert found.startswith(f"error: {WRONG_SETTINGS[given]}")
+    assert "\n" not in found
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("option", ["--compositional", "--holdout 0", "--tasks-seed 3"])
+def test_options_of_benchmarks_for_tasks_from_a_file(option: str, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "small_share.jsonl"
+    file.write_text("not JSON\n")
+    words = ("train", str(file), "--out", str(tmp_path / "run"))
+    assert call(*words, *option.split()) == (
+        f"error: {option.split()[0]} has no effect on tasks that are read from a file"
+    )
+    assert call(*words).startswith(f"error: {file}:1: not JSON")  # a path stays as it is
+
+
+@pytest.mark.parametrize("source", ["no.jsonl", "no/such"])
+def test_training_on_a_file_that_is_not_there(source: str, call: Any) -> None:
+    assert call("train", source, "--out", "run") == f"error: {source}: there is no such file or folder"
 
 
 def test_an_error_is_one_line_on_standard_error() -> None:

@@ -82,14 +82,31 @@ def test_a_run_that_cannot_be_has_no_folder(
     for given, message in (
         (
             [str(sequences), "--method", "matching", "--shots", "1"],
-            "for classification, not for transduction",
+            "matching is for classification only, and the answers of these tasks are sequences; methods for "
+            "those: tam, agnostic, multitask, maml, cavia, snail, nearest$",
         ),
+        (
+            [str(sequences), "--method", "prototypical"],
+            "prototypical is for classification only, .* methods for those: tam, agnostic, multitask, ",
+        ),
+        ([str(small_tasks), "--method", "cavia", "--support-sizes", "4", "16"], "a task has 16 rows"),
+        ([str(small_tasks), "--method", "snail", "--shots", "15", "--rows", "99"], "rows is 30: an episode"),
         ([str(small_tasks), "--shots", "30"], "too few for supports of 30 shots"),
         ([str(small_tasks), "--precision", "bfloat16"], "bfloat16 is for GPUs"),
     ):
         with pytest.raises(SystemExit, match=message):
             tam(monkeypatch, "train", *given, *words)
         assert not folder.exists()
+
+
+def test_a_folder_called_like_a_benchmark_does_not_hide_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "classification").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ("train", "classification", "--preset", "smoke", "--shots", "500", "--out", "run")
+    with pytest.raises(SystemExit, match="too few for supports of 500 shots"):
+        tam(monkeypatch, *words)
 
 
 def test_eval_prints_what_the_run_found(

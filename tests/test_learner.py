@@ -4,14 +4,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 
 import tam
+from tam.commands.train import Train
+from tam.config import Config
 from tam.decoding import decode
+from tam.presets import Preset
 
+_PARTS = ("network", "settings", "training", "protocol")
 X = [3, 1, 4, 1, 5]
 
 
@@ -133,10 +138,64 @@ def test_what_cannot_be_learned_says_why(
         classifier.adapt(examples)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1] * 6, "6 tokens; the model takes up to 5"),
+        ([1, 99], "unknown token 99: not one of the 12 tokens"),
+        ("12", "expected a list of tokens, not '12'"),
+    ],
+)
+def test_an_error_says_which_row_is_wrong(classifier: tam.Learner, row: Any, message: str) -> None:
+    rule = classifier.adapt([(X, 0), ([1] * 5, 1)])
+    with pytest.raises(tam.UserError, match=f"^input 2: {message}"):
+        classifier.predict(rule, [X, X, row])
+    with pytest.raises(tam.UserError, match=f"^task 1, example 3, x: {message}"):
+        classifier.adapt_many([[(X, 0)], [(X, 0), (X, 1), (X, 1), (row, 0)]])
+
+
 def test_one_example_and_a_thousand(classifier: tam.Learner) -> None:
     assert classifier.predict(classifier.adapt([(X, 3)]), [X]) == [3]
     many = [([i % 12, i // 12 % 12, 0, 1, 2], i % 4) for i in range(1000)]
     assert len(classifier.predict(classifier.adapt(many), [X] * 50)) == 50
+
+
+@pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
+def test_a_benchmark_s_presets_are_those_of_the_command(
+    benchmark_name: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the same learner is fitted again, to another benchmark."""
+    trained: list[Config] = []
+
+    def stop(config: Config, *_: Any) -> None:
+        trained.append(config)
+        raise InterruptedError
+
+    monkeypatch.setattr("tam.learner.train", stop)
+    tasks = tam.benchmark(benchmark_name, train=4, valid=2, test=2, examples=8)
+    others = tam.benchmark("transduction", train=4, valid=2, test=2, examples=8)
+    for preset in get_args(Preset):
+        given: dict[str, Any]
+        for given in ({}, {"inner_rate": 0.7}):
+            learner = tam.Learner(preset=preset, **given)
+            words = ["--preset", preset, "--out", "unused"]
+            command: Any = Train.with_defaults_of([benchmark_name, *words])
+            expected = Config(**{part: command.__dataclass_fields__[part].default for part in _PARTS})
+            for fitted in (others, tasks):
+                with pytest.raises(InterruptedError):
+                    learner.fit(fitted)
+            assert trained[-1] == expected.override(**given)
+            learner.config = expected.override(seed=3)
+            with pytest.raises(InterruptedError):
+                learner.fit(others)
+            assert trained[-1] == learner.config  # one's own config is not touched
+
+
+@pytest.mark.parametrize("method", ["matching", "prototypical"])
+def test_methods_for_classification_say_so(method: str) -> None:
+    tasks = tam.benchmark("pathfinding", train=4, valid=2, test=2, examples=8)
+    with pytest.raises(tam.UserError, match=f"^{method} is for classification only, .*snail, nearest$"):
+        tam.Learner(method, "smoke").fit(tasks)
 
 
 def test_options_without_effect_are_errors(classifier: tam.Learner) -> None:

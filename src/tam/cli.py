@@ -1,7 +1,9 @@
 """The command `tam`."""
 
 import os
+import re
 import sys
+from dataclasses import fields
 from io import TextIOWrapper
 
 import tyro
@@ -9,6 +11,7 @@ import tyro
 from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
+from tam.config import SETTINGS, Network, Protocol, Training
 from tam.errors import UserError
 
 
@@ -22,6 +25,24 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
     )
 
 
+def _as_typed(message: str, arguments: list[str]) -> str:
+    """The message with settings as options, where they surely are settings.
+
+    These are names of several words, and a first word that was typed as an option.
+
+    >>> _as_typed("steps is at least 0, not -1", ["--steps", "-1"])
+    '--steps is at least 0, not -1'
+    >>> _as_typed("give smaller support_sizes or more rows", ["--support-sizes", "1", "300"])
+    'give smaller --support-sizes or more rows'
+    """
+    typed = {word.partition("=")[0][2:].replace("-", "_") for word in arguments if word.startswith("--")}
+    known = {f.name for part in (Network, Training, Protocol, *SETTINGS.values()) for f in fields(part)}
+    long = "|".join(sorted(name for name in typed | known if "_" in name))
+    first = message.partition(" ")[0]
+    message = re.sub(rf"(?<![\w/.-])(?:{long})(?![\w/.-])", lambda m: f"--{m[0].replace('_', '-')}", message)
+    return f"--{message}" if first in typed and "_" not in first else message
+
+
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
@@ -32,7 +53,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()  # here a closed pipe can be caught, when Python ends it cannot
     except UserError as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {_as_typed(str(error), sys.argv[2:])}")
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -190,7 +190,7 @@ def _score_steps(
         if support.primitives is not None and support.unknown is None:
             raise UserError(
                 f"task {members[0].name!r}: the model knows all of its primitives, so there is nothing to "
-                "learn; give tasks with one unseen primitive, or set use_primitives to false"
+                "learn; give tasks with one unseen primitive, or set use_primitives to False"
             )
         for place, states in enumerate(method.adapt(model, support, steps, rate)):
             with torch.no_grad():

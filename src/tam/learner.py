@@ -2,7 +2,8 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ class Learner:
 
     Args:
         method: How θ is trained and how a new task is learned.
-        preset: smoke, quick, paper or best.
+        preset: smoke, quick, paper or best. Where it has settings of its own for a benchmark, `fit` takes
+            those if the tasks are that benchmark's, as `tam train` does.
         **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`.
 
     Examples:
@@ -47,7 +49,8 @@ class Learner:
     """
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
-        self.config = Config.from_preset(preset, method, **values)
+        self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
+        self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
 
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
@@ -62,6 +65,8 @@ class Learner:
             raise UserError(
                 f"fit takes tasks: tam.benchmark('classification') or tam.read_tasks(path), not {tasks!r}"
             )
+        if self._start is not None and self.config == self._made:  # else it is the user's own
+            self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(folder or temporary)
             place.mkdir(parents=True, exist_ok=True)
@@ -72,6 +77,7 @@ class Learner:
     def of(cls, saved: Saved) -> "Learner":
         """The learner of a trained model."""
         learner = cls.__new__(cls)
+        learner._start = None
         learner._take(saved)
         return learner
 
@@ -202,9 +208,9 @@ class Learner:
             raise UserError(f"{name}: a task is learned from one example or more, not from none")
         if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in examples):
             raise UserError(f"{name}: an example is a pair of an input and its answer")
-        x = self._encode([x for x, _ in examples], spec.max_x, "x")
+        x = self._encode([x for x, _ in examples], spec.max_x, name, "x")
         if spec.kind == "transduction":
-            y: Classes | Sequences = self._encode([y for _, y in examples], spec.max_y, "y")
+            y: Classes | Sequences = self._encode([y for _, y in examples], spec.max_y, name, "y")
         else:
             given = [y for _, y in examples]
             if any(not isinstance(label, int | str) for label in given):
@@ -219,15 +225,21 @@ class Learner:
             raise UserError(f"{name}: the model {need}; given: {list(primitives)}")
         return Task(name, vocabulary, x, y, tuple(primitives))
 
-    def _encode(self, rows: Sequence[Any], longest: int, what: str) -> Sequences:
+    def _encode(self, rows: Sequence[Any], longest: int, name: str, what: str) -> Sequences:
+        """Rows as ids; an error says which row of the task `name`, or which input, is wrong."""
+        found: list[list[int]] = []
         for place, row in enumerate(rows):
+            where = name if name.startswith("input ") else f"{name}, example {place}, {what}"
             if isinstance(row, str) or not isinstance(row, Iterable):
-                raise UserError(f"example {place}: {what} is a list of tokens, not {row!r}")
-            if len(list(row)) > longest:
-                raise UserError(
-                    f"example {place}: {what} has {len(list(row))} tokens; the model takes up to {longest}"
-                )
-        return Sequences.from_lists([self.vocabulary_.encode(row) for row in rows], len(self.vocabulary_))
+                raise UserError(f"{where}: expected a list of tokens, not {row!r}")
+            tokens = list(row)
+            if len(tokens) > longest:
+                raise UserError(f"{where}: {len(tokens)} tokens; the model takes up to {longest}")
+            try:
+                found.append(self.vocabulary_.encode(tokens))
+            except UserError as error:
+                raise UserError(f"{where}: {error}") from None
+        return Sequences.from_lists(found, len(self.vocabulary_))
 
     def _batches(
         self, rules: TaskEmbedding | Sequence[TaskEmbedding], inputs: Sequence[Sequence[Token]]

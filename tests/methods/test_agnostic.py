@@ -26,7 +26,7 @@ def test_it_is_told_nothing_of_the_task(
 ) -> None:
     assert make_model(network(plain_spec)).task_size == 0
     assert network(replace(plain_spec, backbone="transformer")).conditioning == "none"
-    with pytest.raises(ValueError, match="set use_primitives to false"):
+    with pytest.raises(ValueError, match="set use_primitives to False"):
         Agnostic().spec(compositional_spec, 3)
     with pytest.raises(ValueError, match="'norm' has no effect"):
         Agnostic().spec(replace(plain_spec, conditioning="norm"), 3)

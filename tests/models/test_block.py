@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch.func import functional_call, grad, vmap
 
 from tam.models import no_weight_gradients, transformer
 from tam.models.attention import additive
-from tam.models.block import can_be_one, whole_block
+from tam.models.block import can_be_one, of_weights, whole_block
 from tam.models.conditioning import BlockOffsets
 from tam.models.model import mask_of
 from tam.models.transformer import ALL, Block, Transformer
@@ -215,6 +216,45 @@ def test_threads_do_not_see_each_other_s_wish_for_no_weights() -> None:
     done.set()
     thread.join()
     assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+class _Nested(torch.autograd.Function):
+    """The gradient of something, taken inside `depth` backward passes: torch has a thread for deep ones."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, depth: int, look: Callable[[], object]) -> Tensor:
+        ctx.depth, ctx.look = depth, look
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor, None, None]:
+        if ctx.depth == 0:
+            ctx.look()
+        else:
+            nested(ctx.depth - 1, ctx.look)
+        return grad_outputs[0], None, None
+
+
+def nested(depth: int, look: Callable[[], object]) -> None:
+    with torch.enable_grad():
+        x = torch.ones(1, requires_grad=True)
+        torch.autograd.grad(_Nested.apply(x, depth, look), x)
+
+
+def test_threads_of_autograd_know_the_wish_of_who_asks() -> None:
+    """As on a GPU, where backward passes of all threads run in a thread of their own."""
+    found: list[tuple[bool, bool]] = []
+
+    def look() -> None:
+        found.append((threading.current_thread() is threading.main_thread(), of_weights()))
+
+    with no_weight_gradients():
+        nested(70, look)
+        with no_weight_gradients():
+            pass
+        nested(70, look)
+    nested(70, look)
+    assert found == [(False, False), (False, False), (False, True)]
 
 
 def test_a_block_that_vmap_does_not_batch() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tam.errors import UserError
 from tam.tasks.task import Classes, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary
@@ -83,7 +84,7 @@ def test_vocabulary() -> None:
     assert LETTERS.decode(np.array([3, 0])) == [4, "a"]
     assert ("a" in LETTERS, "4" in LETTERS, len(LETTERS)) == (True, False, 4)
     assert Vocabulary(["a", "b", "c", 4]) == LETTERS != Vocabulary(["b", "a", "c", 4])
-    with pytest.raises(ValueError, match="unknown token '4': not one of the 4 tokens"):
+    with pytest.raises(UserError, match="unknown token '4': not one of the 4 tokens"):
         LETTERS.encode(["4"])
     with pytest.raises(ValueError, match="every token once"):
         Vocabulary([1, 2, 1])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tam.tasks.benchmark import BenchmarkOptions
     from tam.tasks.taskset import TaskSet
 
-Number = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+Number = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Tasks:
     compositional: bool = False
     """Give primitives; valid and test tasks have one that training never shows."""
     holdout: Number = None
-    """Which of the 8 draws of unseen primitives; compositional only."""
+    """Which of the 8 draws of unseen primitives; compositional only, where it is 0 if not given."""
     seed: Number = None
     """Everything random follows from it; 0 if not given."""
     n: Number = None
     """The largest parameter of a primitive; classification only."""
     train: Number = None
-    """How many training tasks."""
+    """How many training tasks; as many as the paper has if not given."""
     valid: Number = None
-    """How many validation tasks."""
+    """How many validation tasks; likewise."""
     test: Number = None
-    """How many test tasks."""
+    """How many test tasks; likewise."""
     examples: Number = None
-    """How many examples a training task has."""
+    """How many examples a training task has; likewise."""
 
     def run(self) -> None:
         """Print what was asked for."""

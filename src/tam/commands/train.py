@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tyro
 
@@ -21,7 +21,8 @@ class Train:
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
     """The folder of the run."""
     method: str = "tam"
-    """How the shared weights are trained and how a new task is learned."""
+    """How the shared weights are trained and how a new task is learned: tam, agnostic, multitask, maml,
+    cavia, snail, matching, prototypical or nearest."""
     preset: Preset = "quick"
     """Where the settings below start from: smoke (seconds), quick (minutes), paper, best (ours)."""
     resume: bool = False
@@ -99,12 +100,19 @@ class Train:
         )
 
     def _source(self) -> dict[str, Any]:
-        from tam.tasks.benchmark import BenchmarkOptions
+        from tam.tasks.benchmark import BenchmarkOptions, Name
 
-        if Path(self.source).exists():
-            if self.compositional or self.holdout is not None or self.tasks_seed:
-                raise UserError("compositional, holdout and tasks-seed have no effect on tasks from a file")
+        if self.source not in get_args(Name) and Path(self.source).exists():
+            given = {"compositional": self.compositional, "tasks-seed": self.tasks_seed}
+            if self.holdout is not None:
+                given["holdout"] = True
+            if named := [name for name, value in given.items() if value]:
+                raise UserError(f"--{named[0]} has no effect on tasks that are read from a file")
             return {"path": self.source}
+        if "/" in self.source or self.source.endswith(".jsonl"):
+            raise UserError(f"{self.source}: there is no such file or folder")
+        if self.tasks_seed < 0:
+            raise UserError(f"tasks_seed is at least 0, not {self.tasks_seed}")
         options = BenchmarkOptions(
             name=self.source,  # pyright: ignore[reportArgumentType]
             seed=self.tasks_seed,

@@ -13,15 +13,20 @@ Run = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
+def _several(metavar: str, hint: str = "") -> Any:
+    """How the help shows an argument of several values, whose default is none of them."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
+
+
 @dataclass(frozen=True)
 class Eval:
     """Score the test tasks of a run at each k; of several runs, show the spread over them."""
 
-    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional, _several("RUN [RUN ...]", "(required)")]
     """The folder of a finished run, or of several that differ in their seed."""
-    shots: tuple[int, ...] = ()
+    shots: Annotated[tuple[int, ...], _several("INT [INT ...]")] = ()
     """The values of k; those of the run if not given."""
-    supports: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    supports: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
     """How many support sets are drawn for each task; as in the run if not given."""
 
     def run(self) -> None:
@@ -45,7 +50,7 @@ class Adapt:
     """JSONL, one example a line: {"x": [tokens], "y": label or [tokens]}."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
     """Where the task embedding goes, as JSON."""
-    primitives: tuple[str, ...] = ()
+    primitives: Annotated[tuple[str, ...], _several("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives."""
 
     def run(self) -> None:
@@ -67,7 +72,7 @@ class Predict:
     """The folder of a finished run, or of a saved learner."""
     rule: File
     """A task embedding that `tam adapt` wrote."""
-    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")]
+    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT [INPUT ...]", "(required)")]
     """Inputs, their tokens separated by spaces."""
     beams: int = 1
     """For sequences: how many beginnings are followed at a time."""

@@ -29,7 +29,7 @@ class Agnostic(AgnosticSettings, Method):
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that is told nothing of the task."""
         if spec.compositional:
-            raise ValueError("method 'agnostic' is told nothing of a task: set use_primitives to false")
+            raise ValueError("method 'agnostic' is told nothing of a task: set use_primitives to False")
         return spec.without_embedding()
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:

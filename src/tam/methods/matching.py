@@ -30,6 +30,7 @@ class Matching(MatchingSettings, Method):
 
     version: ClassVar[int] = 2
     keeps_support: ClassVar[bool] = True
+    classification_only: ClassVar[bool] = True
     shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:

@@ -44,6 +44,9 @@ class Method(Protocol):
     keeps_support: ClassVar[bool] = False
     """Whether a task's state is its support, packed: a list of examples, no point in a space."""
 
+    classification_only: ClassVar[bool] = False
+    """Whether answers are labels, never sequences."""
+
     @property
     def compiles(self) -> bool:
         """Whether training may call a compiled model, with no second derivative and only its own weights."""

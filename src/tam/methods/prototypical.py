@@ -25,6 +25,7 @@ class Prototypical(MethodSettings, Method):
 
     version: ClassVar[int] = 2
     by_steps: ClassVar[bool] = False
+    classification_only: ClassVar[bool] = True
     most_shots: int = 20
     """The supports of training have 1 to so many examples a class, log-uniformly."""
 

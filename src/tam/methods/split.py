@@ -17,12 +17,8 @@ def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
     The size of a support is drawn from `sizes`, log-uniformly, for each task by itself. A task that has
     fewer rows than others gives its support half of them at most.
     """
+    check_support(batch.rows, sizes)
     low, high = sizes
-    if high >= batch.rows:
-        raise UserError(
-            f"support_sizes go up to {high}, but a task has {batch.rows} rows in a step: none are left to "
-            "ask; give smaller support_sizes or more rows"
-        )
     if low == high and batch.present is None:
         return batch.cut(slice(high)), batch.cut(slice(high, None))
     assert batch.chance is not None
@@ -34,3 +30,12 @@ def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
     size = torch.minimum(size, batch.present.sum(1, keepdim=True) // 2)
     support = replace(batch, present=place < size).cut(slice(high))
     return support, replace(batch, present=batch.present & (place >= size))
+
+
+def check_support(rows: int, sizes: tuple[int, int]) -> None:
+    """Raise an error if so many rows of a task leave none to ask after a support of any of these sizes."""
+    if sizes[1] >= rows:
+        raise UserError(
+            f"support_sizes go up to {sizes[1]}, but a task has {rows} rows in a step: none are left to "
+            "ask; give smaller support_sizes or more rows"
+        )

@@ -7,7 +7,6 @@ Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows
 read, d width.
 """
 
-import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,29 +18,36 @@ from tam.models.calculus import Affine, Gelu, Layer, Norm
 from tam.models.mixing import Mixing, Reading
 
 _functorch = torch._C._functorch  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-_none_wanted = threading.local()  # on a CPU, gradients are made in the thread that asks for them
-_not_wanted_in = [0]  # contexts of all threads: on a GPU, autograd has threads of its own
+_torch: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+_DEPTH = "tam: contexts without gradients of weights"
 
 
 @contextmanager
 def no_weight_gradients() -> Generator[None]:
-    """Where gradients are taken here, blocks leave out those of their weights. For gradients of z alone.
+    """Where this thread takes gradients here, blocks leave out those of their weights. For those of z alone.
 
     What was computed before, and does not depend on z, gets none either.
     """
-    depth = getattr(_none_wanted, "depth", 0)
-    _none_wanted.depth = depth + 1
-    _not_wanted_in[0] += 1
+    depth = _depth()
+    _torch._stash_obj_in_tls(_DEPTH, depth + 1)
     try:
         yield
     finally:
-        _none_wanted.depth = depth
-        _not_wanted_in[0] -= 1
+        _torch._stash_obj_in_tls(_DEPTH, depth)
 
 
-def of_weights(device: torch.device) -> bool:
-    """Whether gradients of weights are wanted here."""
-    return getattr(_none_wanted, "depth", 0) == 0 if device.type == "cpu" else _not_wanted_in[0] == 0
+def of_weights() -> bool:
+    """Whether gradients of weights are wanted by the thread that asked for this backward pass."""
+    return _depth() == 0
+
+
+def _depth() -> int:
+    """How many contexts this thread is in.
+
+    Threads that autograd has for GPUs see what the thread saw that asked for gradients: torch keeps objects
+    for a thread, and takes them along.
+    """
+    return _torch._get_obj_in_tls(_DEPTH) if _torch._is_key_in_tls(_DEPTH) else 0
 
 
 def can_be_one(hidden: Tensor) -> bool:
@@ -193,7 +199,7 @@ class _Block(torch.autograd.Function):
         output, *kept = ctx.saved_tensors
         turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
         ctx.turned.clear()
-        wanted = of_weights(output.device) and any(ctx.needs_input_grad[2:])
+        wanted = of_weights() and any(ctx.needs_input_grad[2:])
         if turned:
             _check_order()
             found = _turn_back(turned, g, ctx.shapes)

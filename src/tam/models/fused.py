@@ -196,7 +196,7 @@ def _backward(
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
     given, to = _scatter(row, width), _empty_gradients(hidden, blocks, wanted)
-    if wanted and not of_weights(hidden.device):
+    if wanted and not of_weights():
         wanted = False
         for nothing in to:
             nothing.zero_()

@@ -16,7 +16,7 @@ from torch import Tensor
 from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
-from tam.methods import Losses, Method, make_method
+from tam.methods import METHODS, Losses, Method, make_method
 from tam.models import Model, ModelSpec, build_model
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -87,6 +87,13 @@ def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
 
 def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
     """The model that fits these tasks."""
+    method = make_method(config)
+    if method.classification_only and tasks.kind != "classification":
+        others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
+        raise UserError(
+            f"{config.method} is for classification only, and the answers of these tasks are sequences; "
+            f"methods for those: {others}"
+        )
     primitives = known_primitives(tasks, config)
     network = config.network
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
@@ -106,7 +113,7 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
             heads=network.heads,
             bottleneck=network.bottleneck,
         )
-        return make_method(config).spec(spec, len(tasks.train))
+        return method.spec(spec, len(tasks.train))
     except ValueError as error:  # settings that do not go with these tasks
         raise UserError(str(error)) from None
 
