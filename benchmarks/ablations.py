@@ -98,6 +98,17 @@ def all_runs() -> dict[str, Run]:
     return found
 
 
+def subjects(device: str, preset: str) -> dict[str, Subject]:
+    """What tune.py tunes, by name."""
+    found = [
+        Subject(method=method, benchmark=benchmark, shots=k, device=device, preset=preset)
+        for benchmark in get_args(Name)
+        for method in GRID
+        for k in shots_of(method, benchmark)
+    ]
+    return {subject.name: subject for subject in found}
+
+
 def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
     """The k that a method has models of its own for; None for one of all; nothing where it does not apply."""
     if method in CLASSIFIERS and benchmark != "classification":

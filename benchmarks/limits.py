@@ -1,7 +1,7 @@
 """What limits a trained model: its training, tasks that are new, or few examples.
 
 Run `python benchmarks/limits.py RUN...` with the folders of finished runs, as `tam train` leaves them; it
-writes results/limits.json. It needs only torch, numpy and safetensors.
+writes results/limits.json, where models of other names stay. It needs only torch, numpy and safetensors.
 
 The last weights of a run learn as many training tasks as test tasks, from k = 5, from 20 and from many
 examples, and are asked what they have not seen: the training tasks' examples are drawn anew, without those
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tam.config import Config, Protocol
+from tam.config import Config, Protocol, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore, choose, interval, score
 from tam.methods import make_method
@@ -82,10 +82,13 @@ def main() -> None:
         "torch": torch.__version__,
         **provenance(),
     }
+    if given.out.exists():
+        facts["models"] = read_json(given.out)["models"]
     try:
         for folder in given.folders:
             found = measure(folder, given.device, given.tasks, given.many, given.most_steps)
-            facts["models"].append(found)
+            others = [one for one in facts["models"] if one["model"] != found["model"]]
+            facts["models"] = [*others, found]
             facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             given.out.parent.mkdir(parents=True, exist_ok=True)
             write_json(given.out, facts)

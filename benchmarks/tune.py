@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -42,6 +42,7 @@ from tam.training.run import run
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "results" / "tuning"
+STEPS = ROOT / "results" / "steps.json"
 
 Values = dict[str, Any]
 
@@ -164,6 +165,19 @@ class Subject:
         if self.device == "cpu":
             given["precision"] = "float32"
         return Config.from_preset(self.preset, self.method, self.benchmark, **given)
+
+
+def step_key(config: Config, benchmark: str, compositional: bool) -> Values:
+    """What the time of a step depends on."""
+    network, training, settings = (
+        asdict(part) for part in (config.network, config.training, config.settings)
+    )
+    key: Values = {"method": config.method, "benchmark": benchmark, "compositional": compositional}
+    if config.settings.per_shots:
+        key["shots"] = config.protocol.shots[0]
+    key |= network | {name: training[name] for name in ("tasks", "rows", "precision")}
+    free = ("inner_rate", "finetune", "small_share", "small_after", "small_sizes", "smoothing")
+    return key | {name: value for name, value in settings.items() if name not in free}
 
 
 class Trained(NamedTuple):
