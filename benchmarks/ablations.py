@@ -13,7 +13,7 @@ one thing changed:
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
 
-The runs `best` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM
+The runs `long` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM
 with the paper's settings instead, the preset of that name, in bfloat16.
 """
 
@@ -81,7 +81,7 @@ def all_runs() -> dict[str, Run]:
         found[f"tam-compositional-{benchmark}-untold"] = untold
         paper = Run("tam", benchmark, None, {"precision": "bfloat16"}, preset="paper")
         found[run_name("tam", "paper", benchmark, None)] = paper
-        found[run_name("tam", "best", benchmark, None)] = Run("tam", benchmark, None, {})
+        found[run_name("tam", "long", benchmark, None)] = Run("tam", benchmark, None, {})
     for method in ("tam", "multitask"):
         adapter = ADAPTER if method == "tam" else {}
         changes = {

@@ -249,7 +249,7 @@ def run_words(run: Facts) -> tuple[str, str]:
     where = "CPU" if config["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
     what = f"{network['layers']} layers × {network['width']}, θ {settings['theta_update']}{support}"
     version = ", version 1" if run["version"] == 1 else ""
-    return f"{what}, {number(steps)} outer steps{version}", f"{time_words(run)}, {where}"
+    return f"{what}, {number(steps)} outer steps{version}", f"{duration(run['seconds'])}, {where}"
 
 
 def runs(results: Results) -> str:
@@ -268,16 +268,6 @@ def runs(results: Results) -> str:
                 rows.append(["", *run_words(run), *scores])
     head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
     return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
-
-
-def time_of(run: Facts) -> float:
-    """The seconds that a run trained: of a GPU alone if they were counted so, else by the clock."""
-    return run.get("gpu_seconds", run["seconds"])
-
-
-def time_words(run: Facts) -> str:
-    """How long a run trained, and whether that is the time of a GPU alone."""
-    return duration(time_of(run)) + (" alone" if "gpu_seconds" in run else "")
 
 
 def duration(seconds: float) -> str:
@@ -302,9 +292,9 @@ def training_words(found: Sequence[Facts]) -> list[str]:
     supports = span([run["config"]["protocol"]["supports"] for run in found])
     if not any(steps):
         return ["none", "none", supports, said]
-    low, high = (time_words(run) for run in (min(found, key=time_of), max(found, key=time_of)))
-    amount, _, unit = low.partition(" ")
-    time = low if low == high else f"{amount if high.endswith(f' {unit}') else low} to {high}"
+    times = [run["seconds"] for run in found]
+    low, high = duration(min(times)), duration(max(times))
+    time = low if low == high else f"{low.removesuffix(' min')} to {high}"
     return ["\u00a0· ".join(map(number, steps)), time, supports, said]
 
 
@@ -365,10 +355,8 @@ def tuning(results: Results) -> str:
 
 
 def budget_words(facts: Facts) -> str:
-    """How long each candidate trained, and how that was counted, if not by the clock."""
-    if "counted" not in facts:
-        return f"{facts['seconds_each']} seconds"
-    return f"{facts['seconds_each']} GPU-seconds alone ({facts['counted']})"
+    """How long each candidate trained, and how that was counted."""
+    return f"{facts['seconds_each']} seconds ({facts['counted']})"
 
 
 def value_words(value: object) -> str:
