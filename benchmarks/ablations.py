@@ -3,7 +3,7 @@
 `python benchmarks/ablations.py --list` prints their names. `python benchmarks/ablations.py NAME --seconds 60`
 trains one, scores the test tasks by the k-shot protocol, with choices made on validation tasks, and writes
 results/runs/NAME-0.json. It needs only torch, numpy and safetensors. Seconds are counted as tune.py does:
-steps × the time of a step that has the GPU to itself, however many processes share it.
+steps × the time of a step that has the GPU to itself, which steps.py measured before.
 
 A run is the preset best with what results/tuning has chosen for the method on the plain benchmark, and with
 one thing changed:
@@ -30,10 +30,13 @@ from tune import (
     MODERATE,
     ROOT,
     RUN_SHOTS,
+    STEPS,
     Subject,
+    Times,
     Values,
     finish,
     let_go,
+    measured_times,
     run_name,
     train,
     write_result,
@@ -51,6 +54,9 @@ from tam.training.saved import Saved
 CLASSIFIERS = ("matching", "prototypical")
 """The methods that are for classification alone."""
 
+VALIDATED = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+"""The shares of the steps after which a run is validated, besides the end: the best weights at a k are kept.
+What is fine-tuned as a whole may learn new tasks worse the longer it is trained."""
 ADAPTER: Values = {"inner_rate": 0.003, "adapt_rates": (0.001, 0.003, 0.01)}
 """How TAM moves the weights of adapters, which are much smaller than the components of a token."""
 
@@ -123,6 +129,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
+    parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the finished run at DIR/NAME")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
@@ -134,17 +141,21 @@ def main() -> None:
         parser.error("give the NAME of a run; --list prints them")
     if given.seconds <= 0:
         parser.error(f"--seconds is more than 0, not {given.seconds:g}")
-    try:
-        chosen = runs[given.name]
-        options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
-        config = config_of(chosen, given.device, given.preset)
-        save = None if given.save is None else given.save / given.name
-        result = make_run(config, make(options), given.seconds, save)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    except InterruptedRunError as error:
-        sys.exit(f"{error}; nothing is written")
-    write_result(given.out, given.name, result)
+    chosen = runs[given.name]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
+            config = config_of(chosen, given.device, given.preset)
+            times = measured_times(given.steps, chosen.benchmark, chosen.compositional)
+            result = make_run(config, make(options), given.seconds, times, Path(folder))
+        except UserError as error:
+            sys.exit(f"error: {error}")
+        except InterruptedRunError as error:
+            sys.exit(f"{error}; nothing is written")
+        write_result(given.out, given.name, result)
+        if given.save is not None:
+            Saved.read(Path(folder), "cpu").write(given.save / given.name)
+            write_json(given.save / given.name / "result.json", result)
 
 
 def config_of(chosen: Run, device: str, preset: str) -> Config:
@@ -162,26 +173,16 @@ def config_of(chosen: Run, device: str, preset: str) -> Config:
     return subject.config(values, protocol, RUN_SHOTS)
 
 
-def make_run(config: Config, tasks: TaskSet, seconds: float, save: Path | None = None) -> dict[str, Any]:
-    """Train for so many seconds of the GPU alone, score the test tasks, and keep the model if asked to."""
+def make_run(config: Config, tasks: TaskSet, seconds: float, times: Times, folder: Path) -> dict[str, Any]:
+    """Train for so many seconds of the GPU alone, and score the test tasks, in an empty folder."""
     check(config, tasks)
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, tasks, Path(folder))
-        trained = train(trainer, seconds)
-        print(
-            f"{trained.steps} steps, {trained.ms:.2f} ms each, {trained.seconds:.1f} s of the GPU alone, "
-            f"{trained.wall_seconds:.0f} s by the clock",
-            flush=True,
-        )
-        trainer.state.seconds = trained.wall_seconds
-        trainer.write_checkpoint()
-        del trainer
-        let_go(config.device)
-        result = finish(config, tasks, Path(folder), trained.steps, trained.seconds)
-        if save is not None:
-            Saved.read(Path(folder), "cpu").write(save)
-            write_json(save / "result.json", result)
-        return result
+    trainer = Trainer(config, tasks, folder)
+    planned = train(trainer, seconds, times, VALIDATED)
+    print(f"{planned.steps} steps, {planned.seconds:.1f} s of the GPU alone", flush=True)
+    trainer.write_checkpoint()
+    del trainer
+    let_go(config.device)
+    return finish(config, tasks, folder, planned)
 
 
 def tuned(subject: Subject) -> Values:

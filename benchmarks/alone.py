@@ -1,61 +1,69 @@
-"""Take turns with a GPU: many processes share it, and one that measures has it alone.
+"""Measure on a GPU what it takes long to set up: side by side until all are ready, then one by one.
 
-    turn = Turnstile()
-    with turn.shared():
-        ...  # beside others
-    with turn.alone():
-        ...  # when those inside have left, and before others come in
+A script has a context manager that sets a job up, and gives a function that measures it:
 
-Who wants to come in takes the gate, then a lock on the floor, and leaves the gate open behind. One that
-measures waits for the floor with the gate shut, so that those who share it cannot keep it out. Both are
-locks of files, which the kernel takes back from a process that dies. Turns are not nested.
+    for job, found in one_by_one(jobs, set_up):
+        ...
+
+Every job is a process of its own. While one measures, the others wait, on the host too.
 """
 
-import fcntl
-import os
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
-from pathlib import Path
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
-FOLDER = Path(tempfile.gettempdir()) / "tam-gpu-turn"
-"""Where the processes of a machine meet."""
+Job = TypeVar("Job")
 
-
-class Turnstile:
-    """The turns of all processes that name the same folder."""
-
-    def __init__(self, folder: Path = FOLDER) -> None:
-        self.folder = folder
-
-    @contextmanager
-    def shared(self) -> Generator[None]:
-        """Work beside others; waits while one measures or is waiting to."""
-        with self._inside(fcntl.LOCK_SH):
-            yield
-
-    @contextmanager
-    def alone(self) -> Generator[None]:
-        """Measure; waits until all who are inside have left, and keeps others from entering."""
-        with self._inside(fcntl.LOCK_EX):
-            yield
-
-    @contextmanager
-    def _inside(self, how: int) -> Generator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with _opened(self.folder / "floor") as floor:
-            with _opened(self.folder / "gate") as gate:
-                fcntl.flock(gate, fcntl.LOCK_EX)
-                fcntl.flock(floor, how)
-            yield
+SetUp = Callable[[Job], AbstractContextManager[Callable[[], Any]]]
+"""Sets a job up; what it gives measures, once all others are set up, or done."""
 
 
-@contextmanager
-def _opened(path: Path) -> Generator[int]:
-    """A file that is unlocked in the end, also where a child process has inherited it."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+class FailedError(Exception):
+    """A job ended in an error."""
+
+
+def one_by_one(
+    jobs: Sequence[Job], set_up: SetUp[Job], at_once: int | None = None
+) -> Iterator[tuple[Job, Any]]:
+    """What each job measures, as they come.
+
+    Args:
+        jobs: What is to be measured; they go to other processes.
+        set_up: A function of a module, which these processes import.
+        at_once: How many jobs are set up together; None for all.
+    """
+    size = at_once or max(1, len(jobs))
+    for first in range(0, len(jobs), size):
+        yield from _together(jobs[first : first + size], set_up)
+
+
+def _together(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, Any]]:
+    context = multiprocessing.get_context("spawn")
+    ready, alone, outcomes = context.Barrier(len(jobs)), context.Lock(), context.Queue()
+    started = [context.Process(target=_work, args=(job, set_up, ready, alone, outcomes)) for job in jobs]
+    for process in started:
+        process.start()
     try:
-        yield file
+        for _ in jobs:
+            job, found, error = outcomes.get()
+            if error is not None:
+                raise FailedError(f"{job}: {error}")
+            yield job, found
     finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
-        os.close(file)
+        for process in started:
+            process.terminate() if ready.broken else process.join()
+
+
+def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -> None:
+    """Do a job in a process of its own."""
+    try:
+        with set_up(job) as measure:
+            ready.wait()
+            with alone:
+                found = measure()
+    except Exception as error:
+        outcomes.put((job, None, f"{type(error).__name__}: {error}"))
+        ready.abort()
+    else:
+        outcomes.put((job, found, None))

@@ -11,17 +11,16 @@ What is saved by reuse, or lost to padding, shows in the rate.
 import argparse
 import json
 import math
-import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from alone import Turnstile
+from alone import FailedError, one_by_one
 from torch import Tensor
 
 from tam.config import Config
@@ -78,12 +77,15 @@ def main() -> None:
         facts.add("peak_tflops", round(matmul_peak(), 1))
         jobs += [Job("step", step) for step in STEPS if step[0] in arguments.benchmarks]
     print(f"{'outer step':42}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
-    for job, found in together(jobs):
-        if job.what == "step":
-            facts.add_step(found)
-            print(words(found), flush=True)
-        else:
-            facts.add_check(job.what, found)
+    try:
+        for job, found in one_by_one(jobs, set_up):
+            if job.what == "step":
+                facts.add_step(found)
+                print(words(found), flush=True)
+            else:
+                facts.add_check(job.what, found)
+    except FailedError as error:
+        raise SystemExit(f"error: {error}") from None
     print(f"written: {arguments.out}")
 
 
@@ -94,39 +96,16 @@ class Job(NamedTuple):
     given: tuple[Any, ...] = ()
 
 
-def together(jobs: Sequence[Job]) -> Iterator[tuple[Job, Any]]:
-    """Each job's outcome. All are set up side by side, in processes, and steps then timed one by one."""
-    context = multiprocessing.get_context("spawn")
-    ready, alone, outcomes = context.Barrier(len(jobs)), context.Lock(), context.Queue()
-    started = [context.Process(target=work, args=(job, ready, alone, outcomes)) for job in jobs]
-    for process in started:
-        process.start()
-    for _ in jobs:
-        job, found = outcomes.get()
-        if isinstance(found, str):
-            raise SystemExit(f"error: {job}: {found}")
-        yield job, found
-    for process in started:
-        process.join()
-
-
-def work(job: Job, ready: Any, alone: Any, outcomes: Any) -> None:
-    """Do a job in a process of its own; steps are timed once all others are set up, or done."""
-    try:
-        if job.what == "step":
-            with timed(*job.given) as measure:
-                ready.wait()
-                with alone, Turnstile().alone():
-                    found = measure()
-        else:
-            checks = {"captured": compare_captured, "training": compare_training, "kernels": compare_kernels}
-            found = checks[job.what](*job.given)
-            ready.wait()
-    except Exception as error:
-        outcomes.put((job, f"{type(error).__name__}: {error}"))
-        ready.abort()
-    else:
-        outcomes.put((job, found))
+@contextmanager
+def set_up(job: Job) -> Generator[Callable[[], Any]]:
+    """A job in a process of its own: checks are done at once, and steps timed when all are set up."""
+    if job.what == "step":
+        with timed(*job.given) as measure:
+            yield measure
+        return
+    checks = {"captured": compare_captured, "training": compare_training, "kernels": compare_kernels}
+    found = checks[job.what](*job.given)
+    yield lambda: found
 
 
 class Facts:
@@ -174,8 +153,7 @@ class Facts:
 def matmul_peak(size: int = 8192) -> float:
     """TFLOP/s of a large bfloat16 matrix product."""
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    with Turnstile().alone():
-        return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
+    return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
 
 
 def words(row: Row) -> str:

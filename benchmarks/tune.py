@@ -5,9 +5,8 @@ only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.jso
 
 Every method has four candidates, each of which trains for a quarter of the seconds, its learning rate
 falling to 0 over the steps that fit into them. Seconds are those of a GPU alone: steps × the time of a step
-that has the GPU to itself. That time is measured while the steps of all other processes of these benchmarks
-wait (alone.py), so that they may share the GPU and none has more of it than another. Only steps count: not
-what it takes to record one, nor validation, for which no measurement waits: both use little of the GPU.
+that has the GPU to itself, which steps.py measured before. So processes may share a GPU, and none has more
+of it than another. Only steps count: not what it takes to record one, nor validation.
 
 Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a method with one
 model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own: asked for more
@@ -16,21 +15,21 @@ of them, it would take its test tasks.
 
 import argparse
 import gc
+import json
 import math
 import platform
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import torch
-from alone import Turnstile
 
-from tam.config import Config
+from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore
 from tam.provenance import provenance
@@ -121,16 +120,13 @@ CHEAP: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 1
 MODERATE: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50)}
 """The protocol of such a run."""
 
-SETUP, FEWEST, MOST = 6, 2, 24
-"""Steps until a step is recorded for sure, and of the steps that are then timed the fewest and the most."""
-AT_ONCE = 0.25
-"""Seconds that a process measures, or shares the GPU until it lets others measure."""
-ENDLESS = 10**9
-"""The steps of a training, until it is known how many fit."""
+LOOK_EVERY = 50
+"""Steps between two looks at the loss."""
 COUNTED = "steps × the time of a step that has the GPU to itself"
 """What the seconds of a budget are."""
-TURN = Turnstile()
-"""Where processes that share a GPU let one another measure."""
+
+Times = Callable[[Config], Mapping[int, float]]
+"""The milliseconds of a step of each phase, given the settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,22 +176,42 @@ def step_key(config: Config, benchmark: str, compositional: bool) -> Values:
     return key | {name: value for name, value in settings.items() if name not in free}
 
 
-class Trained(NamedTuple):
-    """What training took.
+def device_name(device: str) -> str:
+    """What the device is called."""
+    return torch.cuda.get_device_name() if device != "cpu" else platform.machine()
 
-    Attributes:
-        steps: All steps that were taken.
-        ms: Of a recorded step that has the GPU alone; of the last phase if there are several.
-        seconds: Of the GPU alone: the sum over phases of steps × ms. This is what a budget counts.
-        setup_seconds: Until steps were recorded, by the clock.
-        wall_seconds: Of everything by the clock: steps beside other processes, waiting for them, set-up.
-    """
+
+def measured_times(file: Path, benchmark: str, compositional: bool) -> Times:
+    """Looks up the times that steps.py has measured on a device like this."""
+
+    def times(config: Config) -> dict[int, float]:
+        key = step_key(config, benchmark, compositional)
+        facts = read_json(file) if file.exists() else {"steps": [], "device": None}
+        here = device_name(config.device)
+        found = [row["ms"] for row in facts["steps"] if row["of"] == json.loads(json.dumps(key))]
+        if facts["device"] != here or not found:
+            raise UserError(
+                f"{file} has no time of this step on {here}: measure it with `python benchmarks/steps.py`; "
+                f"the step is of {key}"
+            )
+        return {int(phase): ms for phase, ms in found[0].items()}
+
+    return times
+
+
+class Plan(NamedTuple):
+    """How many steps are taken, and how many seconds of a GPU alone that is."""
 
     steps: int
-    ms: float
     seconds: float
-    setup_seconds: float
-    wall_seconds: float
+
+
+def plan(phase: Callable[[int], int], ms: Mapping[int, float], seconds: float) -> Plan:
+    """As many steps as fill the seconds, at least one."""
+    steps, used = 1, ms[phase(0)]
+    while (more := used + ms[phase(steps)]) <= 1000 * seconds:
+        steps, used = steps + 1, more
+    return Plan(steps, used / 1000)
 
 
 def main() -> None:
@@ -205,6 +221,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone, of all candidates")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
     parser.add_argument("--runs", type=Path, help="a folder for the result of the chosen one, test tasks too")
+    parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
@@ -218,7 +235,8 @@ def main() -> None:
             preset=given.preset,
         )
         tasks = make(BenchmarkOptions(name=subject.benchmark))
-        tune(subject, tasks, given.seconds, given.out, given.runs)
+        times = measured_times(given.steps, subject.benchmark, compositional=False)
+        tune(subject, tasks, given.seconds, times, given.out, given.runs)
     except UserError as error:
         sys.exit(f"error: {error}")
 
@@ -227,6 +245,7 @@ def tune(
     subject: Subject,
     tasks: TaskSet,
     seconds: float,
+    times: Times,
     out: Path,
     runs: Path | None = None,
     grid: Sequence[Values] | None = None,
@@ -259,7 +278,7 @@ def tune(
         "metric": f"{metric} of the validation tasks, mean over k",
         "candidates": [],
         "chosen": None,
-        "device": torch.cuda.get_device_name() if subject.device != "cpu" else platform.machine(),
+        "device": device_name(subject.device),
         "torch": torch.__version__,
         **provenance(),
     }
@@ -269,7 +288,7 @@ def tune(
             config = subject.config(values, CHEAP, SHOTS)
             (place := Path(folder) / str(number)).mkdir()
             row = {"values": values, "seconds_asked": share}
-            row |= candidate(config, tasks, share, metric, place)
+            row |= candidate(config, tasks, share, times, metric, place)
             facts["candidates"].append(row)
             facts["chosen"] = best(facts["candidates"], metric)
             facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -282,19 +301,20 @@ def tune(
             chosen = facts["chosen"]
             place = Path(folder) / str(facts["candidates"].index(chosen))
             config = subject.config(chosen["values"], MODERATE, RUN_SHOTS)
-            result = finish(config, tasks, place, chosen["steps"], chosen["seconds"])
+            result = finish(config, tasks, place, Plan(chosen["steps"], chosen["seconds"]))
             write_result(runs, run_name(subject.method, "tuned", subject.benchmark, subject.shots), result)
     return facts
 
 
-def finish(config: Config, tasks: TaskSet, folder: Path, steps: int, seconds: float) -> dict[str, Any]:
+def finish(config: Config, tasks: TaskSet, folder: Path, planned: Plan) -> dict[str, Any]:
     """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test.
 
-    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, which are given.
+    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone.
     """
-    ends = {"steps": steps, "validate_every": max(1, steps), "checkpoint_every": max(1, steps)}
+    steps = max(1, planned.steps)
+    ends = {"steps": planned.steps, "validate_every": steps, "checkpoint_every": steps}
     result = run(config.override(**ends), tasks, folder, lambda _: None)
-    return result | {"gpu_seconds": round(seconds, 1)}
+    return result | {"gpu_seconds": round(planned.seconds, 1)}
 
 
 def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
@@ -312,19 +332,19 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     print(f"written: {file}", flush=True)
 
 
-def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folder: Path) -> dict[str, Any]:
+def candidate(
+    config: Config, tasks: TaskSet, seconds: float, times: Times, metric: str, folder: Path
+) -> dict[str, Any]:
     """How one candidate did: its time, its scores at each k and their mean, or why it has none.
 
     Its folder is left with a checkpoint of the last step.
     """
+    started = time.monotonic()
     try:
         trainer = Trainer(config, tasks, folder)
-        trained = train(trainer, seconds)
-        trainer.state.seconds = trained.wall_seconds
+        planned = train(trainer, seconds, times)
         trainer.write_checkpoint()
-        started = time.monotonic()
         scores = trainer.validate()
-        validation_seconds = time.monotonic() - started
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
@@ -332,12 +352,9 @@ def candidate(config: Config, tasks: TaskSet, seconds: float, metric: str, folde
         let_go(config.device)
     mean = statistics.mean(getattr(one, metric) for one in scores)
     return {
-        "steps": trained.steps,
-        "ms": round(trained.ms, 3),
-        "seconds": round(trained.seconds, 3),
-        "wall_seconds": round(trained.wall_seconds, 2),
-        "setup_seconds": round(trained.setup_seconds, 2),
-        "validation_seconds": round(validation_seconds, 2),
+        "steps": planned.steps,
+        "seconds": round(planned.seconds, 3),
+        "clock_seconds": round(time.monotonic() - started, 1),  # set-up and validation too
         "scores": {str(one.k): _plain(one) for one in scores},
         "score": mean if math.isfinite(mean) else None,
     }
@@ -371,80 +388,24 @@ def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | 
     return min(scored, key=order, default=None)
 
 
-def train(trainer: Trainer, seconds: float) -> Trained:
+def train(trainer: Trainer, seconds: float, times: Times, validate_at: Sequence[float] = ()) -> Plan:
     """Train for so many seconds of the GPU alone.
 
-    When a phase of the method begins, a step of it is timed, and the number of steps that fill what is left
-    of the seconds is fixed. The first phase begins in the warm-up, whose rates do not depend on that number.
-    A phase with too few steps to time one, as one that begins near the end, counts as slow as that before it;
-    if it is the first, as that after it.
+    After these shares of the steps it validates, which keeps the weights that are the best so far at a k.
     """
     if trainer.config.training.steps == 0:  # nothing is trained
-        return Trained(0, 0.0, 0.0, 0.0, 0.0)
+        return Plan(0, 0.0)
     started = time.monotonic()
-    used = setup = ms = 0.0
-    timed: dict[int, float] = {}
-    _set_steps(trainer, ENDLESS)
-    while _left(trainer) > 0:
-        first = trainer.state.step
-        phase = trainer.method.phase(first)
-        room = _of_phase(trainer, SETUP + MOST)
-        if phase not in timed and room >= SETUP + FEWEST:
-            setup += take_steps(trainer, SETUP)
-            ms = measure(trainer, room - SETUP, min(AT_ONCE, (seconds - used) / 4))
-            if not timed:
-                used = first * ms / 1000
-            timed[phase] = ms
-        if phase in timed:
-            ms = timed[phase]
-            _set_steps(trainer, max(trainer.state.step, first + fit_steps(ms, seconds - used)))
-        take_phase(trainer, phase)
-        used += (trainer.state.step - first) * ms / 1000
-    return Trained(trainer.state.step, ms, used, setup, time.monotonic() - started)
-
-
-def measure(trainer: Trainer, most: int, seconds: float) -> float:
-    """The milliseconds of a step that has the GPU alone.
-
-    It is a mean over `MOST` steps: over fewer if they take longer than these seconds, over `most` at most.
-    """
-    with TURN.alone():
-        taken = take_steps(trainer, FEWEST)
-        count = max(FEWEST, min(most, MOST, int(FEWEST * seconds / taken)))
-        if count > FEWEST:
-            taken += take_steps(trainer, count - FEWEST)
-    return 1000 * taken / count
-
-
-def take_phase(trainer: Trainer, phase: int) -> None:
-    """Take the steps that are left of a phase, beside other processes, which may measure in between."""
-    together = 1
-    while _left(trainer) > 0 and trainer.method.phase(trainer.state.step) == phase:
-        count = _of_phase(trainer, together)
-        with TURN.shared():
-            taken = take_steps(trainer, count)
-        together = max(1, min(2 * count, int(count * AT_ONCE / taken)))
-
-
-def fit_steps(ms: float, seconds: float) -> int:
-    """How many steps of so many milliseconds fill the seconds."""
-    return max(0, round(1000 * seconds / ms))
-
-
-def _set_steps(trainer: Trainer, steps: int) -> None:
-    trainer.config = trainer.config.override(steps=steps)
-
-
-def _left(trainer: Trainer) -> int:
-    return trainer.config.training.steps - trainer.state.step
-
-
-def _of_phase(trainer: Trainer, most: int) -> int:
-    """How many of the steps that are left are of this phase, of so many at most."""
-    first = trainer.state.step
-    phase = trainer.method.phase(first)
-    most = min(most, _left(trainer))
-    return next((n for n in range(1, most) if trainer.method.phase(first + n) != phase), most)
+    planned = plan(trainer.method.phase, times(trainer.config), seconds)
+    trainer.config = trainer.config.override(steps=planned.steps)
+    validated = sorted({round(share * planned.steps) for share in validate_at} - {0, planned.steps})
+    for last in (*validated, planned.steps):
+        while (left := last - trainer.state.step) > 0:
+            take_steps(trainer, min(left, LOOK_EVERY))
+        if last < planned.steps:
+            trainer.validate()
+    trainer.state.seconds = time.monotonic() - started
+    return planned
 
 
 def take_steps(trainer: Trainer, steps: int) -> float:
@@ -466,9 +427,8 @@ def _words(row: dict[str, Any]) -> str:
         f"k={k} {one['accuracy']:.3f}/{_shown(one['perplexity'])}" for k, one in row["scores"].items()
     )
     return (
-        f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, {row['ms']:.1f} ms each, "
-        f"{row['seconds']:.1f} s of the GPU alone, {row['wall_seconds']:.0f} s by the clock, "
-        f"{row['setup_seconds']:.0f} s of them set-up; validation {row['validation_seconds']:.0f} s"
+        f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, "
+        f"{row['seconds']:.1f} s of the GPU alone, {row['clock_seconds']:.0f} s by the clock with all around"
     )
 
 

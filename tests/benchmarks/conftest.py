@@ -33,12 +33,6 @@ def one_thread() -> Generator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(autouse=True)
-def own_turns(load: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else on this machine waits for a test, nor a test for it."""
-    monkeypatch.setattr(load("tune"), "TURN", load("alone").Turnstile(tmp_path / "turn"))
-
-
 @pytest.fixture(scope="module", params=["classification", "transduction"])
 def tasks(request: pytest.FixtureRequest) -> TaskSet:
     def task(split: str, place: int) -> Task:

@@ -78,18 +78,33 @@ def test_the_papers_settings_are_not_tuned(ablations: ModuleType, tuning: Path, 
 def test_a_run_ends_in_a_result(ablations: ModuleType, tasks: TaskSet, tmp_path: Path) -> None:
     run = ablations.Run("tam", "classification", None, SMALL | {"conditioning": "norm"})
     config = ablations.config_of(run, "cpu", "smoke")
-    result = ablations.make_run(config, tasks, 0.4, tmp_path / "models" / "norm")
-    assert result["config"]["training"]["steps"] > 6
-    assert result["best_steps"] == dict.fromkeys(
-        ["1", "5", "10", "20"], result["config"]["training"]["steps"]
-    )
-    assert result["gpu_seconds"] == pytest.approx(0.4, abs=0.1)
-    assert 0.2 < result["seconds"] < 10
+    result = ablations.make_run(config, tasks, 0.4, lambda _: {0: 25.0, 1: 25.0}, tmp_path)
+    assert result["config"]["training"]["steps"] == 16
+    assert set(result["best_steps"]) == {"1", "5", "10", "20"}
+    assert set(result["best_steps"].values()) <= {1, 2, 4, 8, 16}
+    assert result["gpu_seconds"] == pytest.approx(0.4)
+    assert 0 < result["seconds"] < 20
     assert result["config"]["network"]["conditioning"] == "norm"
     assert [score["k"] for score in result["scores"]] == [1, 5, 10, 20]
     assert {score["tasks"] for score in result["scores"]} == {len(tasks.test)}
     assert result["code"]
-    saved = Saved.read(tmp_path / "models" / "norm", "cpu")
-    assert saved.model.spec.conditioning == "norm"
-    steps = {str(k): choice.steps for k, choice in saved.choices.items()}
-    assert steps == {str(score["k"]): score["steps"] for score in result["scores"]}
+    assert Saved.read(tmp_path, "cpu").model.spec.conditioning == "norm"
+
+
+@pytest.mark.usefixtures("tuning")
+def test_a_run_takes_the_weights_that_validated_best(
+    ablations: ModuleType, tasks: TaskSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rate that grows ever worse: what came early is kept."""
+    monkeypatch.setattr("tam.training.loop.rate_at", lambda step, **_: 0.01 if step < 2 else 0.5)
+    config = ablations.config_of(ablations.Run("tam", "classification", None, SMALL), "cpu", "smoke")
+    result = ablations.make_run(config, tasks, 0.32, lambda _: {0: 10.0, 1: 10.0}, tmp_path)
+    assert result["config"]["training"]["steps"] == 32
+    assert 2 in result["best_steps"].values()
+
+
+def test_names_are_those_of_tuning(ablations: ModuleType) -> None:
+    found = ablations.subjects("cuda", "best")
+    assert {"tam-classification", "snail-pathfinding-k20", "matching-classification-k1"} <= set(found)
+    assert "matching-transduction-k5" not in found
+    assert all(subject.name == name for name, subject in found.items())

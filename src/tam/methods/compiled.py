@@ -1,7 +1,7 @@
 """Functions of small tensors as one kernel or two, where a GPU would else be given a dozen."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
 import torch
@@ -18,6 +18,7 @@ def compiled_on_gpu(function: Callable[P, R]) -> Callable[P, R]:
     def compiled() -> Callable[P, R]:
         return torch.compile(function, dynamic=True)
 
+    @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         first = args[0]
         assert isinstance(first, Tensor)
