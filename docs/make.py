@@ -12,9 +12,8 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from tam.presets import Preset
 from tam.report.curve import TITLES as METHODS
 from tam.report.figures import FIGURES
 from tam.report.scaling import TITLES
@@ -26,6 +25,14 @@ BENCHMARKS = {
     "transduction": "Transduction",
     "pathfinding": "Path-finding",
 }
+
+RUNS = {
+    "long": "tuned settings, longer",
+    "best": "preset `best`",
+    "paper": "preset `paper`",
+    "quick": "preset `quick`",
+}
+"""The runs of TAM on plain benchmarks that are shown beside the paper's TAM."""
 
 Facts = dict[str, Any]
 
@@ -55,22 +62,22 @@ class Results:
         """The facts of a task set."""
         return self.tasks["sets"][f"{name} compositional" if compositional else name]
 
-    def method_runs(self, method: str, name: str) -> dict[int, Facts]:
-        """For each k the run of a method on a plain benchmark (seed 0) that scores it, with its `kind`.
-
-        It is the tuned one if there is one, else one by the preset best.
-        """
+    def by_shots(self, method: str, kind: str, name: str, more: str = "") -> dict[int, Facts]:
+        """For each k the run of a method and a kind on a benchmark (seed 0) that scores it, with `kind`."""
+        stem = f"{method}-{kind}-{name}{more}"
         found: dict[int, Facts] = {}
-        for kind in ("best", "tuned"):
-            stem = re.compile(rf"{method}-{kind}-{name}(-k\d+)?-0")
-            of_kind: dict[int, Facts] = {}
-            for run in (run for file, run in self.runs.items() if stem.fullmatch(file)):
+        for file, run in self.runs.items():
+            if re.fullmatch(rf"{stem}(-k\d+)?-0", file):
                 run: Facts = {**run, "kind": kind}
                 for one in run["scores"]:
-                    if one["k"] in of_kind:
-                        raise ValueError(f"two runs of {method} on {name} have a score at k = {one['k']}")
-                    of_kind[one["k"]] = run
-            found |= of_kind
+                    if one["k"] in found:
+                        raise ValueError(f"two runs {stem} have a score at k = {one['k']}")
+                    found[one["k"]] = run
+        return dict(sorted(found.items()))
+
+    def method_runs(self, method: str, name: str) -> dict[int, Facts]:
+        """For each k the run of a method on a plain benchmark: the tuned one, else one by the preset best."""
+        found = self.by_shots(method, "best", name) | self.by_shots(method, "tuned", name)
         return dict(sorted(found.items()))
 
     def best(self, name: str, compositional: bool) -> dict[int, float]:
@@ -244,30 +251,101 @@ def reference(results: Results) -> str:
 def run_words(run: Facts) -> tuple[str, str]:
     """What a run of TAM was, and how long it took where."""
     config = run["config"]
-    network, settings, steps = config["network"], config["settings"], config["training"]["steps"]
+    network, settings, training = (config[part] for part in ("network", "settings", "training"))
     support = ", mixed supports" if settings["support"] == "mixed" else ""
     where = "CPU" if config["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
     what = f"{network['layers']} layers × {network['width']}, θ {settings['theta_update']}{support}"
-    version = ", version 1" if run["version"] == 1 else ""
-    return f"{what}, {number(steps)} outer steps{version}", f"{duration(run['seconds'])}, {where}"
+    steps = f"{number(training['steps'])} outer steps at rate {training['rate']:g}"
+    return f"{what}, {steps}", f"{duration(run['seconds'])}, {where}"
+
+
+def preset_runs(results: Results, name: str) -> Iterator[tuple[str, Facts]]:
+    """The runs of TAM on a benchmark that are shown beside the paper's TAM, with their kinds."""
+    for kind in RUNS:
+        for file, run in results.runs.items():
+            if re.fullmatch(rf"tam-{kind}-{name}-\d+", file):
+                yield kind, run
+
+
+def beats(results: Results, name: str, run: Facts) -> dict[int, bool]:
+    """The k at which a run is better than the paper's TAM as printed, and whether clearly.
+
+    Clearly is by more than the paper's error bar and than our interval over tasks.
+    """
+    metric, paper = results.set(name)["metric"], results.paper["sets"][name]["tam"]
+    scale, digits, sign = (100, 1, 1) if metric == "accuracy" else (1, 2, -1)
+    printed = dict(zip(results.paper["shots"], zip(paper["mean"], paper["error"], strict=True), strict=True))
+    found: dict[int, bool] = {}
+    for one in run["scores"]:
+        mean, error = printed[one["k"]]
+        margin = round(sign * (round(scale * one[metric], digits) - mean), digits + 1)
+        if margin > 0:
+            found[one["k"]] = margin > max(error, scale * one[f"{metric}_interval"])
+    return found
 
 
 def runs(results: Results) -> str:
-    """Every run of TAM by a preset, and older ones, under results/runs beside the paper's."""
+    """Runs of TAM beside the paper's, in bold where they are better."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        facts, paper = results.set(name), results.paper["sets"][name]["tam"]
+        accuracy = facts["metric"] == "accuracy"
+        digits, unit = (1, " %") if accuracy else (2, "")
+        means = [
+            f"{as_printed(mean, digits)} ± {as_printed(error, digits)}{unit}"
+            for mean, error in zip(paper["mean"], paper["error"], strict=True)
+        ]
+        rows.append([f"{title}, {facts['metric']}", "the paper's TAM", "", *means])
+        for kind, run in preset_runs(results, name):
+            what, time = run_words(run)
+            shown = {one["k"]: score(facts, one[facts["metric"]]) for one in run["scores"]}
+            shown |= {k: f"**{shown[k]}**" for k in beats(results, name, run)}
+            rows.append(["", f"{RUNS[kind]}: {what}", time, *shown.values()])
+    head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
+    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas, and an "and" before the last."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def ahead(results: Results) -> str:
+    """Where each kind of run of TAM is better than the paper's TAM."""
+    found: dict[str, list[str]] = {kind: [] for kind in RUNS}
+    tried: dict[str, list[str]] = {kind: [] for kind in RUNS}
+    for name, title in BENCHMARKS.items():
+        for kind, run in preset_runs(results, name):
+            tried[kind].append(title.lower())
+            if shots := beats(results, name, run):
+                clear = [str(k) for k, clearly in shots.items() if clearly]
+                words = f" (clearly at k = {listed(clear)})" if clear else ""
+                found[kind].append(f"on {title.lower()} at k = {listed([str(k) for k in shots])}{words}")
+    lines = [
+        f"- {RUNS[kind][0].upper()}{RUNS[kind][1:]}: {listed(where) if where else 'nowhere'}"
+        + (f" (run on {listed(tried[kind])} alone)." if len(tried[kind]) < len(BENCHMARKS) else ".")
+        for kind, where in found.items()
+        if tried[kind]
+    ]
+    clearly = (
+        "Clearly is by more than the paper's error bar and than the 95 % interval of our score over the test "
+        "tasks."
+    )
+    return "\n".join(["Better than the paper's TAM, in bold in the table:", "", *lines, "", clearly])
+
+
+def intervals(results: Results) -> str:
+    """How wide the intervals of those runs of TAM are."""
     rows = []
     for name, title in BENCHMARKS.items():
         facts = results.set(name)
-        scale = 100 if name == "classification" else 1
-        means = results.paper["sets"][name]["tam"]["mean"]
-        rows.append(
-            [f"{title}, {facts['metric']}", "the paper's TAM", "", *(score(facts, m / scale) for m in means)]
-        )
-        for file, run in results.runs.items():
-            if re.fullmatch(rf"tam-({'|'.join((*get_args(Preset), 'older'))})-{name}-\d+", file):
-                scores = [score(facts, one[facts["metric"]]) for one in run["scores"]]
-                rows.append(["", *run_words(run), *scores])
-    head = ["", "", "training time", *(f"k = {k}" for k in results.paper["shots"])]
-    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+        found: dict[int, list[float]] = {}
+        for _, run in preset_runs(results, name):
+            for one in run["scores"]:
+                found.setdefault(one["k"], []).append(one[f"{facts['metric']}_interval"])
+        widths = [" to ".join(f"± {score(facts, end(of))}" for end in (min, max)) for of in found.values()]
+        rows.append([f"{title}, {facts['metric']}", *widths])
+    return table(["", *(f"k = {k}" for k in results.paper["shots"])], rows)
 
 
 def duration(seconds: float) -> str:
@@ -281,6 +359,16 @@ def as_printed(value: float, digits: int) -> str:
     return short if float(short) == value else f"{value:.{digits + 1}f}"
 
 
+def step_words(found: Sequence[Facts]) -> str:
+    """The training steps of some runs."""
+    return "\u00a0· ".join(number(run["config"]["training"]["steps"]) for run in found) or "–"
+
+
+def different(found: dict[int, Facts]) -> list[Facts]:
+    """The runs behind the scores at each k, each once."""
+    return list({id(run): run for run in found.values()}.values())
+
+
 def training_words(found: Sequence[Facts]) -> list[str]:
     """Of the runs of a method its steps, their time, the supports of a test task, and whether tuned."""
     if not found:
@@ -288,44 +376,189 @@ def training_words(found: Sequence[Facts]) -> list[str]:
     tuned = [one["k"] for run in found if run["kind"] == "tuned" for one in run["scores"]]
     all_tuned = all(run["kind"] == "tuned" for run in found)
     said = "yes" if all_tuned else f"at k = {', '.join(map(str, tuned))}" if tuned else "no"
-    steps = [run["config"]["training"]["steps"] for run in found]
     supports = span([run["config"]["protocol"]["supports"] for run in found])
-    if not any(steps):
+    if not any(run["config"]["training"]["steps"] for run in found):
         return ["none", "none", supports, said]
     times = [run["seconds"] for run in found]
     low, high = duration(min(times)), duration(max(times))
     time = low if low == high else f"{low.removesuffix(' min')} to {high}"
-    return ["\u00a0· ".join(map(number, steps)), time, supports, said]
+    return [step_words(found), time, supports, said]
+
+
+def cells(
+    results: Results, metric: str, found: dict[int, Facts], paper: Sequence[str] | None = None
+) -> list[str]:
+    """The scores at each k, with the paper's, as it is to be shown, in brackets."""
+    scale, digits = (100, 1) if metric == "accuracy" else (1, 2)
+    shown = []
+    for place, k in enumerate(results.paper["shots"]):
+        scores = {one["k"]: one[metric] for one in found[k]["scores"]} if k in found else {}
+        ours = f"{scores[k] * scale:.{digits}f}" if scores else "–"
+        shown.append(f"{ours}\u00a0({paper[place]})" if paper else ours)
+    return shown
+
+
+def method_cells(results: Results, sets: str, name: str, method: str, found: dict[int, Facts]) -> list[str]:
+    """A method's scores at each k, and the paper's from one of its tables."""
+    metric = results.set(name)["metric"]
+    paper = results.paper[sets][name].get(method)
+    means = [as_printed(mean, 1 if metric == "accuracy" else 2) for mean in paper["mean"]] if paper else None
+    return cells(results, metric, found, means)
 
 
 def method_row(results: Results, name: str, method: str) -> list[str] | None:
     """Ours and the paper's scores of a method on a benchmark; None if there are neither."""
-    found, paper = results.method_runs(method, name), results.paper["sets"][name].get(method)
-    if not found and not paper:
+    found = results.method_runs(method, name)
+    if not found and method not in results.paper["sets"][name]:
         return None
-    metric = results.set(name)["metric"]
-    scale, digits = (100, 1) if metric == "accuracy" else (1, 2)
-    cells = []
-    for place, k in enumerate(results.paper["shots"]):
-        scores = {one["k"]: one[metric] for one in found[k]["scores"]} if k in found else {}
-        ours = f"{scores[k] * scale:.{digits}f}" if scores else "–"
-        cells.append(f"{ours}\u00a0({as_printed(paper['mean'][place], digits)})" if paper else ours)
-    different = list({id(run): run for run in found.values()}.values())
     title = METHODS.get(method, method)
-    return [f"[{title[0].upper()}{title[1:]}](methods/{method}.md)", *training_words(different), *cells]
+    link = f"[{title[0].upper()}{title[1:]}](methods/{method}.md)"
+    return [
+        link,
+        *training_words(different(found)),
+        *method_cells(results, "sets", name, method, found),
+    ]
+
+
+def headline(results: Results, name: str) -> str:
+    """What a table of a benchmark with the paper's in brackets is headed by."""
+    metric = results.set(name)["metric"]
+    unit = " in %, higher is better" if metric == "accuracy" else ", lower is better"
+    return f"**{BENCHMARKS[name]}**: {metric}{unit}; ours, and the paper's in brackets"
 
 
 def methods(results: Results) -> str:
     """Every method on every benchmark, ours beside the paper's."""
     head = ["", "training steps", "time", "supports", "tuned", *(f"k = {k}" for k in results.paper["shots"])]
     parts = []
-    for name, title in BENCHMARKS.items():
-        metric = results.set(name)["metric"]
+    for name in BENCHMARKS:
         known = dict.fromkeys([*METHODS, *(run["method"] for run in results.runs.values())])
         rows = [row for method in known if (row := method_row(results, name, method))]
-        unit = " in %, higher is better" if metric == "accuracy" else ", lower is better"
-        parts.append(f"**{title}**: {metric}{unit}; ours, and the paper's in brackets\n\n{table(head, rows)}")
+        parts.append(f"{headline(results, name)}\n\n{table(head, rows)}")
     return "\n\n".join(parts)
+
+
+def compositional(results: Results) -> str:
+    """The methods on compositional tasks, ours beside the paper's."""
+    untold = "tam without primitives"
+    parts, steps = [], []
+    for name in BENCHMARKS:
+        rows = []
+        for method in (*METHODS, untold):
+            short, more = ("tam", "-untold") if method == untold else (method, "")
+            found = results.by_shots(short, "compositional", name, more)
+            if found or method in results.paper["compositional sets"][name]:
+                steps += [run["config"]["training"]["steps"] for run in different(found)]
+                title = METHODS[short] + method.removeprefix(short)
+                scores = method_cells(results, "compositional sets", name, method, found)
+                rows.append([f"{title[0].upper()}{title[1:]}", step_words(different(found)), *scores])
+        head = ["", "training steps", *(f"k = {k}" for k in results.paper["shots"])]
+        parts.append(f"{headline(results, name)}\n\n{table(head, rows)}")
+    return "\n\n".join([*parts, f"They took {span(steps)} training steps."])
+
+
+def ablations(results: Results) -> str:
+    """Where the task embedding enters, and an LSTM, with TAM and with multitask training."""
+    variants = {
+        "transformer": "token, transformer",
+        "adapter": "adapters, transformer",
+        "norm": "layer norms, transformer",
+        "lstm": "token, LSTM",
+    }
+    rows = []
+    for variant, title in variants.items():
+        for method in ("tam", "multitask"):
+            found = (
+                results.by_shots(method, "tuned", "classification")
+                if variant == "transformer"
+                else results.by_shots(method, "ablation", "classification", f"-{variant}")
+            )
+            printed = results.paper["ablations"][variant].get(method)
+            paper = [f"{100 * mean:.0f}" for mean in printed] if printed else None
+            first = title if method == "tam" else ""
+            scores = cells(results, "accuracy", found, paper)
+            rows.append([first, METHODS[method], step_words(different(found)), *scores])
+    head = ["", "", "training steps", *(f"k = {k}" for k in results.paper["shots"])]
+    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+
+
+def sweeps(results: Results) -> str:
+    """TAM with other numbers of inner steps and of examples of a task in a step."""
+    tuned = results.by_shots("tam", "tuned", "classification")
+    rows = []
+    for letter, section, setting in (("T", "settings", "inner_steps"), ("N", "training", "rows")):
+        stem = re.compile(rf"tam-sweep-classification(-{letter}\d+)-0")
+        names = [found[1] for file in results.runs if (found := stem.fullmatch(file))]
+        sweep = [results.by_shots("tam", "sweep", "classification", name) for name in names]
+        both = [(found, next(iter(found.values()))) for found in (tuned, *sweep)]
+        for found, run in sorted(both, key=lambda one: one[1]["config"][section][setting]):
+            asked, steps = run["gpu_seconds_asked"], run["config"]["training"]["steps"]
+            counted = f"{1000 * asked / steps:.1f}"
+            what = f"{letter} = {run['config'][section][setting]}"
+            scores = cells(results, "accuracy", found)
+            rows.append([what, number(steps), f"{asked:g}", counted, *scores])
+    head = ["", "training steps", "seconds asked for", "ms counted for a step"]
+    return table([*head, *(f"k = {k}" for k in results.paper["shots"])], rows)
+
+
+def budgets(results: Results) -> str:
+    """The seconds that each kind of run was to have, the steps that came of them, and how wrong they are."""
+    groups: dict[tuple[str, float], list[int]] = {}
+    for file, run in results.runs.items():
+        if "gpu_seconds_asked" in run:
+            group = groups.setdefault((file.split("-")[1], run["gpu_seconds_asked"]), [])
+            group.append(run["config"]["training"]["steps"])
+    rows = [
+        [f"`{kind}`", str(len(steps)), f"{asked:g}", span(steps)]
+        for (kind, asked), steps in sorted(groups.items(), key=lambda one: (-one[0][1], one[0][0]))
+    ]
+    rows.append(["each candidate of tuning", *candidates(results)])
+    shown = table(["runs", "how many", "seconds asked for", "training steps"], rows)
+    return (
+        f"{shown}\n\nCandidates of one method on one benchmark that differ in nothing but the rate have "
+        f"steps of the same cost. Their times were counted as different by factors of up to "
+        f"{max(same_step_ratios(results)):.1f}."
+    )
+
+
+def candidates(results: Results) -> list[str]:
+    """How many candidates there were, the seconds that each was to have, and the steps that came of them."""
+    found = [one for facts in results.tuning.values() for one in facts["candidates"] if "steps" in one]
+    seconds = sorted({facts["seconds_each"] for facts in results.tuning.values()})
+    return [
+        str(len(found)),
+        " and ".join(f"{one:g}" for one in seconds),
+        span([one["steps"] for one in found]),
+    ]
+
+
+def same_step_ratios(results: Results) -> Iterator[float]:
+    """By what factor the times counted for equal steps differ."""
+    for facts in results.tuning.values():
+        times: dict[str, list[float]] = {}
+        for one in facts["candidates"]:
+            if "ms" in one:
+                rest = {name: value for name, value in one["values"].items() if name != "rate"}
+                times.setdefault(json.dumps(rest, sort_keys=True), []).append(one["ms"])
+        yield from (max(found) / min(found) for found in times.values())
+
+
+def longer(results: Results) -> str:
+    """Chosen candidates on validation tasks beside the longer runs with their settings on test tasks."""
+    rows = []
+    for method in ("agnostic", "multitask", "tam"):
+        for name, title in BENCHMARKS.items():
+            chosen = results.tuning[f"{method}-{name}"]["chosen"]
+            (run,) = different(results.by_shots(method, "tuned", name))
+            facts = results.set(name)
+            scores = {one["k"]: one[facts["metric"]] for one in run["scores"]}
+            mean = statistics.mean(scores[int(k)] for k in chosen["scores"])
+            steps = number(chosen["steps"]), number(run["config"]["training"]["steps"])
+            found = score(facts, chosen["score"]), score(facts, mean)
+            first = f"{METHODS[method]}, {title.lower()}"
+            rows.append([first, facts["metric"], steps[0], found[0], steps[1], found[1]])
+    head = ["", "", "steps of the candidate", "validation tasks", "steps of the tuned run", "test tasks"]
+    return table(head, rows).replace("---: | ---:", "--- | ---:", 1)
 
 
 def tuning(results: Results) -> str:
@@ -384,30 +617,52 @@ def limits(results: Results) -> str:
     facts = results.limits
     if facts is None:
         return "These measurements are not made: `results/limits.json` is not there yet."
-    parts, ends = [], []
-    for model in facts["models"]:
-        title = BENCHMARKS[model["tasks"]["name"]]
+    parts = []
+    for name, title in BENCHMARKS.items():
+        metric = "error" if results.set(name)["metric"] == "accuracy" else "loss"
         rows = []
-        for metric, gaps in model["gaps"].items():
-            for k, limit in model["limits"][metric].items():
+        of_name = [one for one in facts["models"] if one["tasks"]["name"] == name]
+        for model in sorted(of_name, key=order_of):
+            gaps = model["gaps"][metric]
+            new = plus_minus(gaps["optimisation"]["new_inputs"])
+            for place, (k, limit) in enumerate(model["limits"][metric].items()):
                 found = gaps | {"few examples": gaps["few examples"][k]}
                 total = facts["floor"] + sum(part["mean"] for part in found.values())
-                cells = [f"{part['mean']:.3f} ± {part['interval']:.3f}" for part in found.values()]
-                rows.append([f"{metric}, k = {k}", f"{total:.3f}", *cells, limit])
-        head = ["", "test tasks", "optimisation", "generalisation", "few examples", "limited by"]
-        shown = table(head, rows)
-        inputs = model["gaps"]["loss"]["optimisation"]["new_inputs"]
-        new = f"{inputs['mean']:.3f} ± {inputs['interval']:.3f}"
-        parts.append(
-            f"**{title}**: {METHODS[model['method']]}, {', '.join(run_words(model))}\n\n{shown}\n\n"
-            f"Of the loss in optimisation, {new} is that inputs are new."
-        )
-        at_most = (one for one in model["chosen"].values() if one["at_most"])
-        ends += [f"{title}, {one['examples']} examples" for one in at_most]
+                optimisation, *others = (plus_minus(part) for part in found.values())
+                first = run_words(model)[0] if place == 0 else ""
+                shown = [f"{total:.3f}", optimisation, new, *others, limit_words(found, limit)]
+                rows.append([first, f"k = {k}", *shown])
+        if rows:
+            head = ["", "", "test tasks", "optimisation", "of it new inputs"]
+            shown = table([*head, "generalisation", "few examples", "largest"], rows)
+            parts.append(f"**{title}**, {metric}\n\n{shown.replace('---: | ---:', '--- | ---:', 1)}")
     each = span([model["tasks_each"] for model in facts["models"]])
-    where = f"{each} training and {each} test tasks; many are {facts['many']} examples of a task."
-    last = f" The most steps of the grid were chosen at: {'; '.join(ends)}." if ends else ""
-    return "\n\n".join([*parts, where + last])
+    chosen = [one["at_most"] for model in facts["models"] for one in model["chosen"].values()]
+    return "\n\n".join(
+        [
+            *parts,
+            f"{each} training and {each} test tasks; many are {facts['many']} examples of a task. In "
+            f"{sum(chosen)} of {len(chosen)} choices of how many steps to learn a task by, the most of the "
+            "grid were chosen.",
+        ]
+    )
+
+
+def order_of(run: Facts) -> tuple[str, int]:
+    """Runs of TAM with the same settings behind one another, longer ones later."""
+    return run["config"]["settings"]["theta_update"], run["config"]["training"]["steps"]
+
+
+def plus_minus(part: Facts) -> str:
+    """A mean and half the width of its 95 % interval."""
+    return f"{part['mean']:.3f} ± {part['interval']:.3f}"
+
+
+def limit_words(gaps: Facts, largest: str) -> str:
+    """The largest part, and those whose intervals reach its own."""
+    lowest = gaps[largest]["mean"] - gaps[largest]["interval"]
+    near = [name for name, part in gaps.items() if part["mean"] + part["interval"] >= lowest]
+    return " or ".join([largest, *(name for name in near if name != largest)])
 
 
 def gpu(results: Results) -> str:
@@ -584,9 +839,17 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "all ceilings": lambda results: ceilings(results, False, (0, 1, 5, 10, 20)),
     "compositional ceilings": lambda results: ceilings(results, True, (0, 1, 5, 10, 20)),
     "runs": runs,
+    "ahead": ahead,
+    "intervals": intervals,
     "methods": methods,
+    "ablations": ablations,
+    "sweeps": sweeps,
+    "compositional": compositional,
+    "budgets": budgets,
+    "longer": longer,
     "tuning": tuning,
     "choices": choices,
+    "limits": limits,
     "gpu": gpu,
     "gpu kernels": gpu_kernels,
     "gpu checks": gpu_checks,

@@ -18,6 +18,7 @@ from tam.tasks.integers import ELEMENTWISE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ABLATION = "ablation-classification-norm"
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +80,21 @@ def test_figures_are_drawn_alike_every_time() -> None:
 def test_runs_of_one_k_each_are_one_row(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     row = make.method_row(results, "classification", "snail")
-    kinds = {1: "best", 5: "tuned", 10: "best", 20: "best"}
     scores = {
-        k: results.runs[f"snail-{kind}-classification-k{k}-0"]["scores"][0]["accuracy"]
-        for k, kind in kinds.items()
+        k: results.runs[f"snail-tuned-classification-k{k}-0"]["scores"][0]["accuracy"] for k in (1, 5, 10, 20)
     }
-    assert row[4] == "at k = 5"
+    assert row[4] == "yes"
     assert row[-4:] == [
         f"{100 * scores[k]:.1f}\u00a0({paper})"
         for k, paper in zip((1, 5, 10, 20), ("43.0", "44.0", "68.25", "67.5"), strict=True)
     ]
-    del results.runs["snail-best-classification-k10-0"]
-    assert make.method_row(results, "classification", "snail")[-2] == "–\u00a0(68.25)"
+    for k in (1, 10, 20):
+        run = results.runs.pop(f"snail-tuned-classification-k{k}-0")
+        if k != 10:
+            results.runs[f"snail-best-classification-k{k}-0"] = run
+    untuned = make.method_row(results, "classification", "snail")
+    assert untuned[4] == "at k = 5"
+    assert untuned[-2] == "–\u00a0(68.25)"
 
 
 def test_rows_have_what_there_is(make: ModuleType) -> None:
@@ -104,11 +108,11 @@ def test_rows_have_what_there_is(make: ModuleType) -> None:
 def test_two_runs_of_one_k_are_an_error(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     results.runs["tam-best-classification-k5-0"] = results.runs["tam-best-classification-0"]
-    with pytest.raises(ValueError, match="two runs of tam on classification"):
+    with pytest.raises(ValueError, match="two runs tam-best-classification have"):
         make.methods(results)
 
 
-def test_runs_that_are_not_of_a_preset_are_in_other_tables(make: ModuleType) -> None:
+def test_runs_of_a_kind_are_in_their_own_tables(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     before = make.runs(results), make.methods(results)
     run = results.runs["tam-best-classification-0"]
@@ -117,24 +121,132 @@ def test_runs_that_are_not_of_a_preset_are_in_other_tables(make: ModuleType) -> 
     assert (make.runs(results), make.methods(results)) == before
 
 
-def test_seconds_of_a_gpu_alone_are_named(make: ModuleType) -> None:
+def test_runs_say_what_they_were(make: ModuleType) -> None:
+    run = make.Results(ROOT / "results").runs["tam-best-classification-0"]
+    config = run["config"] | {"training": run["config"]["training"] | {"steps": 1234, "rate": 0.002}}
+    what, time = make.run_words(run | {"config": config, "seconds": 130})
+    assert what.endswith(", mixed supports, 1\u202f234 outer steps at rate 0.002")
+    assert time == "2 min, H200"
+    long = run | {"kind": "best", "seconds": 240}
+    assert make.training_words([long | {"seconds": 60}, long])[1] == "60 s to 4 min"
+    assert make.training_words([long | {"seconds": 130}, long])[1] == "2 to 4 min"
+
+
+def of_scores(make: ModuleType, name: str, accuracy: float, perplexity: float, interval: float) -> object:
+    """Results whose only run, TAM by the preset best on a benchmark, has the same scores at every k."""
     results = make.Results(ROOT / "results")
-    run = results.runs["tam-best-classification-0"]
-    by_clock = {key: value for key, value in run.items() if key != "gpu_seconds"}
-    by_clock |= {"kind": "best", "seconds": 130}
-    alone = by_clock | {"seconds": 900, "gpu_seconds": 60}
-    assert make.run_words(by_clock)[1].startswith("2 min, ")
-    assert make.run_words(alone)[1].startswith("60 s alone, ")
-    assert make.training_words([by_clock, alone])[1] == "60 s alone to 2 min"
-    assert make.training_words([by_clock, dict(alone, gpu_seconds=240)])[1] == "2 min to 4 min alone"
-    assert make.training_words([dict(alone, gpu_seconds=130), dict(alone, gpu_seconds=240)])[1] == (
-        "2 to 4 min alone"
+    run = results.runs[f"tam-best-{name}-0"]
+    intervals = {"accuracy_interval": interval, "perplexity_interval": interval}
+    scores = [one | {"accuracy": accuracy, "perplexity": perplexity} | intervals for one in run["scores"]]
+    results.runs = {f"tam-best-{name}-0": run | {"scores": scores}}
+    return results
+
+
+def test_runs_are_bold_where_they_are_better_than_the_paper(make: ModuleType) -> None:
+    results = of_scores(make, "classification", 0.80, 1.0, 0.1)
+    row = next(line for line in make.runs(results).splitlines() if "preset `best`" in line)
+    assert row.endswith("| **80.0 %** | **80.0 %** | 80.0 % | 80.0 % |")
+    assert "- Preset `best`: on classification at k = 1 and 5 (clearly at k = 1) (run on " in make.ahead(
+        results
     )
-    facts = {key: value for key, value in results.tuning["tam-classification"].items() if key != "counted"}
-    results.tuning = {"tam-classification": facts | {"seconds_each": 60.0}}
-    assert "\n\n60.0 seconds for each candidate; " in make.tuning(results)
-    results.tuning = {"tam-classification": facts | {"seconds_each": 60.0, "counted": "so"}}
-    assert "\n\n60.0 GPU-seconds alone (so) for each candidate; " in make.tuning(results)
+    results = of_scores(make, "pathfinding", 0.0, 1.2199, 0.0)  # as printed equal to the paper's at k = 10
+    row = next(line for line in make.runs(results).splitlines() if "preset `best`" in line)
+    assert row.endswith("| **1.22** | **1.22** | 1.22 | 1.22 |")
+    assert "on path-finding at k = 1 and 5 (clearly at k = 1 and 5)" in make.ahead(results)
+    results = of_scores(make, "transduction", 0.0, 99.0, 0.0)
+    assert "- Preset `best`: nowhere (run on transduction alone)." in make.ahead(results)
+    assert "**" not in make.runs(results)
+
+
+def test_intervals_are_those_of_the_runs(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    found = [run["scores"][0]["accuracy_interval"] for _, run in make.preset_runs(results, "classification")]
+    assert len(found) == 4
+    low, high = (f"± {100 * end(found):.1f} %" for end in (min, max))
+    assert f"| Classification, accuracy | {low} to {high} |" in make.intervals(results)
+
+
+def test_ablations_are_beside_the_paper_where_it_has_them(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    rows = make.ablations(results).splitlines()[2:]
+    assert len(rows) == 8
+    tuned, norm = (results.runs[f"tam-{name}-0"] for name in ("tuned-classification", ABLATION))
+    for row, run, paper in ((rows[0], tuned, 41), (rows[4], norm, 42)):
+        steps = make.number(run["config"]["training"]["steps"])
+        assert f"| TAM | {steps} | {100 * run['scores'][0]['accuracy']:.1f}\u00a0({paper}) |" in row
+    assert rows[5].startswith("|  | multitask | ")
+    assert "(" not in rows[5]  # the paper has it for TAM alone
+    del results.runs[f"tam-{ABLATION}-0"]
+    assert "| TAM | – | –\u00a0(42) |" in make.ablations(results)
+
+
+def test_sweeps_are_in_order_with_the_tuned_run_among_them(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    rows = [line.split(" | ") for line in make.sweeps(results).splitlines()[2:]]
+    asked = {"T": [1, 5, 12, 25], "N": [20, 50, 128, 300]}
+    assert [row[0] for row in rows] == [f"| {name} = {n}" for name, values in asked.items() for n in values]
+    assert rows[2][1:] == rows[6][1:]
+    run = results.runs["tam-sweep-classification-T5-0"]
+    steps, seconds = run["config"]["training"]["steps"], run["gpu_seconds_asked"]
+    assert rows[1][1:4] == [make.number(steps), f"{seconds:g}", f"{1000 * seconds / steps:.1f}"]
+    assert rows[1][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
+
+
+def test_compositional_runs_are_beside_the_paper(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    shown = make.compositional(results)
+    told, untold = (results.runs[f"tam-compositional-pathfinding{more}-0"] for more in ("", "-untold"))
+    for title, run, paper in (("TAM", told, "2.33"), ("TAM without primitives", untold, "4.37")):
+        steps = make.number(run["config"]["training"]["steps"])
+        assert f"| {title} | {steps} | {run['scores'][0]['perplexity']:.2f}\u00a0({paper}) |" in shown
+    assert re.search(r"\| SNAIL \| [^|]* \| –\u00a0\(63.5\) \| [\d.]+\u00a0\(71.75\) \|", shown)
+    steps = [
+        run["config"]["training"]["steps"] for file, run in results.runs.items() if "-compositional-" in file
+    ]
+    assert shown.endswith(f"\n\nThey took {make.span(steps)} training steps.")
+
+
+def test_budgets_show_what_was_asked_for_and_what_came_of_it(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    run = results.runs["tam-tuned-classification-0"]
+    training = [run["config"]["training"] | {"steps": steps} for steps in (70, 30)]
+    runs = [
+        run | {"config": run["config"] | {"training": one}, "gpu_seconds_asked": seconds}
+        for one, seconds in zip((*training, training[0]), (16.0, 16.0, 10.0), strict=True)
+    ]
+    results.runs = {f"tam-tuned-{place}-0": one for place, one in enumerate(runs)}
+    candidates = [
+        {"values": {"rate": 0.1, "tasks": 2}, "ms": 3.0, "steps": 5},
+        {"values": {"rate": 0.2, "tasks": 2}, "ms": 6.0, "steps": 9},
+        {"values": {"rate": 0.2, "tasks": 4}, "ms": 60.0, "steps": 6},  # another step
+        {"values": {"rate": 0.1}, "error": "it diverged"},
+    ]
+    results.tuning = {"tam-classification": {"candidates": candidates, "seconds_each": 4.0}}
+    assert make.budgets(results).splitlines()[2:5] == [
+        "| `tuned` | 2 | 16 | 30 to 70 |",
+        "| `tuned` | 1 | 10 | 70 |",
+        "| each candidate of tuning | 3 | 4 | 5 to 9 |",
+    ]
+    assert make.budgets(results).endswith(" by factors of up to 2.0.")
+
+
+def test_longer_runs_are_beside_their_candidates(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    chosen = {"steps": 7, "score": 0.5, "scores": {"5": {}, "20": {}}}
+    results.tuning["multitask-classification"] = {"chosen": chosen}
+    run = results.runs["multitask-tuned-classification-0"]
+    training = run["config"]["training"] | {"steps": 70}
+    scores = [{"k": k, "accuracy": accuracy} for k, accuracy in ((1, 0.9), (5, 0.2), (10, 0.9), (20, 0.3))]
+    run |= {"config": run["config"] | {"training": training}, "scores": scores}
+    line = "| multitask, classification | accuracy | 7 | 50.0 % | 70 | 25.0 % |"
+    assert line in make.longer(results).splitlines()
+
+
+def test_the_budget_of_tuning_is_named(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    facts = results.tuning["tam-classification"] | {"seconds_each": 60.0, "counted": "so"}
+    results.tuning = {"tam-classification": facts}
+    assert "\n\n60.0 seconds (so) for each candidate; " in make.tuning(results)
 
 
 def test_choices_may_be_absent(make: ModuleType) -> None:
@@ -150,28 +262,34 @@ def test_limits_may_be_absent(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     results.limits = None
     assert "not there yet" in make.limits(results)
+
+
+def test_limits_name_the_largest_part_and_those_near_it(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
     part = {"mean": 0.25, "interval": 0.125}
-    new_inputs = {"mean": 0.0625, "interval": 0.5}
     gaps = {
-        "optimisation": part | {"new_inputs": new_inputs},
-        "generalisation": part,
-        "few examples": {"5": {"mean": 0.75, "interval": 0.5}, "20": {"mean": -0.125, "interval": 0.5}},
+        "optimisation": part | {"new_inputs": {"mean": 0.0625, "interval": 0.5}},
+        "generalisation": part | {"mean": 0.125},
+        "few examples": {"5": {"mean": 0.75, "interval": 0.25}, "20": {"mean": -0.125, "interval": 0.125}},
     }
-    chosen = {"5": {"examples": 20, "at_most": False}, "many": {"examples": 200, "at_most": True}}
+    chosen = {"5": {"at_most": False}, "many": {"at_most": True}}
     run = results.runs["tam-best-classification-0"]
-    limits = {"loss": {"5": "few examples", "20": "optimisation"}}
-    model = run | {"gaps": {"loss": gaps}, "limits": limits, "chosen": chosen, "tasks_each": 32}
-    results.limits = {"floor": 0.0, "many": 200, "models": [model]}
+    limits = {"error": {"5": "few examples", "20": "optimisation"}}
+    model = run | {"gaps": {"error": gaps}, "limits": limits, "chosen": chosen, "tasks_each": 32}
+    longer = run["config"]["training"] | {"steps": 10**6}
+    again = model | {"config": run["config"] | {"training": longer}}
+    results.limits = {"floor": 0.0, "many": 200, "models": [again, model]}
     lines = make.limits(results).splitlines()
-    assert lines[0] == f"**Classification**: TAM, {', '.join(make.run_words(run))}"
+    assert lines[0] == "**Classification**, error"
+    parts = "0.250 ± 0.125 | 0.062 ± 0.500 | 0.125 ± 0.125"
     assert lines[4:6] == [
-        "| loss, k = 5 | 1.250 | 0.250 ± 0.125 | 0.250 ± 0.125 | 0.750 ± 0.500 | few examples |",
-        "| loss, k = 20 | 0.375 | 0.250 ± 0.125 | 0.250 ± 0.125 | -0.125 ± 0.500 | optimisation |",
+        f"| {make.run_words(run)[0]} | k = 5 | 1.125 | {parts} | 0.750 ± 0.250 | few examples |",
+        f"|  | k = 20 | 0.250 | {parts} | -0.125 ± 0.125 | optimisation or generalisation |",
     ]
-    assert lines[7] == "Of the loss in optimisation, 0.062 ± 0.500 is that inputs are new."
+    assert lines[6].startswith(f"| {make.run_words(again)[0]} | k = 5 |")
     assert lines[9] == (
-        "32 training and 32 test tasks; many are 200 examples of a task. "
-        "The most steps of the grid were chosen at: Classification, 200 examples."
+        "32 training and 32 test tasks; many are 200 examples of a task. In 2 of 4 choices of how many "
+        "steps to learn a task by, the most of the grid were chosen."
     )
 
 
