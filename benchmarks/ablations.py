@@ -13,13 +13,16 @@ one thing changed:
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
 
-The runs `long` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM
-with the paper's settings instead, the preset of that name, in bfloat16.
+The runs `small` are ablations and sweeps with the preset quick. They are for a CPU, each of as many
+passes: `--device cpu --train-steps 240`, and 2640 for multitask, whose step is one pass where TAM's are 11. The runs
+`long` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM with the
+paper's settings instead, the preset of that name, in bfloat16.
 """
 
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -31,12 +34,13 @@ from tune import (
     ROOT,
     RUN_SHOTS,
     STEPS,
+    Plan,
     Subject,
-    Times,
     Values,
     finish,
     let_go,
     measured_times,
+    plan,
     run_name,
     train,
     write_result,
@@ -89,19 +93,32 @@ def all_runs() -> dict[str, Run]:
         found[run_name("tam", "paper", benchmark, None)] = paper
         found[run_name("tam", "long", benchmark, None)] = Run("tam", benchmark, None, {})
     for method in ("tam", "multitask"):
-        adapter = ADAPTER if method == "tam" else {}
-        changes = {
-            "adapter": {"conditioning": "adapter"} | adapter,
-            "norm": {"conditioning": "norm"},
-            "lstm": {"backbone": "lstm"},
-        }
-        for what, values in changes.items():
+        small = Run(method, "classification", None, {}, preset="quick")
+        found[f"{method}-small-classification"] = small
+        for what, values in changes(method).items():
             found[f"{method}-ablation-classification-{what}"] = Run(method, "classification", None, values)
-    sweeps = {f"T{steps}": {"inner_steps": steps} for steps in (1, 5, 10, 25)}
-    sweeps |= {f"N{rows}": {"rows": rows} for rows in (20, 50, 100, 300)}
-    for what, values in sweeps.items():
+            found[f"{method}-small-classification-{what}"] = small._replace(values=values)
+    small = found["tam-small-classification"]
+    for what, values in sweep((1, 5, 10, 25), (20, 50, 100, 300)).items():
         found[f"tam-sweep-classification-{what}"] = Run("tam", "classification", None, values)
+    for what, values in sweep((1, 5, 25), (16, 32, 128)).items():
+        found[f"tam-small-classification-{what}"] = small._replace(values=values)
     return found
+
+
+def changes(method: str) -> dict[str, Values]:
+    """The ablations: where the task embedding enters, and an LSTM."""
+    adapter = ADAPTER if method == "tam" else {}
+    return {
+        "adapter": {"conditioning": "adapter"} | adapter,
+        "norm": {"conditioning": "norm"},
+        "lstm": {"backbone": "lstm"},
+    }
+
+
+def sweep(steps: Sequence[int], rows: Sequence[int]) -> dict[str, Values]:
+    """Numbers of inner steps T, and of examples of a task in a step N."""
+    return {f"T{n}": {"inner_steps": n} for n in steps} | {f"N{n}": {"rows": n} for n in rows}
 
 
 def subjects(device: str, preset: str) -> dict[str, Subject]:
@@ -127,7 +144,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("name", nargs="?", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the names")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
+    length.add_argument("--train-steps", type=int, metavar="N", help="train for so many steps instead")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
     parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the finished run at DIR/NAME")
@@ -141,13 +160,16 @@ def main() -> None:
         parser.error("give the NAME of a run; --list prints them")
     if given.seconds <= 0:
         parser.error(f"--seconds is more than 0, not {given.seconds:g}")
+    if given.train_steps is not None and given.train_steps < 1:
+        parser.error(f"--train-steps is at least 1, not {given.train_steps}")
     chosen = runs[given.name]
     with tempfile.TemporaryDirectory() as folder:
         try:
             options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
             config = config_of(chosen, given.device, given.preset)
             times = measured_times(given.steps, chosen.benchmark, chosen.compositional)
-            result = make_run(config, make(options), given.seconds, times, Path(folder))
+            planned = Plan(given.train_steps) if given.train_steps else plan(config, times, given.seconds)
+            result = make_run(config, make(options), planned, Path(folder))
         except UserError as error:
             sys.exit(f"error: {error}")
         except InterruptedRunError as error:
@@ -168,17 +190,17 @@ def config_of(chosen: Run, device: str, preset: str) -> Config:
         preset=chosen.preset or preset,
     )
     values = chosen.values if chosen.preset else tuned(subject) | chosen.values
-    # Compositional sets have many more validation tasks.
-    protocol = CHEAP if chosen.compositional else MODERATE
+    # Compositional sets have many more validation tasks; the preset quick has a protocol for a CPU.
+    protocol = {} if chosen.preset == "quick" else CHEAP if chosen.compositional else MODERATE
     return subject.config(values, protocol, RUN_SHOTS)
 
 
-def make_run(config: Config, tasks: TaskSet, seconds: float, times: Times, folder: Path) -> dict[str, Any]:
-    """Train for so many seconds of the GPU alone, and score the test tasks, in an empty folder."""
+def make_run(config: Config, tasks: TaskSet, planned: Plan, folder: Path) -> dict[str, Any]:
+    """Train for so many steps, and score the test tasks, in an empty folder."""
     check(config, tasks)
     trainer = Trainer(config, tasks, folder)
-    planned = train(trainer, seconds, times, VALIDATED)
-    print(f"{planned.steps} steps, {planned.seconds:.1f} s of the GPU alone", flush=True)
+    train(trainer, planned.steps, VALIDATED)
+    print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)
     trainer.write_checkpoint()
     del trainer
     let_go(config.device)

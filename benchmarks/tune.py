@@ -32,6 +32,7 @@ import torch
 from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore
+from tam.methods import make_method
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
@@ -200,14 +201,17 @@ def measured_times(file: Path, benchmark: str, compositional: bool) -> Times:
 
 
 class Plan(NamedTuple):
-    """How many steps are taken, and how many seconds of a GPU alone that is."""
+    """How many steps are taken, and how many seconds of a GPU alone that is, if it is known."""
 
     steps: int
-    seconds: float
+    seconds: float | None = None
 
 
-def plan(phase: Callable[[int], int], ms: Mapping[int, float], seconds: float) -> Plan:
-    """As many steps as fill the seconds, at least one."""
+def plan(config: Config, times: Times, seconds: float) -> Plan:
+    """As many steps as fill the seconds, at least one; none for a method that is not trained."""
+    if config.training.steps == 0:
+        return Plan(0, 0.0)
+    phase, ms = make_method(config).phase, times(config)
     steps, used = 1, ms[phase(0)]
     while (more := used + ms[phase(steps)]) <= 1000 * seconds:
         steps, used = steps + 1, more
@@ -288,7 +292,7 @@ def tune(
             config = subject.config(values, CHEAP, SHOTS)
             (place := Path(folder) / str(number)).mkdir()
             row = {"values": values, "seconds_asked": share}
-            row |= candidate(config, tasks, share, times, metric, place)
+            row |= candidate(config, tasks, plan(config, times, share), metric, place)
             facts["candidates"].append(row)
             facts["chosen"] = best(facts["candidates"], metric)
             facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -309,12 +313,12 @@ def tune(
 def finish(config: Config, tasks: TaskSet, folder: Path, planned: Plan) -> dict[str, Any]:
     """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test.
 
-    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone.
+    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, if they are known.
     """
     steps = max(1, planned.steps)
     ends = {"steps": planned.steps, "validate_every": steps, "checkpoint_every": steps}
     result = run(config.override(**ends), tasks, folder, lambda _: None)
-    return result | {"gpu_seconds": round(planned.seconds, 1)}
+    return result | ({} if planned.seconds is None else {"gpu_seconds": round(planned.seconds, 1)})
 
 
 def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
@@ -332,9 +336,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     print(f"written: {file}", flush=True)
 
 
-def candidate(
-    config: Config, tasks: TaskSet, seconds: float, times: Times, metric: str, folder: Path
-) -> dict[str, Any]:
+def candidate(config: Config, tasks: TaskSet, planned: Plan, metric: str, folder: Path) -> dict[str, Any]:
     """How one candidate did: its time, its scores at each k and their mean, or why it has none.
 
     Its folder is left with a checkpoint of the last step.
@@ -342,7 +344,7 @@ def candidate(
     started = time.monotonic()
     try:
         trainer = Trainer(config, tasks, folder)
-        planned = train(trainer, seconds, times)
+        train(trainer, planned.steps)
         trainer.write_checkpoint()
         scores = trainer.validate()
     except (DivergedError, torch.OutOfMemoryError) as error:
@@ -353,7 +355,7 @@ def candidate(
     mean = statistics.mean(getattr(one, metric) for one in scores)
     return {
         "steps": planned.steps,
-        "seconds": round(planned.seconds, 3),
+        "seconds": planned.seconds,
         "clock_seconds": round(time.monotonic() - started, 1),  # set-up and validation too
         "scores": {str(one.k): _plain(one) for one in scores},
         "score": mean if math.isfinite(mean) else None,
@@ -388,24 +390,20 @@ def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | 
     return min(scored, key=order, default=None)
 
 
-def train(trainer: Trainer, seconds: float, times: Times, validate_at: Sequence[float] = ()) -> Plan:
-    """Train for so many seconds of the GPU alone.
+def train(trainer: Trainer, steps: int, validate_at: Sequence[float] = ()) -> None:
+    """Train for so many steps.
 
-    After these shares of the steps it validates, which keeps the weights that are the best so far at a k.
+    After these shares of them it validates, which keeps the weights that are the best so far at a k.
     """
-    if trainer.config.training.steps == 0:  # nothing is trained
-        return Plan(0, 0.0)
     started = time.monotonic()
-    planned = plan(trainer.method.phase, times(trainer.config), seconds)
-    trainer.config = trainer.config.override(steps=planned.steps)
-    validated = sorted({round(share * planned.steps) for share in validate_at} - {0, planned.steps})
-    for last in (*validated, planned.steps):
+    trainer.config = trainer.config.override(steps=steps)
+    validated = sorted({round(share * steps) for share in validate_at} - {0, steps})
+    for last in (*validated, steps):
         while (left := last - trainer.state.step) > 0:
             take_steps(trainer, min(left, LOOK_EVERY))
-        if last < planned.steps:
+        if last < steps:
             trainer.validate()
     trainer.state.seconds = time.monotonic() - started
-    return planned
 
 
 def take_steps(trainer: Trainer, steps: int) -> float:

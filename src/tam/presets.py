@@ -24,10 +24,10 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
         "layers": 3,
         "width": 64,
-        "steps": 500,
+        "steps": 450,
         "rows": 64,
         "warmup": 10,
-        "validate_every": 500,
+        "validate_every": 450,
         "checkpoint_every": 20,
         "supports": 1,
         "queries": 60,

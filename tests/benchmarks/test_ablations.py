@@ -39,7 +39,7 @@ def test_every_run_is_a_config(ablations: ModuleType) -> None:
             assert config.protocol.shots == ((1, 5, 10, 20) if run.shots is None else (run.shots,))
         method, what, benchmark, *_ = name.split("-")
         assert (method, benchmark) == (run.method, run.benchmark)
-        assert run.preset == ("paper" if what == "paper" else None)
+        assert run.preset == {"paper": "paper", "small": "quick"}.get(what)
     for ablation in ("adapter", "norm", "lstm"):
         assert {f"{method}-ablation-classification-{ablation}" for method in ("tam", "multitask")} <= set(
             runs
@@ -78,7 +78,7 @@ def test_the_papers_settings_are_not_tuned(ablations: ModuleType, tuning: Path, 
 def test_a_run_ends_in_a_result(ablations: ModuleType, tasks: TaskSet, tmp_path: Path) -> None:
     run = ablations.Run("tam", "classification", None, SMALL | {"conditioning": "norm"})
     config = ablations.config_of(run, "cpu", "smoke")
-    result = ablations.make_run(config, tasks, 0.4, lambda _: {0: 25.0, 1: 25.0}, tmp_path)
+    result = ablations.make_run(config, tasks, ablations.Plan(16, 0.4), tmp_path)
     assert result["config"]["training"]["steps"] == 16
     assert set(result["best_steps"]) == {"1", "5", "10", "20"}
     assert set(result["best_steps"].values()) <= {1, 2, 4, 8, 16}
@@ -98,9 +98,10 @@ def test_a_run_takes_the_weights_that_validated_best(
     """A rate that grows ever worse: what came early is kept."""
     monkeypatch.setattr("tam.training.loop.rate_at", lambda step, **_: 0.01 if step < 2 else 0.5)
     config = ablations.config_of(ablations.Run("tam", "classification", None, SMALL), "cpu", "smoke")
-    result = ablations.make_run(config, tasks, 0.32, lambda _: {0: 10.0, 1: 10.0}, tmp_path)
+    result = ablations.make_run(config, tasks, ablations.Plan(32), tmp_path)
     assert result["config"]["training"]["steps"] == 32
     assert 2 in result["best_steps"].values()
+    assert "gpu_seconds" not in result
 
 
 def test_names_are_those_of_tuning(ablations: ModuleType) -> None:

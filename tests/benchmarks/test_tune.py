@@ -109,25 +109,25 @@ def test_what_is_finished_is_written(
 @pytest.mark.parametrize("second_phase", [1, 7, 30, 10**9])
 def test_a_plan_fills_the_seconds(tune: ModuleType, seconds: float, second_phase: int) -> None:
     ms = {0: 10.0, 1: 70.0}
-
-    def phase(step: int) -> int:
-        return int(step >= second_phase)
-
-    planned = tune.plan(phase, ms, seconds)
-    taken = [ms[phase(step)] / 1000 for step in range(planned.steps + 1)]
+    config = Config.from_preset("smoke", "tam", support="mixed", small_after=second_phase)
+    planned = tune.plan(config, lambda _: ms, seconds)
+    taken = [ms[int(step >= second_phase)] / 1000 for step in range(planned.steps + 1)]
     assert planned.seconds == pytest.approx(sum(taken[:-1]))
     assert sum(taken) > seconds
     assert planned.steps == 1 or planned.seconds <= seconds
 
 
+def test_what_is_not_trained_takes_no_step(tune: ModuleType) -> None:
+    assert tune.plan(Config.from_preset("smoke", "nearest"), lambda _: {}, 1.0) == (0, 0.0)
+
+
 class Counted:
     """Looks like a trainer, and notes at which steps it was validated."""
 
-    def __init__(self, steps: int = 100) -> None:
-        self.config = Config.from_preset("paper", steps=steps)
+    def __init__(self) -> None:
+        self.config = Config.from_preset("paper")
         self.state = SimpleNamespace(step=0, seconds=0.0)
         self.adam = SimpleNamespace(norm=torch.tensor(1.0))
-        self.method = SimpleNamespace(phase=lambda step: int(step >= 10))
         self.validated: list[int] = []
         self.rates: list[float] = []
 
@@ -141,19 +141,12 @@ class Counted:
         self.validated.append(self.state.step)
 
 
-def test_training_takes_the_planned_steps_on_one_cosine(tune: ModuleType) -> None:
+def test_training_takes_its_steps_on_one_cosine(tune: ModuleType) -> None:
     trainer = Counted()
-    planned = tune.train(trainer, 1.0, lambda _: {0: 1.0, 1: 10.0}, (1 / 16, 1 / 4, 1 / 2))
-    assert planned == tune.plan(trainer.method.phase, {0: 1.0, 1: 10.0}, 1.0)
-    assert trainer.state.step == trainer.config.training.steps == planned.steps == 109
+    tune.train(trainer, 109, (1 / 16, 1 / 4, 1 / 2))
+    assert trainer.state.step == trainer.config.training.steps == 109
     assert trainer.validated == [7, 27, 54]
     assert trainer.rates == [rate_at(step, peak=1.0, warmup=5, steps=109) for step in range(109)]
-
-
-def test_what_is_not_trained_takes_no_step(tune: ModuleType) -> None:
-    trainer = Counted(steps=0)
-    assert tune.train(trainer, 1.0, lambda _: {}) == (0, 0.0)
-    assert trainer.state.step == 0
 
 
 def test_times_are_those_that_were_measured_on_such_a_device(tune: ModuleType, tmp_path: Path) -> None:
