@@ -13,8 +13,8 @@ one thing changed:
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
 
-The runs `small` are ablations and sweeps with the preset quick. They are for a CPU, each of as many
-passes: `--device cpu --train-steps 240`, and 2640 for multitask, whose step is one pass where TAM's are 11. The runs
+The runs `small` are ablations and sweeps with the preset quick, for a CPU, each of as many passes: with
+`--device cpu --train-steps 150`, and 1650 for multitask, whose step is one pass where TAM's is 11. The runs
 `long` are TAM's tuned ones under another name, to be trained for longer. The runs `paper` are TAM with the
 paper's settings instead, the preset of that name, in bfloat16.
 """
