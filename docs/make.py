@@ -501,6 +501,27 @@ def sweeps(results: Results) -> str:
     return table([*head, *(f"k = {k}" for k in results.paper["shots"])], rows)
 
 
+def small(results: Results) -> str:
+    """Ablations and sweeps of the preset quick, each of as many passes."""
+    sizes = ("T1", "T5", "T25", "N16", "N32", "N128")
+    titles = {size: f"{size[0]} = {size[1:]}" for size in sizes}
+    titles |= {"adapter": "adapters", "norm": "layer norms", "lstm": "LSTM"}
+    rows, intervals = [], []
+    for method in ("tam", "multitask"):
+        for what, title in ({"": "unchanged"} | titles).items():
+            found = results.by_shots(method, "small", "classification", f"-{what}" if what else "")
+            for run in different(found):
+                intervals += [100 * one["accuracy_interval"] for one in run["scores"]]
+                steps, time = number(run["config"]["training"]["steps"]), duration(run["seconds"])
+                rows.append([METHODS[method], title, steps, time, *cells(results, "accuracy", found)])
+    head = ["", "", "training steps", "time", *(f"k = {k}" for k in results.paper["shots"])]
+    shown = table(head, rows).replace("---: | ---:", "--- | ---:", 1)
+    return (
+        f"{shown}\n\nThe 95 % intervals over test tasks are between ± {min(intervals):.1f} and "
+        f"± {max(intervals):.1f} points."
+    )
+
+
 def budgets(results: Results) -> str:
     """The seconds that each kind of run was to have, the steps that came of them, and how wrong they are."""
     groups: dict[tuple[str, float], list[int]] = {}
@@ -844,6 +865,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "methods": methods,
     "ablations": ablations,
     "sweeps": sweeps,
+    "small": small,
     "compositional": compositional,
     "budgets": budgets,
     "longer": longer,

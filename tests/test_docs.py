@@ -192,6 +192,22 @@ def test_sweeps_are_in_order_with_the_tuned_run_among_them(make: ModuleType) -> 
     assert rows[1][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
 
 
+def test_small_runs_are_in_order_and_missing_ones_left_out(make: ModuleType) -> None:
+    results = make.Results(ROOT / "results")
+    *lines, _, intervals = make.small(results).splitlines()[2:]
+    assert "points" in intervals
+    rows = [line.split(" | ") for line in lines]
+    titles = ["unchanged", "T = 1", "T = 5", "T = 25", "N = 16", "N = 32", "N = 128"]
+    kinds = ["adapters", "layer norms", "LSTM"]
+    assert [row[1] for row in rows] == [*titles, *kinds, "unchanged", *kinds]
+    assert {row[0] for row in rows[:10]} == {"| TAM"}
+    run = results.runs["tam-small-classification-N32-0"]
+    assert rows[5][2] == make.number(run["config"]["training"]["steps"])
+    assert rows[5][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
+    del results.runs["tam-small-classification-N32-0"]
+    assert "N = 32" not in make.small(results)
+
+
 def test_compositional_runs_are_beside_the_paper(make: ModuleType) -> None:
     results = make.Results(ROOT / "results")
     shown = make.compositional(results)
