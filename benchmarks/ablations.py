@@ -2,8 +2,8 @@
 
 `python benchmarks/ablations.py --list` prints their names. `python benchmarks/ablations.py NAME --seconds 60`
 trains one, scores the test tasks by the k-shot protocol, with choices made on validation tasks, and writes
-results/runs/NAME-0.json. It needs only torch, numpy and safetensors. Seconds are counted as tune.py does:
-steps × the time of a step that has the GPU to itself, which steps.py measured before.
+results/runs/NAME-0.json. It needs only torch, numpy and safetensors. Seconds are counted as in
+tune.py: see budget.py.
 
 A run is the preset best with what results/tuning has chosen for the method on the plain benchmark, and with
 one thing changed:
@@ -26,37 +26,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from tune import (
-    CHEAP,
-    FOLDER,
-    GRID,
-    MODERATE,
-    ROOT,
-    RUN_SHOTS,
-    STEPS,
-    Plan,
-    Subject,
-    Values,
-    finish,
-    let_go,
-    measured_times,
-    plan,
-    run_name,
-    train,
-    write_result,
-)
+from budget import STEPS, Plan, let_go, measured_times, plan, train
+from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
 
 from tam.config import Config, read_json
 from tam.errors import UserError
+from tam.methods import METHODS
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.loop import InterruptedRunError, Trainer
-from tam.training.run import check
+from tam.training.run import check, run
 from tam.training.saved import Saved
-
-CLASSIFIERS = ("matching", "prototypical")
-"""The methods that are for classification alone."""
 
 VALIDATED = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """The shares of the steps after which a run is validated, besides the end: the best weights at a k are kept.
@@ -134,7 +115,7 @@ def subjects(device: str, preset: str) -> dict[str, Subject]:
 
 def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
     """The k that a method has models of its own for; None for one of all; nothing where it does not apply."""
-    if method in CLASSIFIERS and benchmark != "classification":
+    if METHODS[method].classification_only and benchmark != "classification":
         return ()
     return RUN_SHOTS if Config.of(method).settings.per_shots else (None,)
 
@@ -205,6 +186,32 @@ def make_run(config: Config, tasks: TaskSet, planned: Plan, folder: Path) -> dic
     del trainer
     let_go(config.device)
     return finish(config, tasks, folder, planned)
+
+
+def finish(config: Config, tasks: TaskSet, folder: Path, planned: Plan) -> dict[str, Any]:
+    """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test.
+
+    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, if they are known.
+    """
+    steps = max(1, planned.steps)
+    ends = {"steps": planned.steps, "validate_every": steps, "checkpoint_every": steps}
+    result = run(config.override(**ends), tasks, folder, lambda _: None)
+    return result | ({} if planned.seconds is None else {"gpu_seconds": round(planned.seconds, 1)})
+
+
+def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
+    """Write the result of a run, and say what it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{result['config']['seed']}.json"
+    write_json(file, result)
+    for score in result["scores"]:
+        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}", flush=True)
+    print(f"written: {file}", flush=True)
+
+
+def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
+    """What a run is called."""
+    return f"{method}-{what}-{benchmark}" + ("" if k is None else f"-k{k}")
 
 
 def tuned(subject: Subject) -> Values:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import torch
 from ablations import all_runs, config_of, subjects
 from alone import FailedError, one_by_one
-from tune import GRID, MODERATE, RUN_SHOTS, STEPS, device_name, step_key, take_steps
+from budget import STEPS, device_name, step_key, take_steps
+from tune import GRID, MODERATE, RUN_SHOTS
 
 from tam.config import Config, read_json
 from tam.errors import UserError

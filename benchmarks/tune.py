@@ -4,9 +4,7 @@ Run `python benchmarks/tune.py METHOD BENCHMARK --seconds 60`, once for each met
 only torch, numpy and safetensors. It writes results/tuning/METHOD-BENCHMARK.json after every candidate.
 
 Every method has four candidates, each of which trains for a quarter of the seconds, its learning rate
-falling to 0 over the steps that fit into them. Seconds are those of a GPU alone: steps × the time of a step
-that has the GPU to itself, which steps.py measured before. So processes may share a GPU, and none has more
-of it than another. Only steps count: not what it takes to record one, nor validation.
+falling to 0 over the steps that fit into them; budget.py says how seconds are counted.
 
 Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a method with one
 model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own: asked for more
@@ -14,35 +12,30 @@ of them, it would take its test tasks.
 """
 
 import argparse
-import gc
-import json
 import math
-import platform
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import torch
+from budget import COUNTED, STEPS, Plan, Times, device_name, let_go, measured_times, plan, train
 
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import KShotScore
-from tam.methods import make_method
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.loop import DivergedError, Trainer
-from tam.training.run import run
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "results" / "tuning"
-STEPS = ROOT / "results" / "steps.json"
 
 Values = dict[str, Any]
 
@@ -121,14 +114,6 @@ CHEAP: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 1
 MODERATE: Values = {"supports": 1, "queries": 100, "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50)}
 """The protocol of such a run."""
 
-LOOK_EVERY = 50
-"""Steps between two looks at the loss."""
-COUNTED = "steps × the time of a step that has the GPU to itself"
-"""What the seconds of a budget are."""
-
-Times = Callable[[Config], Mapping[int, float]]
-"""The milliseconds of a step of each phase, given the settings."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
@@ -158,64 +143,10 @@ class Subject:
         if self.shots is not None:
             given["shots"] = (self.shots,)
         if not Config.of(self.method).settings.by_steps:
-            del given["adapt_steps"]
+            given.pop("adapt_steps", None)
         if self.device == "cpu":
             given["precision"] = "float32"
         return Config.from_preset(self.preset, self.method, self.benchmark, **given)
-
-
-def step_key(config: Config, benchmark: str, compositional: bool) -> Values:
-    """What the time of a step depends on."""
-    network, training, settings = (
-        asdict(part) for part in (config.network, config.training, config.settings)
-    )
-    key: Values = {"method": config.method, "benchmark": benchmark, "compositional": compositional}
-    if config.settings.per_shots:
-        key["shots"] = config.protocol.shots[0]
-    key |= network | {name: training[name] for name in ("tasks", "rows", "precision")}
-    free = ("inner_rate", "finetune", "small_share", "small_after", "small_sizes", "smoothing")
-    return key | {name: value for name, value in settings.items() if name not in free}
-
-
-def device_name(device: str) -> str:
-    """What the device is called."""
-    return torch.cuda.get_device_name() if device != "cpu" else platform.machine()
-
-
-def measured_times(file: Path, benchmark: str, compositional: bool) -> Times:
-    """Looks up the times that steps.py has measured on a device like this."""
-
-    def times(config: Config) -> dict[int, float]:
-        key = step_key(config, benchmark, compositional)
-        facts = read_json(file) if file.exists() else {"steps": [], "device": None}
-        here = device_name(config.device)
-        found = [row["ms"] for row in facts["steps"] if row["of"] == json.loads(json.dumps(key))]
-        if facts["device"] != here or not found:
-            raise UserError(
-                f"{file} has no time of this step on {here}: measure it with `python benchmarks/steps.py`; "
-                f"the step is of {key}"
-            )
-        return {int(phase): ms for phase, ms in found[0].items()}
-
-    return times
-
-
-class Plan(NamedTuple):
-    """How many steps are taken, and how many seconds of a GPU alone that is, if it is known."""
-
-    steps: int
-    seconds: float | None = None
-
-
-def plan(config: Config, times: Times, seconds: float) -> Plan:
-    """As many steps as fill the seconds, at least one; none for a method that is not trained."""
-    if config.training.steps == 0:
-        return Plan(0, 0.0)
-    phase, ms = make_method(config).phase, times(config)
-    steps, used = 1, ms[phase(0)]
-    while (more := used + ms[phase(steps)]) <= 1000 * seconds:
-        steps, used = steps + 1, more
-    return Plan(steps, used / 1000)
 
 
 def main() -> None:
@@ -224,7 +155,6 @@ def main() -> None:
     parser.add_argument("benchmark", choices=get_args(Name))
     parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone, of all candidates")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
-    parser.add_argument("--runs", type=Path, help="a folder for the result of the chosen one, test tasks too")
     parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
@@ -240,7 +170,7 @@ def main() -> None:
         )
         tasks = make(BenchmarkOptions(name=subject.benchmark))
         times = measured_times(given.steps, subject.benchmark, compositional=False)
-        tune(subject, tasks, given.seconds, times, given.out, given.runs)
+        tune(subject, tasks, given.seconds, times, given.out)
     except UserError as error:
         sys.exit(f"error: {error}")
 
@@ -251,13 +181,9 @@ def tune(
     seconds: float,
     times: Times,
     out: Path,
-    runs: Path | None = None,
     grid: Sequence[Values] | None = None,
 ) -> dict[str, Any]:
-    """Train every candidate for its share of the seconds, and choose the best on the validation tasks.
-
-    If a folder for `runs` is given, the chosen one's result goes there: then it is scored on test tasks too.
-    """
+    """Train every candidate for its share of the seconds, and choose the best on the validation tasks."""
     if subject.device != "cpu" and not torch.cuda.is_available():
         raise UserError(f"device {subject.device!r} was asked for, but torch finds no GPU here")
     if seconds <= 0:
@@ -287,66 +213,29 @@ def tune(
         **provenance(),
     }
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for number, values in enumerate(grid):
-            config = subject.config(values, CHEAP, SHOTS)
-            (place := Path(folder) / str(number)).mkdir()
-            row = {"values": values, "seconds_asked": share}
-            row |= candidate(config, tasks, plan(config, times, share), metric, place)
-            facts["candidates"].append(row)
-            facts["chosen"] = best(facts["candidates"], metric)
-            facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            write_json(out / f"{subject.name}.json", facts)
-            print(f"{subject.name}: {_words(row)}", flush=True)
-        if facts["chosen"] is None:
-            raise UserError(f"{subject.name}: no candidate has a score")
-        print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
-        if runs is not None:
-            chosen = facts["chosen"]
-            place = Path(folder) / str(facts["candidates"].index(chosen))
-            config = subject.config(chosen["values"], MODERATE, RUN_SHOTS)
-            result = finish(config, tasks, place, Plan(chosen["steps"], chosen["seconds"]))
-            write_result(runs, run_name(subject.method, "tuned", subject.benchmark, subject.shots), result)
+    for values in grid:
+        config = subject.config(values, CHEAP, SHOTS)
+        row = {"values": values, "seconds_asked": share}
+        row |= candidate(config, tasks, plan(config, times, share), metric)
+        facts["candidates"].append(row)
+        facts["chosen"] = best(facts["candidates"], metric)
+        facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        write_json(out / f"{subject.name}.json", facts)
+        print(f"{subject.name}: {_words(row)}", flush=True)
+    if facts["chosen"] is None:
+        raise UserError(f"{subject.name}: no candidate has a score")
+    print(f"{subject.name}: chosen {facts['chosen']['values']}", flush=True)
     return facts
 
 
-def finish(config: Config, tasks: TaskSet, folder: Path, planned: Plan) -> dict[str, Any]:
-    """The result of a run whose folder has a checkpoint of its last step: validated, and scored on test.
-
-    Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, if they are known.
-    """
-    steps = max(1, planned.steps)
-    ends = {"steps": planned.steps, "validate_every": steps, "checkpoint_every": steps}
-    result = run(config.override(**ends), tasks, folder, lambda _: None)
-    return result | ({} if planned.seconds is None else {"gpu_seconds": round(planned.seconds, 1)})
-
-
-def run_name(method: str, what: str, benchmark: str, k: int | None) -> str:
-    """What a run is called."""
-    return f"{method}-{what}-{benchmark}" + ("" if k is None else f"-k{k}")
-
-
-def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
-    """Write the result of a run, and say what it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}-{result['config']['seed']}.json"
-    write_json(file, result)
-    for score in result["scores"]:
-        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}", flush=True)
-    print(f"written: {file}", flush=True)
-
-
-def candidate(config: Config, tasks: TaskSet, planned: Plan, metric: str, folder: Path) -> dict[str, Any]:
-    """How one candidate did: its time, its scores at each k and their mean, or why it has none.
-
-    Its folder is left with a checkpoint of the last step.
-    """
+def candidate(config: Config, tasks: TaskSet, planned: Plan, metric: str) -> dict[str, Any]:
+    """How one candidate did: its time, its scores at each k and their mean, or why it has none."""
     started = time.monotonic()
     try:
-        trainer = Trainer(config, tasks, folder)
-        train(trainer, planned.steps)
-        trainer.write_checkpoint()
-        scores = trainer.validate()
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = Trainer(config, tasks, Path(folder))
+            train(trainer, planned.steps)
+            scores = trainer.validate()
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
@@ -360,14 +249,6 @@ def candidate(config: Config, tasks: TaskSet, planned: Plan, metric: str, folder
         "scores": {str(one.k): _plain(one) for one in scores},
         "score": mean if math.isfinite(mean) else None,
     }
-
-
-def let_go(device: str) -> None:
-    """Free what a trainer held that is no more."""
-    gc.collect()
-    if device != "cpu":
-        torch.compiler.reset()
-        torch.cuda.empty_cache()
 
 
 def _plain(score: KShotScore) -> dict[str, Any]:
@@ -388,33 +269,6 @@ def best(candidates: Sequence[dict[str, Any]], metric: str) -> dict[str, Any] | 
         return (-accuracy, perplexity) if metric == "accuracy" else (perplexity, -accuracy)
 
     return min(scored, key=order, default=None)
-
-
-def train(trainer: Trainer, steps: int, validate_at: Sequence[float] = ()) -> None:
-    """Train for so many steps.
-
-    After these shares of them it validates, which keeps the weights that are the best so far at a k.
-    """
-    started = time.monotonic()
-    trainer.config = trainer.config.override(steps=steps)
-    validated = sorted({round(share * steps) for share in validate_at} - {0, steps})
-    for last in (*validated, steps):
-        while (left := last - trainer.state.step) > 0:
-            take_steps(trainer, min(left, LOOK_EVERY))
-        if last < steps:
-            trainer.validate()
-    trainer.state.seconds = time.monotonic() - started
-
-
-def take_steps(trainer: Trainer, steps: int) -> float:
-    """Take some steps; the seconds that they took."""
-    started = time.monotonic()
-    for _ in range(steps - 1):
-        trainer.step()
-    loss = float(trainer.step().end)  # waits for a GPU
-    if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
-        raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
-    return time.monotonic() - started
 
 
 def _words(row: dict[str, Any]) -> str:

@@ -4,17 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tam.config import Config
-from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
-from tam.training.adam import rate_at
 
 SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 
@@ -56,7 +53,7 @@ def test_the_best_on_validation_tasks_is_chosen(
     tune: ModuleType, subject: Any, tasks: TaskSet, tmp_path: Path
 ) -> None:
     grid = (SMALL, SMALL | {"rate": 1e38}, SMALL | {"rate": 0.1})
-    facts = tune.tune(subject, tasks, 3.0, third, tmp_path, tmp_path / "runs", grid)
+    facts = tune.tune(subject, tasks, 3.0, third, tmp_path, grid)
     assert json.loads((tmp_path / f"tam-{subject.benchmark}.json").read_text())["chosen"]["values"]
     good, diverged, other = facts["candidates"]
     assert "DivergedError" in diverged["error"]
@@ -65,14 +62,8 @@ def test_the_best_on_validation_tasks_is_chosen(
     assert {row["seconds_asked"] for row in facts["candidates"]} == {1.0}
     metric = "accuracy" if tasks.kind == "classification" else "perplexity"
     assert good["score"] == pytest.approx(np.mean([good["scores"][k][metric] for k in ("5", "20")]))
-    result = json.loads((tmp_path / "runs" / f"tam-tuned-{subject.benchmark}-0.json").read_text())
-    assert result["config"]["training"]["rate"] == facts["chosen"]["values"].get("rate", 1e-3)
-    assert result["config"]["training"]["steps"] == 3
-    assert good["seconds"] == pytest.approx(0.999)
-    assert result["gpu_seconds"] == pytest.approx(1.0)
-    assert 0 <= result["seconds"] < good["clock_seconds"] + 10
+    assert (good["steps"], good["seconds"]) == (3, pytest.approx(0.999))
     assert facts["counted"] == tune.COUNTED
-    assert [score["tasks"] for score in result["scores"]] == [len(tasks.test)] * 4
 
 
 def test_the_best_of_equal_scores(tune: ModuleType) -> None:
@@ -103,69 +94,6 @@ def test_what_is_finished_is_written(
     assert len(written["grid"]) == 2
     assert len(written["candidates"]) == 1
     assert written["chosen"] == written["candidates"][0]
-
-
-@pytest.mark.parametrize("seconds", [0.001, 0.05, 0.5, 1.5, 3.0])
-@pytest.mark.parametrize("second_phase", [1, 7, 30, 10**9])
-def test_a_plan_fills_the_seconds(tune: ModuleType, seconds: float, second_phase: int) -> None:
-    ms = {0: 10.0, 1: 70.0}
-    config = Config.from_preset("smoke", "tam", support="mixed", small_after=second_phase)
-    planned = tune.plan(config, lambda _: ms, seconds)
-    taken = [ms[int(step >= second_phase)] / 1000 for step in range(planned.steps + 1)]
-    assert planned.seconds == pytest.approx(sum(taken[:-1]))
-    assert sum(taken) > seconds
-    assert planned.steps == 1 or planned.seconds <= seconds
-
-
-def test_what_is_not_trained_takes_no_step(tune: ModuleType) -> None:
-    assert tune.plan(Config.from_preset("smoke", "nearest"), lambda _: {}, 1.0) == (0, 0.0)
-
-
-class Counted:
-    """Looks like a trainer, and notes at which steps it was validated."""
-
-    def __init__(self) -> None:
-        self.config = Config.from_preset("paper")
-        self.state = SimpleNamespace(step=0, seconds=0.0)
-        self.adam = SimpleNamespace(norm=torch.tensor(1.0))
-        self.validated: list[int] = []
-        self.rates: list[float] = []
-
-    def step(self) -> Losses:
-        steps = self.config.training.steps
-        self.rates.append(rate_at(self.state.step, peak=1.0, warmup=5, steps=steps))
-        self.state.step += 1
-        return Losses(torch.tensor(1.0), torch.tensor(1.0), torch.tensor(1.0))
-
-    def validate(self) -> None:
-        self.validated.append(self.state.step)
-
-
-def test_training_takes_its_steps_on_one_cosine(tune: ModuleType) -> None:
-    trainer = Counted()
-    tune.train(trainer, 109, (1 / 16, 1 / 4, 1 / 2))
-    assert trainer.state.step == trainer.config.training.steps == 109
-    assert trainer.validated == [7, 27, 54]
-    assert trainer.rates == [rate_at(step, peak=1.0, warmup=5, steps=109) for step in range(109)]
-
-
-def test_times_are_those_that_were_measured_on_such_a_device(tune: ModuleType, tmp_path: Path) -> None:
-    def config(**values: Any) -> Config:
-        return Config.from_preset("smoke", "tam", "classification", support="mixed", **values)
-
-    file = tmp_path / "steps.json"
-    key = tune.step_key(config(rate=0.5, inner_rate=0.1), "classification", False)
-    row = {"of": key, "ms": {"0": 2.0, "1": 3.0}}
-    file.write_text(json.dumps({"device": tune.device_name("cpu"), "steps": [row]}))
-    times = tune.measured_times(file, "classification", False)
-    assert times(config(small_after=7)) == {0: 2.0, 1: 3.0}
-    others = (times, config(rows=17)), (tune.measured_times(file, "classification", True), config())
-    for other, asked in others:
-        with pytest.raises(tune.UserError, match=r"no time of this step .*steps\.py"):
-            other(asked)
-    file.write_text(json.dumps({"device": "another", "steps": [row]}))
-    with pytest.raises(tune.UserError, match="no time of this step"):
-        times(config())
 
 
 @pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])

@@ -19,7 +19,7 @@ from tam.config import CaviaSettings
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Update, move
 from tam.methods.search import Descent, fit_embeddings
-from tam.methods.split import split
+from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 
 
@@ -37,6 +37,10 @@ class CAVIA(CaviaSettings, Method):
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z."""
         return spec
+
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """A support leaves rows to ask."""
+        check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ moves along the gradient of the query loss at the z that the support leads to."""

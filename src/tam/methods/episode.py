@@ -79,7 +79,7 @@ def check_rows(rows: int, shots: int, classes: int) -> None:
 def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
     """Move θ along the gradient of the tasks' mean losses; a task without queries counts nothing."""
     asked = losses.predictions.sum(1)
-    loss = losses.total.sum(1) / asked.clamp(min=1)
+    loss = losses.per_task()
     backward(loss.sum(), list(model.parameters()))
     count = (asked > 0).sum().to(loss.dtype)
     update(count)

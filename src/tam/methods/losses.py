@@ -89,18 +89,13 @@ class Weighed(NamedTuple):
 
     sum: Tensor  # of the tasks' losses, each times its weight
     tasks: Tensor  # [B]
-    total: Tensor  # [B, N]
-    predictions: Tensor  # [B, N]
-
-    @property
-    def examples(self) -> ExampleLosses:
-        """The losses of examples."""
-        return ExampleLosses(self.total, self.predictions)
+    examples: ExampleLosses
 
 
 def weigh(log_prob: Tensor, batch: Batch, weights: Tensor | None) -> Weighed:
     """The losses, given what a model returned, and their sum over the tasks with these weights `[B]`."""
-    return Weighed(*_weigh(log_prob, batch.y, batch.y_length, batch.present, weights))
+    whole, tasks, *examples = _weigh(log_prob, batch.y, batch.y_length, batch.present, weights)
+    return Weighed(whole, tasks, ExampleLosses(*examples))
 
 
 @compiled_on_gpu

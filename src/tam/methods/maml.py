@@ -20,7 +20,7 @@ from tam.config import MamlSettings
 from tam.methods import weights
 from tam.methods.method import Losses, Method, Update, move
 from tam.methods.search import Descent
-from tam.methods.split import split
+from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -38,6 +38,10 @@ class MAML(MamlSettings, Method):
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network without a task embedding, or with one of any unknown primitive."""
         return replace(spec, unknown=True) if spec.compositional else spec.without_embedding()
+
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """A support leaves rows to ask."""
+        check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ moves along the gradient of the query loss with the weights that the support leads to."""

@@ -15,7 +15,15 @@ import torch
 from torch import Tensor
 
 from tam.config import MatchingSettings
-from tam.methods.episode import check_shots, episode, in_parts, learn, network_for, unknown_primitive
+from tam.methods.episode import (
+    check_rows,
+    check_shots,
+    episode,
+    in_parts,
+    learn,
+    network_for,
+    unknown_primitive,
+)
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec
@@ -36,6 +44,10 @@ class Matching(MatchingSettings, Method):
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that compares inputs."""
         return network_for("compare", spec)
+
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """An episode takes more than its support."""
+        check_rows(rows, shots, classes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""

@@ -56,6 +56,9 @@ class Method(Protocol):
         """The model that the method needs, given the one that TAM takes and the number of training tasks."""
         ...
 
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """Raise an error if so many rows of a task are too few for a step; `shots` of one model per k."""
+
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Outer step number `step`, on B tasks at once; calls `update` wherever θ moves."""
         ...

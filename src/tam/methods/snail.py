@@ -11,7 +11,15 @@ from typing import ClassVar
 from torch import Tensor
 
 from tam.config import SnailSettings
-from tam.methods.episode import check_shots, episode, in_parts, learn, network_for, unknown_primitive
+from tam.methods.episode import (
+    check_rows,
+    check_shots,
+    episode,
+    in_parts,
+    learn,
+    network_for,
+    unknown_primitive,
+)
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Update
 from tam.models import Batch, Model, ModelSpec
@@ -29,6 +37,10 @@ class Snail(SnailSettings, Method):
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that looks at pairs."""
         return network_for("answer from pairs", spec)
+
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """An episode takes more than its support."""
+        check_rows(rows, shots, classes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""

@@ -11,12 +11,10 @@ from typing import Any
 import torch
 
 import tam
-from tam.config import Config, MamlSettings, read_json
+from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import KShotScore, episodes, evaluate, score
 from tam.methods import METHODS, make_method
-from tam.methods.episode import check_rows
-from tam.methods.split import check_support
 from tam.models import Model, build_model
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
@@ -65,10 +63,7 @@ def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
     rows = min(config.training.rows, max(map(len, tasks.train)))
-    if config.settings.per_shots:
-        check_rows(rows, config.protocol.shots[0], tasks.n_classes)
-    if isinstance(config.settings, MamlSettings):
-        check_support(rows, config.settings.support_sizes)
+    make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
     for some in (tasks.valid, tasks.test):
         episodes(some, max(config.protocol.shots), config.protocol)
 
