@@ -93,14 +93,16 @@ def toy_config() -> Callable[..., Config]:
 
 
 def _start_run(
-    arguments: Sequence[str | Path], processes: int = 1, script: Path | None = None
+    arguments: Sequence[str | Path], processes: int, script: Path | None, logs: Path | None
 ) -> "subprocess.Popen[str]":
-    """Start `python -m tam run …`, or a script in its place, on one thread; several processes by torchrun."""
+    """Start `python -m tam run …`, or a script in its place, on one thread; several processes by torchrun.
+
+    Each of several has a file for its errors, in a folder of the launcher's choice in `logs`.
+    """
     command = [sys.executable, *(["-m", "tam"] if script is None else [str(script)])]
     if processes > 1:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-        # It looks for processes that ended so seldom that the others notice first, by themselves.
-        launcher += ["--monitor-interval", "2"] if script is not None else []
+        launcher += ["--redirects", "2", "--log-dir", str(logs)] if logs is not None else []
         command[1:1] = launcher
     return subprocess.Popen(
         [*command, "run", *map(str, arguments)],
@@ -117,9 +119,9 @@ def start_run() -> "Generator[Callable[..., subprocess.Popen[str]]]":
     started: list[subprocess.Popen[str]] = []
 
     def start(
-        *arguments: str | Path, processes: int = 1, script: Path | None = None
+        *arguments: str | Path, processes: int = 1, script: Path | None = None, logs: Path | None = None
     ) -> "subprocess.Popen[str]":
-        started.append(_start_run(arguments, processes, script))
+        started.append(_start_run(arguments, processes, script, logs))
         return started[-1]
 
     yield start

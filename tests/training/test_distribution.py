@@ -1,6 +1,8 @@
 """Several processes on one run give the same weights as one."""
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -15,7 +17,7 @@ from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import read_tensors
-from tam.training.loop import Trainer
+from tam.training.loop import InterruptedRunError, Trainer, train
 from tam.training.run import load_tasks, read_config, run
 
 MakeTasks = Callable[..., TaskSet]
@@ -103,19 +105,19 @@ def test_a_process_that_dies_ends_the_run_and_it_resumes(
 ) -> None:
     """One of three is killed in the middle of the fourth step; the last checkpoint is of the second."""
     file = write_config(toy_tasks(), toy_config(steps=5, patience=None, shots=(1,), validate_every=100))
-    script, together, alone = tmp_path / "dying.py", tmp_path / "several", tmp_path / "one"
+    script, logs, together, alone = (tmp_path / name for name in ("dying.py", "logs", "several", "one"))
     script.write_text(DYING, encoding="utf-8")
-    process = start_run(file, "--out", together, processes=3, script=script)
+    process = start_run(file, "--out", together, processes=3, script=script, logs=logs)
     alone.mkdir()
     config, source = read_config(file)
     run(config, load_tasks(source), alone, ignore)
-    _, errors = process.communicate(timeout=60)
+    _, launchers = process.communicate(timeout=60)
     assert process.returncode == 1
-    ours, _, launchers = errors.partition("torch/distributed/elastic")
-    assert "Traceback" not in ours
     for rank in (0, 2):
-        assert f"process {rank} (of 3, from 0) lost another process of the run" in ours
-    assert ours.count("stopped after step 3 of 5; take it up with --resume") == 2
+        (errors,) = (path.read_text(encoding="utf-8") for path in logs.glob(f"*/attempt_0/{rank}/stderr.log"))
+        assert "Traceback" not in errors
+        assert f"process {rank} (of 3, from 0) lost another process of the run" in errors
+        assert "stopped after step 3 of 5; take it up with --resume" in errors
     assert "SIGKILL" in launchers
     assert [record["step"] for record in losses(together)] == [1, 2, 3]
 
@@ -183,6 +185,22 @@ def test_a_lost_process_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) ->
         distribution.add_up([torch.ones(1)])
     start = "process 1 (of 3, from 0) lost another process of the run"
     assert str(caught.value) == f"{start}: Connection closed by peer [::1]:4"
+
+
+def test_what_happened_is_said_before_the_launcher_ends_the_others(
+    monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    def lose(_: Trainer) -> Losses:
+        raise distribution.LostProcessError("process 0 lost another")
+
+    monkeypatch.setattr(Trainer, "step", lose)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(InterruptedRunError, match="lost another; stopped after step 0"):
+            train(toy_config(), toy_tasks(), tmp_path, ignore)
+        os.kill(os.getpid(), signal.SIGTERM)  # as torchrun does; it would end this process
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_processes_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

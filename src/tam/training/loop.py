@@ -441,6 +441,9 @@ def _polite_stop() -> Generator[Callable[[], bool]]:
         return
     try:
         yield lambda: bool(asked)
+    except distribution.LostProcessError:
+        del before[signal.SIGTERM]  # torchrun sends it to those that are left: first they say what happened
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
