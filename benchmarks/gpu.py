@@ -14,17 +14,16 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from agreement import Case, disagreement
 from alone import FailedError, one_by_one
-from torch import Tensor
 
 from tam.config import Config
-from tam.models import Transformer
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
@@ -52,8 +51,22 @@ MUST = {
 }
 """Milliseconds an outer step; path-finding must be twice as fast as the plain captured step."""
 
-SHAPES = ((601, 6, False, slice(0, 1)), (301, 11, True, slice(5, None)), (101, 31, True, slice(8, None)))
-"""Rows, places, whether causal and what is read, of the sequences that kernels are checked on."""
+CASES = (
+    Case(601, 6, causal=False, last=1),
+    Case(301, 11, first=5),
+    Case(101, 31, first=8),
+    Case(31, 100),
+    Case(301, 6, before=5),
+    Case(101, 23, before=8),
+)
+"""Sequences that kernels are checked on."""
+
+CAPTURED = (
+    ("classification", {}),
+    ("classification", {"theta_update": "interleaved", "support": "mixed", "small_after": 10}),
+    ("transduction", {}),
+)
+"""Benchmarks and settings whose captured outer steps are compared with eager ones."""
 
 Row = dict[str, Any]
 
@@ -70,9 +83,9 @@ def main() -> None:
     facts = Facts(arguments.out)
     jobs: list[Job] = []
     if arguments.only != "times":
-        jobs += [Job("captured", (precision,)) for precision in ("float32", "bfloat16")]
+        jobs += [Job("captured", (*one, half)) for one in CAPTURED for half in (False, True)]
         jobs += [Job("training")]
-        jobs += [Job("kernels", (*shape, half)) for shape in SHAPES for half in (True, False)]
+        jobs += [Job("kernels", (case, half)) for case in CASES for half in (False, True)]
     if arguments.only != "checks":
         facts.add("peak_tflops", round(matmul_peak(), 1))
         jobs += [Job("step", step) for step in STEPS if step[0] in arguments.benchmarks]
@@ -143,9 +156,9 @@ class Facts:
         """Note the outcome of a check, in the place of one of the same."""
         print(name, value, flush=True)
         if name != "training":
-            same = [key for key in ("length", "precision") if key in value]
+            same = [k for k in ("length", "before", "benchmark", "theta_update", "precision") if k in value]
             before = self.values["checks"].get(name, [])
-            others = [row for row in before if any(row[key] != value[key] for key in same)]
+            others = [row for row in before if any(row.get(key) != value[key] for key in same)]
             value = [*others, value]
         self.add("checks", self.values["checks"] | {name: value})
 
@@ -208,53 +221,16 @@ def tokens(tasks: TaskSet) -> float:
     return statistics.mean(lengths)
 
 
-def compare_kernels(rows: int, length: int, causal: bool, read: slice, half: bool) -> Row:
-    """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
-    generator = torch.Generator().manual_seed(rows)
-    model = Transformer(layers=4, width=128, heads=4, bottleneck=None, generator=generator).cuda()
-    h = torch.randn(rows, length, 128, generator=generator).cuda()
-    valid = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=generator)
-    valid = valid.cuda()
-    mask = valid.unsqueeze(1) & torch.ones(length, length, dtype=torch.bool, device="cuda").tril(
-        0 if causal else length
-    )
-    mask = mask | torch.eye(length, dtype=torch.bool, device="cuda")
-
-    def gradients(network: Transformer, hidden: Tensor, fused: bool) -> list[Tensor]:
-        hidden = hidden.clone().requires_grad_()
-        with torch.autocast("cuda", torch.bfloat16, enabled=half and hidden.dtype != torch.float64):
-            if fused:
-                out = network.fused_forward(hidden, valid, read, causal=causal)
-            else:
-                out = network(hidden, mask, read=read)
-        out = out * valid[:, read].unsqueeze(2)  # what is read of other places does not matter
-        weight = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
-        return [out, *torch.autograd.grad((out * weight).sum(), [hidden, *network.parameters()])]
-
-    torch.set_float32_matmul_precision("highest")
-    ours, plain = (gradients(model, h, fused) for fused in (True, False))
-    exact = gradients(model.double(), h.double(), False)
-    torch.set_float32_matmul_precision("high")
-
-    def error(values: list[Tensor]) -> list[float]:
-        return [float((v.double() - e).norm() / e.norm()) for v, e in zip(values, exact, strict=True)]
-
-    return {
-        "rows": rows,
-        "length": length,
-        "causal": causal,
-        "precision": "bfloat16" if half else "float32",
-        "output": error(ours)[0],
-        "worst_gradient": max(error(ours)[1:]),
-        "plain_output": error(plain)[0],
-        "plain_worst_gradient": max(error(plain)[1:]),
-    }
+def compare_kernels(case: Case, half: bool) -> Row:
+    """How far kernels and plain code are from float64."""
+    return disagreement(case, "cuda", half=half)
 
 
-def compare_captured(precision: str, steps: int = 20) -> Row:
+def compare_captured(name: str, settings: Mapping[str, Any], half: bool, steps: int = 20) -> Row:
     """How far θ of captured outer steps is from that of eager ones, with the same kernels."""
-    tasks = make(BenchmarkOptions(name="classification"))
-    config = _config("classification", precision=precision, inner_steps=3, tasks=4, rows=32, steps=100)
+    tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
+    precision = "bfloat16" if half else "float32"
+    config = _config(name, precision=precision, inner_steps=3, tasks=4, rows=32, steps=100, **settings)
     weights = []
     for captured in (True, False):
         with tempfile.TemporaryDirectory() as folder:
@@ -263,7 +239,15 @@ def compare_captured(precision: str, steps: int = 20) -> Row:
                 trainer.step()
             weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
     difference = float((weights[0] - weights[1]).norm() / weights[1].norm())
-    return {"precision": precision, "steps": steps, "relative_difference": difference, "must": 1e-5}
+    update = settings.get("theta_update", "accumulated")
+    return {
+        "benchmark": name,
+        "theta_update": update,
+        "precision": precision,
+        "steps": steps,
+        "relative_difference": difference,
+        "must": 1e-5,
+    }
 
 
 def compare_training(steps: int = 300) -> Row:

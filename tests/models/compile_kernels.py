@@ -2,25 +2,28 @@
 
 from typing import Any
 
+import torch
 import triton
 import triton.compiler
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from tam.models.launch import LAUNCHES, rows_at_once
+from tam.models.launch import LAUNCHES, Kernels, room_for, rows_at_once
 
 WIDTH, HEADS = 128, 4
-KINDS = {"starts": "i32", "lengths": "i32", "ids": "i64"}
+KINDS = {"starts": "i32", "lengths": "i32", "before_lengths": "i32", "ids": "i64"}
+LENGTHS = ((6, 0), (30, 0), (100, 0), (6, 5), (22, 8), (128, 128))
+"""Of sequences, and of what comes before them."""
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {
     "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
-    "tokens", "count",
+    "tokens", "count", "each", "X", "stride",
 }  # fmt: skip
 IN_FLOAT = {
     "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
     "b_inner", "b_out", "weights", "biases", "matrices", "vectors", "squares", "lines", "g_matrices",
-    "g_vectors", "g_norms", "g", "parts",
+    "g_vectors", "g_norms", "g", "parts", "before", "g_before",
 }  # fmt: skip
 
 
@@ -37,13 +40,27 @@ def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     return names | ({"w_qkv": (WIDTH, WIDTH)} if kernel == "project_backward" else {})
 
 
-def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool) -> Any:
-    """Compile a kernel as it is launched: with pointers to `some` places, or sequences that are packed."""
+def launch(name: str, length: int, before: int) -> dict[str, Any]:
+    """How a kernel is launched on sequences so long, with so many places before them."""
+    if name not in LAUNCHES:
+        return {"span": rows_at_once(WIDTH), "num_warps": 4, "num_stages": 3}
+    values = torch.empty(1, 1, 2, HEADS, before, WIDTH // HEADS)
+    seen = [values, torch.empty(1)] if before else []
+    sizes = (HEADS, 1, 0, length)
+    found = Kernels(torch.empty(1, length, WIDTH), (), seen, sizes, half=True)
+    span = room_for(found.sequences(name) * before) if before else 0
+    return found.launch(name) | {"before_span": span}
+
+
+def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool, length: int, before: int) -> Any:
+    """Compile a kernel as it is launched: with pointers to `some` places, sequences packed, places before."""
     name = kernel.__name__
-    span, warps, stages, part, registers = LAUNCHES.get(name, (rows_at_once(WIDTH), 4, 3, None, None))
-    constants = {"span": span, "D": WIDTH, "H": HEADS, "part": part, "dtype": tl.bfloat16}
+    launched = launch(name, length, before)
+    options = {key: launched.pop(key) for key in ("num_warps", "num_stages", "maxnreg") if key in launched}
+    span, part = launched["span"], launched.get("part")
+    constants = launched | {"D": WIDTH, "H": HEADS, "dtype": tl.bfloat16}
     constants |= {"padded": 32, "packed": packed, "causal": True, "some": some, "last": some}
-    if name == "mlp_backward":
+    if name in ("mlp_backward", "attention_backward"):
         constants["weights"] = True
     descriptors = tiles(name, span, part or 0)
     signature: dict[str, str] = {}
@@ -65,7 +82,6 @@ def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool) -> Any:
         if kind.startswith("*")
     }
     source = triton.compiler.ASTSource(kernel, signature, values, aligned)
-    options = {"num_warps": warps, "num_stages": stages} | ({"maxnreg": registers} if registers else {})
     return triton.compile(source, target=HOPPER, options=options)
 
 
@@ -74,6 +90,8 @@ if __name__ == "__main__":
 
     for each in vars(kernels).values():
         if isinstance(each, JITFunction) and not each.__name__.startswith("_"):
+            name = each.__name__
             for some, packed in ((False, False), (True, False), (False, True)):
                 if all(given in each.arg_names for given, on in (("some", some), ("packed", packed)) if on):
-                    print(each.__name__, compile_kernel(each, some, packed).metadata.shared)
+                    for length, before in LENGTHS if packed and name.startswith("attention") else LENGTHS[:1]:
+                        print(name, compile_kernel(each, some, packed, length, before).metadata.shared)

@@ -1,15 +1,16 @@
 """Run by test_fused.py in a process of its own, since Triton's interpreter is chosen when it is imported."""
 
+import copy
 import json
 import sys
-from typing import Any
+from typing import Any, cast
 
 import torch
 import triton.runtime.interpreter as interpreter
-from torch import Tensor
+from agreement import Case, disagreement  # pyright: ignore[reportMissingImports]
 
-from tam.models.launch import embedding_gradients
-from tam.models.transformer import Transformer
+from tam.methods.tam import TAM
+from tam.models import Batch, Model, ModelSpec, Transformer, build_model, fused, launch, transformer
 
 
 def let_loops_have_bounds() -> None:
@@ -23,47 +24,50 @@ def let_loops_have_bounds() -> None:
     interpreter._patch_lang_tensor = patched  # pyright: ignore[reportPrivateUsage]
 
 
-def errors(rows: int, length: int, width: int, layers: int, causal: bool, masked: bool, read: slice) -> float:
-    """The largest relative error of outputs and gradients, against plain code in float64."""
-    generator = torch.Generator().manual_seed(rows + length)
-    model = Transformer(layers=layers, width=width, heads=width // 16, bottleneck=None, generator=generator)
-    for parameter in model.parameters():
-        parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
-    hidden = torch.randn(rows, length, width, generator=generator)
-    lengths = torch.randint(1, length + 1, (rows, 1), generator=generator) if masked else length
-    valid = (torch.arange(length) < lengths).expand(rows, length)
-    mask = valid.unsqueeze(1) & torch.ones(length, length, dtype=torch.bool).tril(0 if causal else length)
-    mask = mask | torch.eye(length, dtype=torch.bool)
-
-    def gradients(network: Transformer, h: Tensor, fused: bool) -> list[Tensor]:
-        h = h.clone().requires_grad_()
-        if fused:
-            out = network.fused_forward(h, valid if masked else None, read, causal=causal)
-        else:
-            out = network(h, mask, read=read)
-        out = out * valid[:, read].unsqueeze(2)  # what is read of other places does not matter
-        chance = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
-        return [out, *torch.autograd.grad((out * chance).sum(), [h, *network.parameters()])]
-
-    ours = gradients(model, hidden, True)
-    exact = gradients(model.double(), hidden.double(), False)
-    return max(float((a.double() - b).norm() / b.norm()) for a, b in zip(ours, exact, strict=True))
-
-
 def embedding_error(rows: int, length: int, tokens: int) -> float:
     """The largest error of the sums of gradients by token and by place, against torch."""
     generator = torch.Generator().manual_seed(rows)
     ids = torch.randint(tokens, (rows, length), generator=generator)
     g = torch.randn(rows, length + 2, 16, generator=generator)[:, 1:-1]
-    found = embedding_gradients(g, ids, tokens).sum(0)
+    found = launch.embedding_gradients(g, ids, tokens).sum(0)
     g = g.double()
     expected = torch.zeros(tokens, 16).double().index_add_(0, ids.flatten(), g.flatten(0, 1))
     return float((found[: tokens + length] - torch.cat([expected, g.sum(0)])).abs().max())
 
 
+def step_error() -> float:
+    """The largest relative error of θ's gradient in a step of TAM that reuses what is computed for x.
+
+    The model is traced, as it is on a GPU, and has no plain code left.
+    """
+    generator = torch.Generator().manual_seed(3)
+    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=4, max_y=3, layers=2, width=16, heads=1)
+    model = build_model(spec, generator)
+
+    def draw(most: int, *shape: int) -> torch.Tensor:
+        return torch.randint(most, shape, generator=generator)
+
+    batch = Batch(x=draw(5, 2, 3, 4), x_length=draw(5, 2, 3), y=draw(5, 2, 3, 3), y_length=draw(4, 2, 3))
+    tam = TAM(inner_steps=2, inner_rate=0.1, patience=None)
+    exact = copy.deepcopy(model).double()
+    assert isinstance(model.backbone, Transformer)
+    model.backbone.kernels = True
+    model.backbone.forward = model.backbone.prefix = None  # pyright: ignore[reportAttributeAccessIssue]
+    transformer.can_fuse = lambda hidden, heads: True
+    found: list[list[torch.Tensor]] = []
+    traced = cast(Model, torch.compile(model, backend="aot_eager", dynamic=False))
+    for network in (traced, exact):
+        tam.training_step(network, batch, lambda _: None, 0)
+        found.append([p.grad.double() for p in network.parameters() if p.grad is not None])
+    sizes = [g.norm().clamp(min=1e-3) for g in found[1]]
+    return max(float((a - b).norm() / size) for a, b, size in zip(*found, sizes, strict=True))
+
+
 if __name__ == "__main__":
     let_loops_have_bounds()
+    fused.SHARES = launch.SHARES = 3  # fewer programs take less time here
     print(max(embedding_error(*sizes) for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4))))
+    print(step_error())
     for case in json.loads(sys.argv[1]):
-        rows, length, width, layers, causal, masked, first, last = case
-        print(errors(rows, length, width, layers, causal, masked, slice(first, last)))
+        found = disagreement(Case(*case), "cpu")
+        print(max(found["output"], found["worst_gradient"]))

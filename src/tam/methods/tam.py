@@ -104,10 +104,11 @@ def z_gradient(
             with no_weight_gradients():
                 (gradient,) = torch.autograd.grad(losses.sum, rows)
         else:
-            theta: list[Tensor] = list(model.parameters())
+            inputs = [rows] if batch.prefix is None else [rows, batch.prefix]
+            gradient, *of_prefix = backward(losses.sum, list(model.parameters()), inputs)
             if batch.prefix is not None:
-                theta.append(batch.prefix)
-            (gradient,) = backward(losses.sum, theta, [rows])
+                so_far, (found,) = batch.prefix.grad, of_prefix
+                batch.prefix.grad = found if so_far is None else so_far.add_(found)
     if chosen is None:
         return losses.tasks, gradient.squeeze(1)
     return _of_rows(gradient, *losses.examples, chosen)

@@ -14,20 +14,37 @@ import torch
 from torch import Tensor
 
 from tam.models.block import of_weights
-from tam.models.launch import SHARES, WIDTHS, Beside, Kernels, Projection, block_of, kept_of, rows_at_once
+from tam.models.launch import (
+    LONGEST,
+    SHARES,
+    WIDTHS,
+    Before,
+    Beside,
+    Kernels,
+    Projection,
+    block_of,
+    kept_of,
+    rows_at_once,
+)
+from tam.models.places import Rearrange, pack
 
-_LONGEST = 128
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of what kernels look at: they count in 32 bits
 _PER_BLOCK = 14  # tensors
+_QKV = 3  # their place in what the operation returns
 
 
 def can_fuse(hidden: Tensor, heads: int) -> bool:
     """Whether the kernels take these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
-    fits = length <= _LONGEST and width in WIDTHS and width // heads >= _NARROWEST_HEAD
+    fits = length <= LONGEST and width in WIDTHS and width // heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST
     return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda")
+
+
+def can_see(before: Tensor) -> bool:
+    """Whether they take what `fused_prefix` returned for the places before those hidden states."""
+    return before.shape[4] <= LONGEST and before.numel() < _MOST
 
 
 def fused_blocks(
@@ -38,6 +55,7 @@ def fused_blocks(
     heads: int,
     causal: bool,
     read: slice,
+    before: Before | None = None,
 ) -> Tensor:
     """All blocks of a transformer.
 
@@ -49,6 +67,7 @@ def fused_blocks(
         heads: Attention heads.
         causal: Whether a place sees none after it.
         read: The places wanted.
+        before: What `fused_prefix` returned for the places before these, which all of these see.
 
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`, 0 where they hold no token.
@@ -58,12 +77,13 @@ def fused_blocks(
     last = length if read.stop is None else read.stop
     half = torch.is_autocast_enabled(hidden.device.type)
     hidden = hidden.float().contiguous()
+    seen = [] if before is None else [before.values.contiguous(), before.lengths]
     if valid is None:
-        return _forward(hidden, [], list(weights), [heads, int(causal), first, last], half)[0]
-    packing, source, place = _pack(valid)
+        return _forward(hidden, [], seen, list(weights), [heads, int(causal), first, last], half)[0]
+    packing, source, place = pack(valid)
     packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
     shape = [heads, int(causal), 0, length]
-    out = _forward(packed.view(hidden.shape), packing, list(weights), shape, half)[0]
+    out = _forward(packed.view(hidden.shape), packing, seen, list(weights), shape, half)[0]
     at = source % length
     is_read = (source >= 0) & (at >= first) & (at < last)
     to = torch.where(is_read, source // length * (last - first) + at - first, -1)
@@ -71,38 +91,31 @@ def fused_blocks(
     return out.view(rows, last - first, width)
 
 
-def _pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
-    """Where the valid places go when sequences stand one after another without padding.
+def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor], *, heads: int) -> Tensor:
+    """Keys and values of places that see none after them, for all that come after.
+
+    Args:
+        hidden: The vectors, `[R, X, d]`.
+        valid: Which places hold tokens, `[R, X]`. None: all do.
+        weights: As those of `fused_blocks`.
+        heads: Attention heads.
 
     Returns:
-        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
-        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+        Those of every block, `[R, blocks, 2, H, X, d / H]`, in float32, 0 where there is no token.
     """
-    lengths = valid.sum(1)
-    ends = lengths.cumsum(0)
-    starts = ends - lengths
-    row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
-    count = len(row)
-    source = row.new_full((count + 1,), -1)
-    source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
-    source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
-    return [starts.int(), lengths.int(), ends[-1:].int()], source, row
-
-
-class Rearrange(torch.autograd.Function):
-    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
-        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
-        ctx.save_for_backward(back)
-        return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """The gradient at the rows."""
-        (back,), (g,) = ctx.saved_tensors, gradients
-        return g[back.clamp(min=0)].masked_fill((back < 0).unsqueeze(1), 0.0), None, None
+    rows, length, width = hidden.shape
+    half = torch.is_autocast_enabled(hidden.device.type)
+    hidden = hidden.float().contiguous()
+    shape = [heads, 1, 0, 0]
+    if valid is None:
+        qkv = _forward(hidden, [], [], list(weights), shape, half)[_QKV].transpose(0, 1)
+    else:
+        packing, source, place = pack(valid)
+        packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
+        qkv = _forward(packed.view(hidden.shape), packing, [], list(weights), shape, half)[_QKV]
+        qkv = Rearrange.apply(qkv.transpose(0, 1).flatten(1), place, source)
+    keys_values = qkv.reshape(rows, length, -1, 3, heads, width // heads)[:, :, :, 1:]
+    return keys_values.permute(0, 2, 3, 4, 1, 5).float().contiguous()
 
 
 def _gather(weights: Sequence[Tensor]) -> Tensor:
@@ -119,10 +132,18 @@ def _scatter(row: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("tam::blocks", mutates_args=())
 def _forward(
-    hidden: Tensor, packing: list[Tensor], weights: list[Tensor], shape: list[int], half: bool
+    hidden: Tensor,
+    packing: list[Tensor],
+    before: list[Tensor],
+    weights: list[Tensor],
+    shape: list[int],
+    half: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and weights."""
-    kernels = Kernels(hidden, packing, shape, half)
+    """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and weights.
+
+    Of these, q, k, v may have a gradient from elsewhere. If no place is read, the last block makes no more.
+    """
+    kernels = Kernels(hidden, packing, before, shape, half)
     places, width = kernels.places, kernels.width
     row = _gather(weights)
     given, vectors = _scatter(row, width)
@@ -147,19 +168,36 @@ def _forward(
     kernels.project_forward(state, to[0])
     for index in range(blocks):
         which = kernels.places_of(index, blocks)
+        if not which[0]:
+            state = hidden.new_empty(0, width)
+            break
         mixtures = mixed[index * places :][: which[0]]
-        kernels.attention("forward", qkv[index], to=mixtures, which=which)
+        kernels.attention_forward(index, qkv[index], mixtures, which)
         after = hidden.new_empty(which[0], width)
         kept = kept_of(normed, inverses, 2 * index + 1, places)
         following = to[index + 1] if index < blocks - 1 else None
         kernels.mlp_forward(to[index].block, state, mixtures, kept, after, which, following)
         state = after
-    return state.view(kernels.rows, -1, width), normed, inverses, qkv, mixed, matrices, biases, row
+    return (
+        state.view(kernels.rows, kernels.last - kernels.first, width),
+        normed,
+        inverses,
+        qkv,
+        mixed,
+        matrices,
+        biases,
+        row,
+    )
 
 
 @_forward.register_fake
 def _(
-    hidden: Tensor, packing: list[Tensor], weights: list[Tensor], shape: list[int], half: bool
+    hidden: Tensor,
+    packing: list[Tensor],
+    before: list[Tensor],
+    weights: list[Tensor],
+    shape: list[int],
+    half: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     rows, length, width = hidden.shape
     blocks = len(weights) // _PER_BLOCK
@@ -181,21 +219,24 @@ def _(
 @torch.library.custom_op("tam::blocks_backward", mutates_args=())
 def _backward(
     gradient: Tensor,
+    of_qkv: Tensor | None,
     hidden: Tensor,
     packing: list[Tensor],
+    before: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted those of matrices, vectors and, in parts, norms.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The gradients at the hidden states, and if wanted at what is before, of matrices, vectors and norms.
 
-    Whether these are looked at is known only when this runs, where a recorded graph asks for them always.
+    Those of norms are in parts. `of_qkv` is what q, k, v get from elsewhere. Whether what is wanted is looked
+    at is known only when this runs, where a recorded graph asks for it always.
     """
     normed, inverses, qkv, mixed, matrices, biases, row = kept
-    kernels = Kernels(hidden, packing, shape, matrices.dtype == torch.bfloat16)
+    kernels = Kernels(hidden, packing, before, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    given, to = _scatter(row, width), _empty_gradients(hidden, blocks, wanted)
+    given, to = _scatter(row, width), _empty_gradients(hidden, before, blocks, wanted)
     if wanted and not of_weights():
         wanted = False
         for nothing in to:
@@ -216,17 +257,22 @@ def _backward(
         block = block_of(matrices[index], biases[index], width)
         which = kernels.places_of(index, blocks)
         kept_attention, kept_mlp = (kept_of(normed, inverses, 2 * index + place, places) for place in (0, 1))
-        kernels.mlp_backward(
-            block,
-            (g, halves[-1]),
-            kept_mlp,
-            (g_residual, g_kept[index]),
-            g_mixed,
-            (inner[index], g_inner[index]),
-            which[0],
-            wanted,
-        )
-        kernels.attention("backward", g_mixed, qkv[index], to=g_qkv[index], which=which)
+        if which[0]:
+            kernels.mlp_backward(
+                block,
+                (g, halves[-1]),
+                kept_mlp,
+                (g_residual, g_kept[index]),
+                g_mixed,
+                (inner[index], g_inner[index]),
+                which[0],
+                wanted,
+            )
+            kernels.attention_backward(index, g_mixed, qkv[index], (g_qkv[index], to[0]), which, wanted)
+        else:
+            g_qkv[index].zero_()
+        if of_qkv is not None:
+            g_qkv[index] += of_qkv[index]
         if wanted:
             with beside.work():
                 kernels.weight_gradients(
@@ -234,7 +280,7 @@ def _backward(
                     g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
                     which=which, block=index, blocks=blocks,
                 )  # fmt: skip
-                kernels.unfold(squares, lines, *given, *to, block=index, blocks=blocks)
+                kernels.unfold(squares, lines, *given, *to[1:], block=index, blocks=blocks)
         g = hidden.new_empty(places, width)
         halves.append(matrices.new_empty(places, width))
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
@@ -245,20 +291,25 @@ def _backward(
 @_backward.register_fake
 def _(
     gradient: Tensor,
+    of_qkv: Tensor | None,
     hidden: Tensor,
     packing: list[Tensor],
+    before: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     blocks = len(kept[-2])
-    return torch.empty_like(hidden), *_empty_gradients(hidden, blocks, wanted)
+    return torch.empty_like(hidden), *_empty_gradients(hidden, before, blocks, wanted)
 
 
-def _empty_gradients(hidden: Tensor, blocks: int, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Room for the gradients of matrices and vectors, and for the parts of those of scales and shifts."""
+def _empty_gradients(
+    hidden: Tensor, before: Sequence[Tensor], blocks: int, wanted: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Room for the gradients at what is before, of matrices and vectors, and of norms in parts."""
     width, count = hidden.shape[-1], blocks if wanted else 0
     return (
+        torch.empty_like(before[0]) if before and wanted else hidden.new_empty(0),
         hidden.new_empty(count, 12 * width**2),
         hidden.new_empty(count, 13 * width),
         hidden.new_empty(count, 12 * width // rows_at_once(width), 2 * width),
@@ -266,34 +317,39 @@ def _empty_gradients(hidden: Tensor, blocks: int, wanted: bool) -> tuple[Tensor,
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    hidden, packing, weights, ctx.shape, _ = inputs
-    ctx.packed = len(packing)
-    ctx.save_for_backward(hidden, *packing, *output[1:])
+    hidden, packing, before, weights, ctx.shape, _ = inputs
+    ctx.set_materialize_grads(False)
+    ctx.packing, ctx.before = len(packing), len(before)
+    ctx.save_for_backward(hidden, *packing, *before, *output[1:])
     ctx.shapes = [tuple(weight.shape) for weight in weights]
 
 
-def _differentiate(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
+def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
     hidden, *kept = ctx.saved_tensors
-    packing, kept = kept[: ctx.packed], kept[ctx.packed :]
-    nothing = [None] * ctx.packed
-    wanted = any(ctx.needs_input_grad[2])
-    g, matrices, vectors, norms = _backward(gradient, hidden, packing, kept, ctx.shape, wanted)
+    packing, kept = kept[: ctx.packing], kept[ctx.packing :]
+    before, kept = kept[: ctx.before], kept[ctx.before :]
+    gradient, of_qkv = gradients[0], gradients[_QKV]
+    if gradient is None:
+        rows, width = hidden.shape[0], hidden.shape[2]
+        gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
+    wanted = any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2])
+    found = _backward(gradient, of_qkv, hidden, packing, before, kept, ctx.shape, wanted)
+    g, g_before, matrices, vectors, norms = found
+    nothing = [None] * len(packing)
     if not wanted:
-        return g, nothing, [None] * len(ctx.shapes), None, None
+        return g, nothing, [None] * len(before), [None] * len(ctx.shapes), None, None
     width, each = hidden.shape[-1], norms.shape[1] // 12
-    before = [norms[:, first * each : last * each].sum(1) for first, last in ((0, 3), (4, 8))]
-    vectors = torch.cat(
-        [before[0], vectors[:, 2 * width : 6 * width], before[1], vectors[:, 8 * width :]], dim=1
-    )
-    found: list[Tensor] = []
+    sums = [norms[:, first * each : last * each].sum(1) for first, last in ((0, 3), (4, 8))]
+    vectors = torch.cat([sums[0], vectors[:, 2 * width : 6 * width], sums[1], vectors[:, 8 * width :]], dim=1)
+    of_weights: list[Tensor] = []
     for block in range(len(matrices)):
         sources = {2: matrices[block], 1: vectors[block]}
         places = {2: 0, 1: 0}
         for shape in ctx.shapes[block * _PER_BLOCK : (block + 1) * _PER_BLOCK]:
             kind, size = len(shape), torch.Size(shape).numel()
-            found.append(sources[kind].narrow(0, places[kind], size).view(shape))
+            of_weights.append(sources[kind].narrow(0, places[kind], size).view(shape))
             places[kind] += size
-    return g, nothing, found, None, None
+    return g, nothing, [g_before, None] if before else [], of_weights, None, None
 
 
 _forward.register_autograd(_differentiate, setup_context=_set_up)

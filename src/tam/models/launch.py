@@ -33,6 +33,8 @@ LAUNCHES = {
     "weight_gradients": Launch(32, 4, 6),
 }
 WIDTHS = (16, 32, 64, 128)
+LONGEST = 128  # places of a sequence, and of those before it
+_BEFORE = 32  # places before these that a program of attention holds, unless one sequence has more
 SHARES = 11  # of the places, over which programs make a weight's gradient together
 
 
@@ -73,6 +75,13 @@ def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
     """What is kept at the LayerNorm of that number; the last may have fewer places."""
     which = slice(index * places, (index + 1) * places)
     return Kept(normed[which], inverses[which])
+
+
+class Before(NamedTuple):
+    """Keys and values of places that come before a pass's, and how many each sequence has."""
+
+    values: Tensor  # [R, blocks, 2, H, X, D / H], in float32
+    lengths: Tensor  # [R], int32
 
 
 class Projection(NamedTuple):
@@ -150,12 +159,20 @@ def room_for(count: int) -> int:
 class Kernels:
     """The kernels, with all that is the same for every launch in a pass."""
 
-    def __init__(self, hidden: Tensor, packing: Sequence[Tensor], shape: Sequence[int], half: bool) -> None:
+    def __init__(
+        self,
+        hidden: Tensor,
+        packing: Sequence[Tensor],
+        before: Sequence[Tensor],
+        shape: Sequence[int],
+        half: bool,
+    ) -> None:
         import triton.language as tl
 
         from tam.models import kernels
 
         self._module, self._half = kernels, half
+        self._before = Before(*before) if before else None
         self.rows, self.length, self.width = hidden.shape
         heads, causal, self.first, self.last = shape
         self._packing = packing  # starts, lengths and the sum of these
@@ -180,8 +197,10 @@ class Kernels:
         if not self._half:  # twice as large
             span, stages = 32, 1
         if name.startswith("attention"):
-            while self.length > span // 2:
+            while self.length > span // 2 and span < LONGEST:
                 span, warps = 2 * span, 2 * warps
+            if span == LONGEST or self._before is not None:
+                registers = None  # they need more
         constants = {"span": span, "num_warps": warps, "num_stages": stages}
         if part is not None:
             constants["part"] = min(part, self.width)
@@ -191,8 +210,15 @@ class Kernels:
 
     def programs(self, name: str, places: int) -> int:
         """How many programs look at so many places."""
-        span = self.launch(name)["span"]
-        return -(-places // (span // self.length * self.length if name.startswith("attention") else span))
+        each = (
+            self.sequences(name) * self.length if name.startswith("attention") else self.launch(name)["span"]
+        )
+        return -(-places // each)
+
+    def sequences(self, name: str) -> int:
+        """How many sequences a program of attention holds."""
+        fit = self.launch(name)["span"] // self.length
+        return fit if self._before is None else min(fit, max(1, _BEFORE // self._before.values.shape[4]))
 
     def tiles(self, name: str, *tensors: Tensor, part: bool = False) -> Iterator[Any]:
         """Descriptors of the tiles in which a kernel takes matrices of places; `part`: so many columns."""
@@ -206,17 +232,64 @@ class Kernels:
         grid = (self.programs(name, places),)
         getattr(self._module, name)[grid](*arguments, **constants, **self.launch(name))
 
-    def attention(
-        self, direction: str, *tensors: Tensor, to: Tensor, which: tuple[int, int, int, int]
+    def attention_forward(
+        self, index: int, qkv: Tensor, mixed: Tensor, which: tuple[int, int, int, int]
     ) -> None:
-        """Launch the kernel of attention, or its backward kernel."""
-        starts, lengths = self._packing[:2] if self._packing else (to, to)  # not looked at
-        name, places = f"attention_{direction}", self.places
-        self(name, places, *tensors, starts, lengths, to, places, *which[1:], **self._attention)
+        """Launch the kernel of a block's attention."""
+        before, sizes, span = self._seen_before("attention_forward", index, mixed)
+        self._attend("attention_forward", (qkv, *before), (mixed,), (*which[1:], *sizes), before_span=span)
+
+    def attention_backward(
+        self,
+        index: int,
+        g_mixed: Tensor,
+        qkv: Tensor,
+        to: tuple[Tensor, Tensor],
+        which: tuple[int, int, int, int],
+        weights: bool,
+    ) -> None:
+        """Launch its backward kernel, which leaves gradients at q, k, v and, if wanted, at what is before."""
+        g_qkv, g_before = to
+        name = "attention_backward"
+        before, sizes, span = self._seen_before(name, index, g_qkv)
+        if span:
+            g_before = g_before[:, index]
+        given, left = (g_mixed, qkv, *before), (g_qkv, g_before)
+        self._attend(name, given, left, (*which[1:], *sizes), before_span=span, weights=weights)
+
+    def _seen_before(
+        self, name: str, index: int, nothing: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int, int], int]:
+        """What a block's attention sees before the places of this pass.
+
+        Returns:
+            Keys and values with the lengths; how many sequences a program holds, and of each of these how
+            many places there may be, and the numbers from one sequence to the next; places of a program.
+        """
+        each = self.sequences(name)
+        if self._before is None:
+            return (nothing, nothing), (each, 1, 0), 0  # not looked at
+        values, lengths = self._before
+        longest = values.shape[4]
+        return (values[:, index], lengths), (each, longest, values.stride(0)), room_for(each * longest)
+
+    def _attend(
+        self,
+        name: str,
+        given: Sequence[Tensor],
+        left: Sequence[Tensor],
+        sizes: Sequence[int],
+        **constants: Any,
+    ) -> None:
+        starts, lengths = self._packing[:2] if self._packing else (left[0], left[0])  # not looked at
+        places = self.places
+        self(name, places, *given, starts, lengths, *left, places, *sizes, **self._attention, **constants)
 
     def _count(self, places: int) -> Tensor | int:
         """How many places a kernel looks at: of so many, or if packed, what the GPU knows."""
-        return self._packing[2] if self._packing else places
+        if not self._packing:
+            return places
+        return self._packing[2] if places else torch.zeros_like(self._packing[2])
 
     def project_forward(self, h: Tensor, to: Projection) -> None:
         """Launch the kernel that makes the first block's queries, keys and values."""

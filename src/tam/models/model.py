@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.launch import kernels_run_here
+from tam.models.launch import Before, kernels_run_here
 from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.spec import ModelSpec
@@ -102,8 +102,8 @@ class Model(nn.Module):
 
         This can be as long as the weights stay, with z as a token or none at all. With sequences to answer, x
         comes first and does not see z: that is all that is computed for x. With classes to answer, it is what
-        the first block computes for each place by itself. Where that does not help, as where our kernels take
-        whole sequences, the batch is returned as it is.
+        the first block computes for each place by itself. Where that does not help, the batch is returned as
+        it is.
         """
         backbone, spec = self.backbone, self.spec
         x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
@@ -116,7 +116,7 @@ class Model(nn.Module):
         if spec.kind == "classification":
             prefix = backbone.known(vectors)
         elif backbone.can_fuse(vectors):
-            return batch
+            prefix = backbone.fused_prefix(vectors, in_x if batch.padded else None)
         else:
             prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
         return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
@@ -230,10 +230,19 @@ class Model(nn.Module):
         seen = torch.cat([in_x, in_x.new_ones(lead.shape[:2]), in_y], dim=1)
         before, read = in_x.shape[1], lead.shape[1] - 1
         if batch.prefix is not None:
-            mask = mask_of(seen, causal=True)[:, before:]
-            return self.backbone(after, mask, None, slice(read, None), batch.prefix.flatten(0, 1))
+            return self._after_prefix(batch, batch.prefix.flatten(0, 1), after, seen, slice(read, None))
         sequence = torch.cat([self.x(batch.x.flatten(0, 1), in_x), after], dim=1)
         return self._transform(sequence, seen, condition, batch, slice(before + read, None), causal=True)
+
+    def _after_prefix(self, batch: Batch, prefix: Tensor, after: Tensor, seen: Tensor, read: slice) -> Tensor:
+        """The transformer's hidden states at the places `read` of those that come after x."""
+        assert isinstance(self.backbone, Transformer)
+        before = batch.x.shape[-1]
+        if self.backbone.can_fuse(after, prefix):
+            valid = seen[:, before:] if batch.padded else None
+            known = Before(prefix.float(), batch.x_length.flatten().int())
+            return self.backbone.fused_forward(after, valid, read, causal=True, before=known)
+        return self.backbone(after, mask_of(seen, causal=True)[:, before:], None, read, prefix)
 
     def _transform(
         self, sequence: Tensor, seen: Tensor, condition: Condition, batch: Batch, read: slice, *, causal: bool

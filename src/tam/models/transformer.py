@@ -13,7 +13,8 @@ from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
 from tam.models.block import can_be_one, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
-from tam.models.fused import can_fuse, fused_blocks
+from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix
+from tam.models.launch import Before
 from tam.models.linear import Linear
 from tam.models.norm import LayerNorm
 
@@ -193,11 +194,20 @@ class Transformer(nn.Module):
         """
         return cast(Block, self.blocks[0]).project(hidden)
 
-    def can_fuse(self, hidden: Tensor) -> bool:
-        """Whether `fused_forward` takes these vectors."""
-        return self.kernels and not self._has_adapters and can_fuse(hidden, self._heads)
+    def can_fuse(self, hidden: Tensor, before: Tensor | None = None) -> bool:
+        """Whether `fused_forward` takes these vectors, and what was returned for the places before them."""
+        fits = before is None or can_see(before)
+        return self.kernels and not self._has_adapters and fits and can_fuse(hidden, self._heads)
 
-    def fused_forward(self, hidden: Tensor, valid: Tensor | None, read: slice, *, causal: bool) -> Tensor:
+    def fused_forward(
+        self,
+        hidden: Tensor,
+        valid: Tensor | None,
+        read: slice,
+        *,
+        causal: bool,
+        before: Before | None = None,
+    ) -> Tensor:
         """The same in kernels of our own.
 
         Args:
@@ -205,10 +215,24 @@ class Transformer(nn.Module):
             valid: Which places hold tokens, `[R, L]`; the others are left out, and give 0. None: all do.
             read: The places wanted.
             causal: Whether a place sees none after it.
+            before: What `prefix` or `fused_prefix` returned for the places before these, which then are seen.
         """
-        weights = [weight for block in self.blocks for weight in block.parameters()]
-        out = fused_blocks(hidden, valid, weights, heads=self._heads, causal=causal, read=read)
+        weights = self._fused_weights
+        out = fused_blocks(hidden, valid, weights, heads=self._heads, causal=causal, read=read, before=before)
         return self.norm(out)
+
+    def fused_prefix(self, hidden: Tensor, valid: Tensor | None) -> Tensor:
+        """The same as `prefix`, in kernels of our own.
+
+        Args:
+            hidden: The vectors, `[R, P, d]`.
+            valid: Which places hold tokens, `[R, P]`. None: all do.
+        """
+        return fused_prefix(hidden, valid, self._fused_weights, heads=self._heads)
+
+    @property
+    def _fused_weights(self) -> list[Tensor]:
+        return [weight for block in self.blocks for weight in block.parameters()]
 
 
 def _ask(bias: Tensor | None, places: slice) -> Tensor | None:

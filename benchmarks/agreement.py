@@ -1,0 +1,116 @@
+"""How far the kernels, and plain code, are from plain code in float64."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tam.models import Transformer
+from tam.models.launch import Before
+
+
+class Case(NamedTuple):
+    """Sequences that kernels are checked on."""
+
+    rows: int
+    length: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 4
+    causal: bool = True
+    masked: bool = True  # whether they differ in length
+    first: int = 0  # the places from here on are read
+    last: int | None = None
+    before: int = 0  # places before these, which kernels are given apart
+
+
+class Example:
+    """A transformer with random weights, and random vectors for it."""
+
+    def __init__(self, case: Case, device: str) -> None:
+        self.case, self.read = case, slice(case.first, case.last)
+        generator = torch.Generator().manual_seed(case.rows + case.length)
+        sizes = {"layers": case.layers, "width": case.width, "heads": case.heads}
+        self.model = Transformer(**sizes, bottleneck=None, generator=generator)
+        for parameter in self.model.parameters():
+            parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
+        self.model.to(device)
+        shape = (case.rows, case.before + case.length, case.width)
+        self.hidden = torch.randn(shape, generator=generator).to(device)
+        self.lengths, self.lengths_before = (
+            torch.randint(least, most + 1, (case.rows,), generator=generator).to(device)
+            if case.masked
+            else torch.full((case.rows,), most, device=device)
+            for least, most in ((1, case.length), (0, case.before))
+        )
+        shape = (*self.valid[:, self.read].shape, case.width)
+        self.weights = torch.randn(shape, generator=generator).to(device)
+
+    @property
+    def valid(self) -> Tensor:
+        """Which places hold a token, `[R, L]`."""
+        return torch.arange(self.case.length, device=self.lengths.device) < self.lengths.unsqueeze(1)
+
+    @property
+    def valid_before(self) -> Tensor:
+        """Which places before these do."""
+        return torch.arange(self.case.before, device=self.lengths.device) < self.lengths_before.unsqueeze(1)
+
+    @property
+    def mask(self) -> Tensor:
+        """Which place sees which, if all are together."""
+        seen = torch.cat([self.valid_before, self.valid], dim=1)
+        places = seen.shape[1]
+        square = torch.ones(places, places, dtype=torch.bool, device=seen.device)
+        seen = seen.unsqueeze(1) & square.tril(0 if self.case.causal else places)
+        return seen | torch.eye(places, dtype=torch.bool, device=seen.device)
+
+    def outputs(self, hidden: Tensor, kernels: bool) -> Tensor:
+        """What is read, by the kernels or by plain code."""
+        before = self.case.before
+        if not kernels:
+            return self.model(hidden, self.mask)[:, before:][:, self.read]
+        known, masked = None, self.case.masked
+        if before:
+            values = self.model.fused_prefix(hidden[:, :before], self.valid_before if masked else None)
+            known = Before(values, self.lengths_before.int())
+        return self.model.fused_forward(
+            hidden[:, before:],
+            self.valid if masked else None,
+            self.read,
+            causal=self.case.causal,
+            before=known,
+        )
+
+    def gradients(self, kernels: bool, half: bool) -> list[Tensor]:
+        """The outputs, and gradients of vectors and weights."""
+        hidden = self.hidden.clone().requires_grad_()
+        with torch.autocast(hidden.device.type, torch.bfloat16, enabled=half):
+            out = self.outputs(hidden, kernels)
+        out = out * self.valid[:, self.read].unsqueeze(2)  # what is read of other places does not matter
+        found = torch.autograd.grad((out * self.weights).sum(), [hidden, *self.model.parameters()])
+        return [out.detach(), *found]
+
+
+def disagreement(case: Case, device: str, *, half: bool = False) -> dict[str, Any]:
+    """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
+    example = Example(case, device)
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    ours, plain = (example.gradients(kernels, half) for kernels in (True, False))
+    example.model.double()
+    example.hidden, example.weights = example.hidden.double(), example.weights.double()
+    exact = example.gradients(False, False)
+    torch.set_float32_matmul_precision(precision)
+
+    def errors(values: list[Tensor]) -> list[float]:
+        return [float((v.double() - e).norm() / e.norm()) for v, e in zip(values, exact, strict=True)]
+
+    return {
+        **{name: getattr(case, name) for name in ("rows", "length", "before", "causal")},
+        "precision": "bfloat16" if half else "float32",
+        "output": errors(ours)[0],
+        "worst_gradient": max(errors(ours)[1:]),
+        "plain_output": errors(plain)[0],
+        "plain_worst_gradient": max(errors(plain)[1:]),
+    }

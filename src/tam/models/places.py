@@ -1,0 +1,43 @@
+"""Sequences one after another without padding, and back.
+
+Shapes: R rows, L places, d width.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+    """Where the valid places go when sequences stand one after another without padding.
+
+    Returns:
+        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
+        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+    """
+    lengths = valid.sum(1)
+    ends = lengths.cumsum(0)
+    starts = ends - lengths
+    row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
+    count = len(row)
+    source = row.new_full((count + 1,), -1)
+    source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
+    source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
+    return [starts.int(), lengths.int(), ends[-1:].int()], source, row
+
+
+class Rearrange(torch.autograd.Function):
+    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
+        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
+        ctx.save_for_backward(back)
+        return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """The gradient at the rows."""
+        (back,), (g,) = ctx.saved_tensors, gradients
+        return g[back.clamp(min=0)].masked_fill((back < 0).unsqueeze(1), 0.0), None, None
