@@ -4,12 +4,19 @@ import json
 import re
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from blocks.ablations import ablations, small, sweeps
+from blocks.limits import limits
+from blocks.methods import compositional, method_row, methods
+from blocks.page import BLOCKS, fill
+from blocks.results import Results
+from blocks.runs import settings_words, time_words, training_cells
+from blocks.tam_runs import ahead, intervals, runs, shown_runs
+from blocks.tuning import budgets, choices, longer, tuning
+from blocks.words import number, span
 from tam.config import Config
 from tam.report.figures import FIGURES
 from tam.tasks.benchmark import VERSION, BenchmarkOptions
@@ -21,15 +28,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ABLATION = "ablation-classification-norm"
 
 
-@pytest.fixture(scope="module")
-def make() -> ModuleType:
-    """docs/make.py"""
-    spec = spec_from_file_location("docs_make", ROOT / "docs" / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def results() -> Results:
+    return Results()
 
 
 @pytest.mark.timeout(300)
@@ -44,13 +45,13 @@ def test_the_numbers_are_of_this_version_of_the_benchmarks() -> None:
     assert facts["benchmark_version"] == VERSION, "run benchmarks/tasks.py, then make pages"
 
 
-def test_a_block_is_replaced(make: ModuleType) -> None:
+def test_a_block_is_replaced(results: Results) -> None:
     page = "a\n<!-- begin: why 15 -->\noutdated\n<!-- end: why 15 -->\nb\n"
-    filled = make.fill(page, make.Results(ROOT / "results"))
+    filled = fill(page, results)
     assert "outdated" not in filled
     assert filled.startswith("a\n<!-- begin: why 15 -->\n\nWith n = 11 ")
     assert filled.endswith("\n\n<!-- end: why 15 -->\nb\n")
-    assert make.fill(filled, make.Results(ROOT / "results")) == filled
+    assert fill(filled, results) == filled
 
 
 @pytest.mark.parametrize(
@@ -62,14 +63,14 @@ def test_a_block_is_replaced(make: ModuleType) -> None:
         ("<!-- end: sizes -->\n<!-- begin: sizes -->", "every begin is followed"),
     ],
 )
-def test_a_wrong_mark_is_an_error(make: ModuleType, page: str, message: str) -> None:
+def test_a_wrong_mark_is_an_error(results: Results, page: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make.fill(page, make.Results(ROOT / "results"))
+        fill(page, results)
 
 
-def test_every_block_and_every_figure_is_used(make: ModuleType) -> None:
+def test_every_block_and_every_figure_is_used() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert set(re.findall(r"<!-- begin: (.*?) -->", text)) == set(make.BLOCKS)
+    assert set(re.findall(r"<!-- begin: (.*?) -->", text)) == set(BLOCKS)
     assert set(re.findall(r"figures/(\w+)\.svg", text)) == {*FIGURES, "scaling"}
 
 
@@ -77,9 +78,14 @@ def test_figures_are_drawn_alike_every_time() -> None:
     assert FIGURES["pathfinding"]().svg() == FIGURES["pathfinding"]().svg()
 
 
-def test_runs_of_one_k_each_are_one_row(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    row = make.method_row(results, "classification", "snail")
+def row_of(results: Results, name: str, method: str) -> list[str]:
+    row = method_row(results, name, method)
+    assert row is not None
+    return row
+
+
+def test_runs_of_one_k_each_are_one_row(results: Results) -> None:
+    row = row_of(results, "classification", "snail")
     scores = {
         k: results.runs[f"snail-tuned-classification-k{k}-0"]["scores"][0]["accuracy"] for k in (1, 5, 10, 20)
     }
@@ -92,49 +98,46 @@ def test_runs_of_one_k_each_are_one_row(make: ModuleType) -> None:
         run = results.runs.pop(f"snail-tuned-classification-k{k}-0")
         if k != 10:
             results.runs[f"snail-best-classification-k{k}-0"] = run
-    untuned = make.method_row(results, "classification", "snail")
+    untuned = row_of(results, "classification", "snail")
     assert untuned[4] == "at k = 5"
     assert untuned[-2] == "–\u00a0(68.25)"
 
 
-def test_rows_have_what_there_is(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    assert "(" not in "".join(make.method_row(results, "classification", "nearest")[1:])  # not in the paper
-    assert make.method_row(results, "transduction", "prototypical") is None
+def test_rows_have_what_there_is(results: Results) -> None:
+    assert "(" not in "".join(row_of(results, "classification", "nearest")[1:])  # not in the paper
+    assert method_row(results, "transduction", "prototypical") is None
     results.runs = {}
-    assert make.method_row(results, "transduction", "cavia")[-1] == "–\u00a0(1.53)"
+    assert row_of(results, "transduction", "cavia")[-1] == "–\u00a0(1.53)"
 
 
-def test_two_runs_of_one_k_are_an_error(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_two_runs_of_one_k_are_an_error(results: Results) -> None:
     results.runs["tam-best-classification-k5-0"] = results.runs["tam-best-classification-0"]
     with pytest.raises(ValueError, match="two runs tam-best-classification have"):
-        make.methods(results)
+        methods(results)
 
 
-def test_runs_of_a_kind_are_in_their_own_tables(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    before = make.runs(results), make.methods(results)
+def test_runs_of_a_kind_are_in_their_own_tables(results: Results) -> None:
+    before = runs(results), methods(results)
     run = results.runs["tam-best-classification-0"]
     others = ("ablation-classification-norm", "sweep-classification-T5", "compositional-classification")
     results.runs |= {f"tam-{other}-0": run for other in others}
-    assert (make.runs(results), make.methods(results)) == before
+    assert (runs(results), methods(results)) == before
 
 
-def test_runs_say_what_they_were(make: ModuleType) -> None:
-    run = make.Results(ROOT / "results").runs["tam-best-classification-0"]
+def test_runs_say_what_they_were(results: Results) -> None:
+    run = results.runs["tam-best-classification-0"]
     config = run["config"] | {"training": run["config"]["training"] | {"steps": 1234, "rate": 0.002}}
-    what, time = make.run_words(run | {"config": config, "seconds": 130})
-    assert what.endswith(", mixed supports, 1\u202f234 outer steps at rate 0.002")
-    assert time == "2 min, H200"
+    run |= {"config": config, "seconds": 130}
+    assert settings_words(run).endswith(", mixed supports, 1\u202f234 outer steps at rate 0.002")
+    assert time_words(run) == "2 min, H200"
     long = run | {"kind": "best", "seconds": 240}
-    assert make.training_words([long | {"seconds": 60}, long])[1] == "60 s to 4 min"
-    assert make.training_words([long | {"seconds": 130}, long])[1] == "2 to 4 min"
+    assert training_cells([long | {"seconds": 60}, long])[1] == "60 s to 4 min"
+    assert training_cells([long | {"seconds": 130}, long])[1] == "2 to 4 min"
 
 
-def of_scores(make: ModuleType, name: str, accuracy: float, perplexity: float, interval: float) -> object:
+def of_scores(name: str, accuracy: float, perplexity: float, interval: float) -> Results:
     """Results whose only run, TAM by the preset best on a benchmark, has the same scores at every k."""
-    results = make.Results(ROOT / "results")
+    results = Results()
     run = results.runs[f"tam-best-{name}-0"]
     intervals = {"accuracy_interval": interval, "perplexity_interval": interval}
     scores = [one | {"accuracy": accuracy, "perplexity": perplexity} | intervals for one in run["scores"]]
@@ -142,59 +145,53 @@ def of_scores(make: ModuleType, name: str, accuracy: float, perplexity: float, i
     return results
 
 
-def test_runs_are_bold_where_they_are_better_than_the_paper(make: ModuleType) -> None:
-    results = of_scores(make, "classification", 0.80, 1.0, 0.1)
-    row = next(line for line in make.runs(results).splitlines() if "preset `best`" in line)
+def test_runs_are_bold_where_they_are_better_than_the_paper() -> None:
+    results = of_scores("classification", 0.80, 1.0, 0.1)
+    row = next(line for line in runs(results).splitlines() if "preset `best`" in line)
     assert row.endswith("| **80.0 %** | **80.0 %** | 80.0 % | 80.0 % |")
-    assert "- Preset `best`: on classification at k = 1 and 5 (clearly at k = 1) (run on " in make.ahead(
-        results
-    )
-    results = of_scores(make, "pathfinding", 0.0, 1.2199, 0.0)  # as printed equal to the paper's at k = 10
-    row = next(line for line in make.runs(results).splitlines() if "preset `best`" in line)
+    assert "- Preset `best`: on classification at k = 1 and 5 (clearly at k = 1) (run on " in ahead(results)
+    results = of_scores("pathfinding", 0.0, 1.2199, 0.0)  # as printed equal to the paper's at k = 10
+    row = next(line for line in runs(results).splitlines() if "preset `best`" in line)
     assert row.endswith("| **1.22** | **1.22** | 1.22 | 1.22 |")
-    assert "on path-finding at k = 1 and 5 (clearly at k = 1 and 5)" in make.ahead(results)
-    results = of_scores(make, "transduction", 0.0, 99.0, 0.0)
-    assert "- Preset `best`: nowhere (run on transduction alone)." in make.ahead(results)
-    assert "**" not in make.runs(results)
+    assert "on path-finding at k = 1 and 5 (clearly at k = 1 and 5)" in ahead(results)
+    results = of_scores("transduction", 0.0, 99.0, 0.0)
+    assert "- Preset `best`: nowhere (run on transduction alone)." in ahead(results)
+    assert "**" not in runs(results)
 
 
-def test_intervals_are_those_of_the_runs(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    found = [run["scores"][0]["accuracy_interval"] for _, run in make.preset_runs(results, "classification")]
+def test_intervals_are_those_of_the_runs(results: Results) -> None:
+    found = [run["scores"][0]["accuracy_interval"] for _, run in shown_runs(results, "classification")]
     assert len(found) == 4
     low, high = (f"± {100 * end(found):.1f} %" for end in (min, max))
-    assert f"| Classification, accuracy | {low} to {high} |" in make.intervals(results)
+    assert f"| Classification, accuracy | {low} to {high} |" in intervals(results)
 
 
-def test_ablations_are_beside_the_paper_where_it_has_them(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    rows = make.ablations(results).splitlines()[2:]
+def test_ablations_are_beside_the_paper_where_it_has_them(results: Results) -> None:
+    rows = ablations(results).splitlines()[2:]
     assert len(rows) == 8
     tuned, norm = (results.runs[f"tam-{name}-0"] for name in ("tuned-classification", ABLATION))
     for row, run, paper in ((rows[0], tuned, 41), (rows[4], norm, 42)):
-        steps = make.number(run["config"]["training"]["steps"])
+        steps = number(run["config"]["training"]["steps"])
         assert f"| TAM | {steps} | {100 * run['scores'][0]['accuracy']:.1f}\u00a0({paper}) |" in row
     assert rows[5].startswith("|  | multitask | ")
     assert "(" not in rows[5]  # the paper has it for TAM alone
     del results.runs[f"tam-{ABLATION}-0"]
-    assert "| TAM | – | –\u00a0(42) |" in make.ablations(results)
+    assert "| TAM | – | –\u00a0(42) |" in ablations(results)
 
 
-def test_sweeps_are_in_order_with_the_tuned_run_among_them(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    rows = [line.split(" | ") for line in make.sweeps(results).splitlines()[2:]]
+def test_sweeps_are_in_order_with_the_tuned_run_among_them(results: Results) -> None:
+    rows = [line.split(" | ") for line in sweeps(results).splitlines()[2:]]
     asked = {"T": [1, 5, 12, 25], "N": [20, 50, 128, 300]}
     assert [row[0] for row in rows] == [f"| {name} = {n}" for name, values in asked.items() for n in values]
     assert rows[2][1:] == rows[6][1:]
     run = results.runs["tam-sweep-classification-T5-0"]
     steps, seconds = run["config"]["training"]["steps"], run["gpu_seconds_asked"]
-    assert rows[1][1:4] == [make.number(steps), f"{seconds:g}", f"{1000 * seconds / steps:.1f}"]
+    assert rows[1][1:4] == [number(steps), f"{seconds:g}", f"{1000 * seconds / steps:.1f}"]
     assert rows[1][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
 
 
-def test_small_runs_are_in_order_and_missing_ones_left_out(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    *lines, _, intervals = make.small(results).splitlines()[2:]
+def test_small_runs_are_in_order_and_missing_ones_left_out(results: Results) -> None:
+    *lines, _, intervals = small(results).splitlines()[2:]
     assert "points" in intervals
     rows = [line.split(" | ") for line in lines]
     titles = ["unchanged", "T = 1", "T = 5", "T = 25", "N = 16", "N = 32", "N = 128"]
@@ -202,28 +199,26 @@ def test_small_runs_are_in_order_and_missing_ones_left_out(make: ModuleType) -> 
     assert [row[1] for row in rows] == [*titles, *kinds, "unchanged", *kinds]
     assert {row[0] for row in rows[:10]} == {"| TAM"}
     run = results.runs["tam-small-classification-N32-0"]
-    assert rows[5][2] == make.number(run["config"]["training"]["steps"])
+    assert rows[5][2] == number(run["config"]["training"]["steps"])
     assert rows[5][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
     del results.runs["tam-small-classification-N32-0"]
-    assert "N = 32" not in make.small(results)
+    assert "N = 32" not in small(results)
 
 
-def test_compositional_runs_are_beside_the_paper(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
-    shown = make.compositional(results)
+def test_compositional_runs_are_beside_the_paper(results: Results) -> None:
+    shown = compositional(results)
     told, untold = (results.runs[f"tam-compositional-pathfinding{more}-0"] for more in ("", "-untold"))
     for title, run, paper in (("TAM", told, "2.33"), ("TAM without primitives", untold, "4.37")):
-        steps = make.number(run["config"]["training"]["steps"])
+        steps = number(run["config"]["training"]["steps"])
         assert f"| {title} | {steps} | {run['scores'][0]['perplexity']:.2f}\u00a0({paper}) |" in shown
     assert re.search(r"\| SNAIL \| [^|]* \| –\u00a0\(63.5\) \| [\d.]+\u00a0\(71.75\) \|", shown)
     steps = [
         run["config"]["training"]["steps"] for file, run in results.runs.items() if "-compositional-" in file
     ]
-    assert shown.endswith(f"\n\nThey took {make.span(steps)} training steps.")
+    assert shown.endswith(f"\n\nThey took {span(steps)} training steps.")
 
 
-def test_budgets_show_what_was_asked_for_and_what_came_of_it(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_budgets_show_what_was_asked_for_and_what_came_of_it(results: Results) -> None:
     run = results.runs["tam-tuned-classification-0"]
     training = [run["config"]["training"] | {"steps": steps} for steps in (70, 30)]
     runs = [
@@ -238,16 +233,15 @@ def test_budgets_show_what_was_asked_for_and_what_came_of_it(make: ModuleType) -
         {"values": {"rate": 0.1}, "error": "it diverged"},
     ]
     results.tuning = {"tam-classification": {"candidates": candidates, "seconds_each": 4.0}}
-    assert make.budgets(results).splitlines()[2:5] == [
+    assert budgets(results).splitlines()[2:5] == [
         "| `tuned` | 2 | 16 | 30 to 70 |",
         "| `tuned` | 1 | 10 | 70 |",
         "| each candidate of tuning | 3 | 4 | 5 to 9 |",
     ]
-    assert make.budgets(results).endswith(" by factors of up to 2.0.")
+    assert budgets(results).endswith(" by factors of up to 2.0.")
 
 
-def test_longer_runs_are_beside_their_candidates(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_longer_runs_are_beside_their_candidates(results: Results) -> None:
     chosen = {"steps": 7, "score": 0.5, "scores": {"5": {}, "20": {}}}
     results.tuning["multitask-classification"] = {"chosen": chosen}
     run = results.runs["multitask-tuned-classification-0"]
@@ -255,33 +249,29 @@ def test_longer_runs_are_beside_their_candidates(make: ModuleType) -> None:
     scores = [{"k": k, "accuracy": accuracy} for k, accuracy in ((1, 0.9), (5, 0.2), (10, 0.9), (20, 0.3))]
     run |= {"config": run["config"] | {"training": training}, "scores": scores}
     line = "| multitask, classification | accuracy | 7 | 50.0 % | 70 | 25.0 % |"
-    assert line in make.longer(results).splitlines()
+    assert line in longer(results).splitlines()
 
 
-def test_the_budget_of_tuning_is_named(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_the_budget_of_tuning_is_named(results: Results) -> None:
     facts = results.tuning["tam-classification"] | {"seconds_each": 60.0, "counted": "so"}
     results.tuning = {"tam-classification": facts}
-    assert "\n\n60.0 seconds (so) for each candidate; " in make.tuning(results)
+    assert "\n\n60.0 seconds (so) for each candidate; " in tuning(results)
 
 
-def test_choices_may_be_absent(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_choices_may_be_absent(results: Results) -> None:
     results.choices = None
-    assert "not there yet" in make.choices(results)
+    assert "not there yet" in choices(results)
     one = {"place": 0.3, "steps": 390, "loss": 0.5, "accuracy": {"1": 0.4, "5": 0.55}}
     results.choices = {"variants": {"place 0.3": one}}
-    assert make.choices(results).splitlines()[-1] == "| place 0.3 | 0.3 | 390 | 0.500 | 40.0 % | 55.0 % |"
+    assert choices(results).splitlines()[-1] == "| place 0.3 | 0.3 | 390 | 0.500 | 40.0 % | 55.0 % |"
 
 
-def test_limits_may_be_absent(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_limits_may_be_absent(results: Results) -> None:
     results.limits = None
-    assert "not there yet" in make.limits(results)
+    assert "not there yet" in limits(results)
 
 
-def test_limits_name_the_largest_part_and_those_near_it(make: ModuleType) -> None:
-    results = make.Results(ROOT / "results")
+def test_limits_name_the_largest_part_and_those_near_it(results: Results) -> None:
     part = {"mean": 0.25, "interval": 0.125}
     gaps = {
         "optimisation": part | {"new_inputs": {"mean": 0.0625, "interval": 0.5}},
@@ -290,19 +280,19 @@ def test_limits_name_the_largest_part_and_those_near_it(make: ModuleType) -> Non
     }
     chosen = {"5": {"at_most": False}, "many": {"at_most": True}}
     run = results.runs["tam-best-classification-0"]
-    limits = {"error": {"5": "few examples", "20": "optimisation"}}
-    model = run | {"gaps": {"error": gaps}, "limits": limits, "chosen": chosen, "tasks_each": 32}
+    largest = {"error": {"5": "few examples", "20": "optimisation"}}
+    model = run | {"gaps": {"error": gaps}, "limits": largest, "chosen": chosen, "tasks_each": 32}
     longer = run["config"]["training"] | {"steps": 10**6}
     again = model | {"config": run["config"] | {"training": longer}}
     results.limits = {"floor": 0.0, "many": 200, "models": [again, model]}
-    lines = make.limits(results).splitlines()
+    lines = limits(results).splitlines()
     assert lines[0] == "**Classification**, error"
     parts = "0.250 ± 0.125 | 0.062 ± 0.500 | 0.125 ± 0.125"
     assert lines[4:6] == [
-        f"| {make.run_words(run)[0]} | k = 5 | 1.125 | {parts} | 0.750 ± 0.250 | few examples |",
+        f"| {settings_words(run)} | k = 5 | 1.125 | {parts} | 0.750 ± 0.250 | few examples |",
         f"|  | k = 20 | 0.250 | {parts} | -0.125 ± 0.125 | optimisation or generalisation |",
     ]
-    assert lines[6].startswith(f"| {make.run_words(again)[0]} | k = 5 |")
+    assert lines[6].startswith(f"| {settings_words(again)} | k = 5 |")
     assert lines[9] == (
         "32 training and 32 test tasks; many are 200 examples of a task. In 2 of 4 choices of how many "
         "steps to learn a task by, the most of the grid were chosen."

@@ -1,0 +1,56 @@
+"""The paper's scores beside the ceiling."""
+
+import json
+from collections.abc import Sequence
+
+from blocks.results import BENCHMARKS, Facts, Results, set_name
+from blocks.table import table
+from blocks.words import k_heads, score
+
+
+def ceilings(results: Results) -> str:
+    """The paper's best beside the ceiling, for each k of the paper."""
+    return _beside(results, False, results.shots)
+
+
+def all_ceilings(results: Results, compositional: bool) -> str:
+    """The paper's best beside the ceiling, for each k that has a ceiling."""
+    return _beside(results, compositional, results.tasks["ceiling"]["shots"])
+
+
+def _beside(results: Results, compositional: bool, shots: Sequence[int]) -> str:
+    rows = []
+    for name, title in BENCHMARKS.items():
+        metric, best = results.metric(name), _paper_best(results, name, compositional)
+        ceiling = results.task_set(name, compositional)["ceiling"]
+        printed = [score(metric, best[k]) if k in best else "" for k in shots]
+        rows.append([f"{title}, {metric}", "the paper's best", *printed])
+        rows.append(["", "ceiling", *(f"**{score(metric, ceiling[str(k)])}**" for k in shots)])
+    return table(["", "", *k_heads(shots)], rows, left=(0, 1))
+
+
+def _paper_best(results: Results, name: str, compositional: bool) -> dict[int, float]:
+    """The best that any method has in the paper's table, for each k."""
+    better = max if results.metric(name) == "accuracy" else min
+    methods = results.paper_scores(name, compositional).values()
+    return {k: better(scores[k] for scores in methods) for k in results.shots}
+
+
+def how_measured(results: Results) -> str:
+    """What the ceilings are means of."""
+    settings = results.tasks["ceiling"]
+    return (
+        f"Each number is a mean over the test tasks of the set with seed 0 (compositional: hold-out 0), with "
+        f"{settings['supports']} support sets and {settings['queries']} queries for each task."
+    )
+
+
+def reference(results: Results) -> str:
+    """What a run is shown beside, for the package: the paper's methods and the ceiling, as JSON."""
+    found: dict[str, Facts] = {}
+    for name in BENCHMARKS:
+        for compositional in (False, True):
+            paper = results.paper_scores(name, compositional)
+            ceiling = results.task_set(name, compositional)["ceiling"]
+            found[set_name(name, compositional)] = {"paper": paper, "ceiling": ceiling}
+    return json.dumps(found, indent=1) + "\n"

@@ -1,0 +1,59 @@
+"""What an outer step takes on a GPU, and what was checked there."""
+
+import statistics
+
+from blocks.results import BENCHMARKS, Results
+from blocks.table import table
+
+
+def steps(results: Results) -> str:
+    """What an outer step takes."""
+    facts = results.gpu
+    order = list(BENCHMARKS)
+    rows = []
+    for step in sorted(
+        facts["steps"], key=lambda one: (order.index(one["benchmark"]), one["kernels"], one["theta_update"])
+    ):
+        plain = "" if step["kernels"] == "ours" else ", plain code"
+        what = f"{BENCHMARKS[step['benchmark']]}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
+        must = f"{step['must_ms']:.0f}" if step["must_ms"] else ""
+        share = f"{step['tflops'] / facts['peak_tflops']:.0%}".replace("%", " %")
+        rows.append([what, f"{step['ms']:.1f}", must, f"{step['tflops']:.0f}", share, f"{step['gib']:.1f}"])
+    head = ["outer step", "ms", "must be", "TFLOP/s", "of the peak", "GiB"]
+    where = (
+        f"{facts['device']}, torch {facts['torch']}, {facts['tasks']} tasks × {facts['rows']} examples, "
+        f"bfloat16. The peak is that of one large product of matrices: {facts['peak_tflops']:.0f} TFLOP/s."
+    )
+    return f"{table(head, rows)}\n\n{where}"
+
+
+def kernels(results: Results) -> str:
+    """How far kernels and plain code are from float64."""
+    rows = []
+    for one in results.gpu["checks"]["kernels"]:
+        shape = f"{one['rows']} × {one['length']} places{', causal' if one['causal'] else ''}"
+        errors = ("output", "plain_output", "worst_gradient", "plain_worst_gradient")
+        rows.append([shape, one["precision"], *(f"{one[name]:.1e}" for name in errors)])
+    head = ["sequences", "precision", "output, kernels", "plain", "worst gradient, kernels", "plain"]
+    return table(head, rows)
+
+
+def checks(results: Results) -> str:
+    """Whether captured and eager steps agree, and how short trainings end."""
+    captured, training = (results.gpu["checks"][name] for name in ("captured", "training"))
+    captured = sorted(captured, key=lambda row: row["precision"], reverse=True)
+    must = captured[0]["must"]
+    met = all(row["relative_difference"] <= must for row in captured)
+    differences = " and ".join(f"{row['relative_difference']:.1e} in {row['precision']}" for row in captured)
+    ours, plain = (", ".join(f"{v:.3f}" for v in training["loss"][key]) for key in ("ours", "plain"))
+    means = {key: statistics.mean(values) for key, values in training["loss"].items()}
+    spread = {key: statistics.stdev(values) for key, values in training["loss"].items()}
+    return (
+        f"- **Captured against eager.** After {captured[0]['steps']} outer steps, θ of steps that were "
+        f"recorded and replayed differs, relative, from θ of steps that were not by {differences}. "
+        f"We ask for {must:.0e}, which is {'met' if met else '**not met**'}.\n"
+        f"- **Short trainings.** After {training['steps']} outer steps on classification, the training loss "
+        f"of {len(training['loss']['ours'])} seeds is {ours} with the kernels, and {plain} with plain code: "
+        f"{means['ours']:.3f} and {means['plain']:.3f} in the mean, with deviations of "
+        f"{spread['ours']:.3f} and {spread['plain']:.3f}."
+    )

@@ -1,0 +1,67 @@
+"""A page with its blocks: what each is called there, and how they are filled in."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from blocks import ablations, ceilings, cpu, gpu, limits, methods, quotes, tam_runs, tasks, tuning
+from blocks.results import Results
+
+BLOCKS: dict[str, Callable[[Results], str]] = {
+    "ceilings": ceilings.ceilings,
+    "all ceilings": partial(ceilings.all_ceilings, compositional=False),
+    "compositional ceilings": partial(ceilings.all_ceilings, compositional=True),
+    "how measured": ceilings.how_measured,
+    "runs": tam_runs.runs,
+    "ahead": tam_runs.ahead,
+    "intervals": tam_runs.intervals,
+    "methods": methods.methods,
+    "compositional": methods.compositional,
+    "ablations": ablations.ablations,
+    "sweeps": ablations.sweeps,
+    "small": ablations.small,
+    "tuning": tuning.tuning,
+    "longer": tuning.longer,
+    "budgets": tuning.budgets,
+    "choices": tuning.choices,
+    "limits": limits.limits,
+    "gpu": gpu.steps,
+    "gpu kernels": gpu.kernels,
+    "gpu checks": gpu.checks,
+    "peers setting": cpu.peers_setting,
+    "peers": cpu.peers,
+    "scaling": cpu.scaling,
+    "memory": cpu.kept_memory,
+    "memory maml": partial(cpu.step_memory, method="maml"),
+    "memory cavia": partial(cpu.step_memory, method="cavia"),
+    "sizes": tasks.sizes,
+    "classification counts": tasks.classification_counts,
+    "transduction counts": partial(tasks.slot_counts, name="transduction"),
+    "path-finding counts": partial(tasks.slot_counts, name="pathfinding"),
+    "waypoint counts": tasks.waypoint_counts,
+    "smallest class": tasks.smallest_class,
+    "path lengths": tasks.path_lengths,
+    "training tasks": tasks.training_tasks,
+    "test tasks": tasks.test_tasks,
+    "unseen": tasks.unseen,
+    "why 15": tasks.why_15,
+    "show classification": partial(quotes.output, command="tam tasks classification --show 2"),
+    "show transduction": partial(quotes.output, command="tam tasks transduction --show 2"),
+    "show path-finding": partial(quotes.output, command="tam tasks pathfinding --show 1"),
+    "show compositional": partial(quotes.output, command="tam tasks pathfinding --compositional --show 1"),
+    "stats": partial(quotes.output, command="tam tasks classification --stats"),
+    "prototypical": lambda _: quotes.source("src/tam/methods/prototypical.py"),
+}
+
+_MARK = re.compile(r"<!-- (begin|end): (.*?) -->")
+_BLOCK = re.compile(r"(<!-- begin: (.*?) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
+
+
+def fill(page: str, results: Results) -> str:
+    """The page with every marked block as it should be."""
+    marks = _MARK.findall(page)
+    if marks != [(kind, name) for _, name in marks[::2] for kind in ("begin", "end")]:
+        raise ValueError(f"every begin is followed by the end of the same name, but the marks are {marks}")
+    if unknown := {name for _, name in marks} - set(BLOCKS):
+        raise ValueError(f"there is no block {sorted(unknown)[0]!r}: the blocks are {list(BLOCKS)}")
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]](results)}\n\n{found[3]}", page)

@@ -1,0 +1,74 @@
+"""What the tables say of runs: their settings, steps and times, and their scores."""
+
+from collections.abc import Sequence
+
+from blocks.results import Facts, Results
+from blocks.words import bare_score, duration, number, span
+
+
+def settings_words(run: Facts) -> str:
+    """What a run of TAM was."""
+    network, settings, training = (run["config"][part] for part in ("network", "settings", "training"))
+    support = ", mixed supports" if settings["support"] == "mixed" else ""
+    what = f"{network['layers']} layers × {network['width']}, θ {settings['theta_update']}{support}"
+    return f"{what}, {number(training['steps'])} outer steps at rate {training['rate']:g}"
+
+
+def time_words(run: Facts) -> str:
+    """How long a run took, and where."""
+    where = "CPU" if run["config"]["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
+    return f"{duration(run['seconds'])}, {where}"
+
+
+def distinct(by_shots: dict[int, Facts]) -> list[Facts]:
+    """The runs behind the scores at each k, each once."""
+    return list({id(run): run for run in by_shots.values()}.values())
+
+
+def steps_of(run: Facts) -> int:
+    """The training steps of a run."""
+    return run["config"]["training"]["steps"]
+
+
+def steps_words(found: Sequence[Facts]) -> str:
+    """The training steps of some runs."""
+    return "\u00a0· ".join(number(steps_of(run)) for run in found) or "–"
+
+
+def scores_of(run: Facts, metric: str) -> dict[int, float]:
+    """The scores of a run for each k."""
+    return {one["k"]: one[metric] for one in run["scores"]}
+
+
+def score_cells(
+    results: Results, metric: str, by_shots: dict[int, Facts], paper: Sequence[str] | None = None
+) -> list[str]:
+    """The scores at each k, with the paper's, as it is to be shown, in brackets."""
+    ours = [
+        bare_score(metric, scores_of(by_shots[k], metric)[k]) if k in by_shots else "–" for k in results.shots
+    ]
+    if paper is None:
+        return ours
+    return [f"{one}\u00a0({printed})" for one, printed in zip(ours, paper, strict=True)]
+
+
+def training_cells(found: Sequence[Facts]) -> list[str]:
+    """Of the runs of a method their steps, their time, the supports of a test task, and whether tuned."""
+    if not found:
+        return ["–"] * 4
+    supports = span([run["config"]["protocol"]["supports"] for run in found])
+    if not any(steps_of(run) for run in found):
+        return ["none", "none", supports, _tuned_words(found)]
+    times = [run["seconds"] for run in found]
+    low, high = duration(min(times)), duration(max(times))
+    time = low if low == high else f"{low.removesuffix(' min')} to {high}"
+    return [steps_words(found), time, supports, _tuned_words(found)]
+
+
+def _tuned_words(found: Sequence[Facts]) -> str:
+    """Whether runs are tuned ones, or at which k."""
+    tuned = [run for run in found if run["kind"] == "tuned"]
+    if len(tuned) == len(found):
+        return "yes"
+    shots = [str(one["k"]) for run in tuned for one in run["scores"]]
+    return f"at k = {', '.join(shots)}" if shots else "no"

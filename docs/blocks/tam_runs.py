@@ -1,0 +1,97 @@
+"""Runs of TAM on the plain benchmarks, beside the paper's TAM."""
+
+import re
+from collections.abc import Iterator
+
+from blocks.results import BENCHMARKS, Facts, Results
+from blocks.runs import scores_of, settings_words, time_words
+from blocks.table import table
+from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, score
+
+KINDS = {
+    "long": "tuned settings, longer",
+    "best": "preset `best`",
+    "paper": "preset `paper`",
+    "quick": "preset `quick`",
+}
+"""The kinds of runs that are shown, in their order."""
+
+
+def runs(results: Results) -> str:
+    """The runs beside the paper's, in bold where they are better."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        metric, paper = results.metric(name), results.paper_rows(name)["tam"]
+        printed = [
+            f"{as_printed(metric, mean)} ± {as_printed(metric, error)}{UNIT[metric]}"
+            for mean, error in zip(paper["mean"], paper["error"], strict=True)
+        ]
+        rows.append([f"{title}, {metric}", "the paper's TAM", "", *printed])
+        for kind, run in shown_runs(results, name):
+            shown = {k: score(metric, value) for k, value in scores_of(run, metric).items()}
+            shown |= {k: f"**{shown[k]}**" for k in _better(results, name, run)}
+            rows.append(["", f"{KINDS[kind]}: {settings_words(run)}", time_words(run), *shown.values()])
+    return table(["", "", "training time", *k_heads(results.shots)], rows, left=(0, 1))
+
+
+def ahead(results: Results) -> str:
+    """Where each kind of run is better than the paper's TAM."""
+    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    tried: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for name, title in BENCHMARKS.items():
+        for kind, run in shown_runs(results, name):
+            tried[kind].append(title.lower())
+            if shots := _better(results, name, run):
+                clear = [str(k) for k, clearly in shots.items() if clearly]
+                words = f" (clearly at k = {listed(clear)})" if clear else ""
+                found[kind].append(f"on {title.lower()} at k = {listed([str(k) for k in shots])}{words}")
+    lines = [
+        f"- {capitalised(KINDS[kind])}: {listed(where) if where else 'nowhere'}"
+        + (f" (run on {listed(tried[kind])} alone)." if len(tried[kind]) < len(BENCHMARKS) else ".")
+        for kind, where in found.items()
+        if tried[kind]
+    ]
+    clearly = (
+        "Clearly is by more than the paper's error bar and than the 95 % interval of our score over the test "
+        "tasks."
+    )
+    return "\n".join(["Better than the paper's TAM, in bold in the table:", "", *lines, "", clearly])
+
+
+def intervals(results: Results) -> str:
+    """How wide the intervals of the runs are."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        metric = results.metric(name)
+        found: dict[int, list[float]] = {}
+        for _, run in shown_runs(results, name):
+            for k, interval in scores_of(run, f"{metric}_interval").items():
+                found.setdefault(k, []).append(interval)
+        widths = [" to ".join(f"± {score(metric, end(of))}" for end in (min, max)) for of in found.values()]
+        rows.append([f"{title}, {metric}", *widths])
+    return table(["", *k_heads(results.shots)], rows)
+
+
+def shown_runs(results: Results, name: str) -> Iterator[tuple[str, Facts]]:
+    """The runs on a benchmark that are shown, with their kinds."""
+    for kind in KINDS:
+        for file, run in results.runs.items():
+            if re.fullmatch(rf"tam-{kind}-{name}-\d+", file):
+                yield kind, run
+
+
+def _better(results: Results, name: str, run: Facts) -> dict[int, bool]:
+    """The k at which a run is better than the paper's TAM as printed, and whether clearly.
+
+    Clearly is by more than the paper's error bar and than our interval over tasks.
+    """
+    metric, paper = results.metric(name), results.paper_rows(name)["tam"]
+    scale, digits, sign = SCALE[metric], DIGITS[metric], 1 if metric == "accuracy" else -1
+    printed = dict(zip(results.shots, zip(paper["mean"], paper["error"], strict=True), strict=True))
+    found: dict[int, bool] = {}
+    for one in run["scores"]:
+        mean, error = printed[one["k"]]
+        margin = round(sign * (round(scale * one[metric], digits) - mean), digits + 1)
+        if margin > 0:
+            found[one["k"]] = margin > max(error, scale * one[f"{metric}_interval"])
+    return found

@@ -1,0 +1,113 @@
+"""How many tasks the benchmarks have, and how large they are."""
+
+from blocks.results import BENCHMARKS, Results
+from blocks.table import table
+from blocks.words import number, span
+
+
+def sizes(results: Results) -> str:
+    """How large the six sets are."""
+    rows = []
+    for compositional in (False, True):
+        for name, title in BENCHMARKS.items():
+            facts = results.task_set(name, compositional)
+            tasks = " / ".join(number(count) for count in facts["tasks"].values())
+            examples = " / ".join(number(count) for count in facts["examples"].values())
+            form = f"{title}, compositional" if compositional else title
+            rows.append([form, tasks, examples, number(facts["tokens"])])
+    return table(["", "train / valid / test tasks", "examples in each", "tokens"], rows)
+
+
+def classification_counts(results: Results) -> str:
+    """How many classification tasks there are, for each n."""
+    rows = []
+    for family in results.tasks["classification_families"]:
+        primitives = " · ".join(number(count) for count in family["primitives"])
+        counts = (family[key] for key in ("choices", "choices_that_are_tasks", "different_tasks"))
+        rows.append([str(family["n"]), f"same {family['same']}", primitives, *map(number, counts)])
+    head = [
+        "n",
+        "two tasks are one with",
+        "primitives",
+        "choices",
+        "with 4 outputs or more",
+        "different tasks",
+    ]
+    return table(head, rows)
+
+
+def slot_counts(results: Results, name: str) -> str:
+    """How many primitives and tasks transduction or path-finding has."""
+    facts = results.task_set(name)
+    *others, last = map(number, facts["primitives"])
+    return (
+        f"The slots have {', '.join(others)} and {last} primitives. That makes "
+        f"{number(facts['choices'])} choices and {number(facts['different_tasks'])} different tasks."
+    )
+
+
+def waypoint_counts(results: Results) -> str:
+    """How many tasks path-finding with a waypoint has."""
+    facts = results.task_set("pathfinding", compositional=True)
+    return f"There are {number(facts['different_tasks'])} tasks with a waypoint."
+
+
+def smallest_class(results: Results) -> str:
+    """That every class has enough inputs."""
+    family = next(each for each in results.tasks["classification_families"] if each["n"] == 11)
+    needed = -(-results.task_set("classification")["examples"]["test"] // 4)
+    return (
+        f"The rarest class of any task has {number(family['smallest_class'])} of the "
+        f"{number(results.tasks['inputs'])} inputs; a test task needs {needed} of each class."
+    )
+
+
+def path_lengths(results: Results) -> str:
+    """How long paths are."""
+    plain, via = (results.task_set("pathfinding", form)["path_cells"] for form in (False, True))
+    return (
+        f"Paths have {plain['min']} to {plain['max']} cells, {plain['mean']:.1f} on average; "
+        f"with a waypoint {via['min']} to {via['max']}, {via['mean']:.1f} on average."
+    )
+
+
+def training_tasks(results: Results) -> str:
+    """How many training tasks there are to draw from, in each hold-out."""
+    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    rows = []
+    for holdout, small in enumerate(results.tasks["classification_n11_holdouts"]):
+        rows.append([str(holdout), number(small), *(number(each[holdout]["train"]) for each in sets)])
+    return table(["hold-out", "classification, n = 11", "n = 15", "transduction", "path-finding"], rows)
+
+
+def test_tasks(results: Results) -> str:
+    """How many tasks with an unseen primitive there are to draw from, in each hold-out."""
+    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    rows = []
+    for holdout in range(len(sets[0])):
+        counts = (each[holdout]["test_by_unseen_slot"] for each in sets)
+        rows.append([str(holdout), *("\u00a0· ".join(map(number, slots)) for slots in counts)])
+    return table(["hold-out", "classification, n = 15", "transduction", "path-finding"], rows)
+
+
+def unseen(results: Results) -> str:
+    """How many primitives are held out of each slot."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        facts = results.task_set(name, compositional=True)
+        pairs = zip(facts["unseen_primitives"], facts["primitives"], strict=True)
+        rows.append([title, *(f"{held} of {number(of)}" for held, of in pairs)])
+    return table(["unseen primitives", "slot 1", "slot 2", "slot 3"], rows)
+
+
+def why_15(results: Results) -> str:
+    """Why compositional classification has n = 15."""
+    small = results.tasks["classification_n11_holdouts"]
+    facts = results.task_set("classification", compositional=True)
+    wanted = facts["tasks"]["train"]
+    enough = sum(count >= wanted for count in small)
+    return (
+        f"With n = 11 the hold-outs leave {span(small)} different training tasks, and only {enough} of "
+        f"{len(small)} reach {number(wanted)}. With n = {facts['options']['n']} they leave "
+        f"{span([each['train'] for each in facts['holdouts']])}, and all do."
+    )

@@ -1,0 +1,56 @@
+"""How numbers, scores, times and lists are written."""
+
+from collections.abc import Iterable, Sequence
+
+SCALE = {"accuracy": 100, "perplexity": 1}
+"""What a score is multiplied by where it is shown."""
+DIGITS = {"accuracy": 1, "perplexity": 2}
+"""The digits of a score behind its point."""
+UNIT = {"accuracy": " %", "perplexity": ""}
+
+
+def number(value: int) -> str:
+    """An integer with thin spaces between thousands."""
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def span(values: Sequence[int]) -> str:
+    """The smallest and the largest of some integers."""
+    low, high = min(values), max(values)
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
+def bare_score(metric: str, value: float) -> str:
+    """A score without its unit."""
+    return f"{SCALE[metric] * value:.{DIGITS[metric]}f}"
+
+
+def score(metric: str, value: float) -> str:
+    """A score with its unit."""
+    return bare_score(metric, value) + UNIT[metric]
+
+
+def as_printed(metric: str, value: float) -> str:
+    """A score of the paper: with the usual digits, or with one more where the paper has it."""
+    short = f"{value:.{DIGITS[metric]}f}"
+    return short if float(short) == value else f"{value:.{DIGITS[metric] + 1}f}"
+
+
+def duration(seconds: float) -> str:
+    """A time, in seconds or minutes."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def k_heads(shots: Iterable[int]) -> list[str]:
+    """The heads of columns with a score for each k."""
+    return [f"k = {k}" for k in shots]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas, and an "and" before the last."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def capitalised(words: str) -> str:
+    """Words as they start a line; capitals further on stay."""
+    return words[0].upper() + words[1:]
