@@ -159,3 +159,20 @@ def test_wrong_settings_are_errors(wrong: dict[str, object]) -> None:
 def test_conditioning_that_would_have_no_effect_is_an_error(plain_spec: ModelSpec) -> None:
     with pytest.raises(ValueError, match="'norm' has no effect"):
         MAML().spec(replace(plain_spec, conditioning="norm"), 3)
+
+
+@ORDERS
+@pytest.mark.parametrize("empty", ["x", "y"])
+def test_sequences_may_all_be_empty(
+    empty: str, order: Order, make_model: MakeModel, make_batch: Make
+) -> None:
+    """Then the network does not look at the embeddings of their tokens, and those have no gradient."""
+    spec = MAML().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2, layers=1, width=8), 3)
+    model, batch = make_model(spec), make_batch(spec, 3, 7)
+    nothing = {empty: getattr(batch, empty)[..., :0], f"{empty}_length": torch.zeros_like(batch.x_length)}
+    batch = replace(batch, **nothing)
+    losses = settings(order).training_step(model, batch, lambda _: None, 0)
+    assert losses.end < losses.start
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        assert name.startswith(f"{empty}.") == (not parameter.grad.any())

@@ -31,20 +31,26 @@ def test_means_and_distances(make_batch: Make) -> None:
     batch = make_batch(SPEC, 3, 9)
     present = torch.ones(3, 9, dtype=torch.bool)
     present[1, ::2] = False
-    batch = replace(batch, y=torch.arange(9).remainder(3).expand(3, -1), present=present)
+    y = torch.arange(9).remainder(3).expand(3, -1)
+    present &= ~((y == 1) & torch.tensor([[False], [False], [True]]))  # the last task has no row of class 1
+    batch = replace(batch, y=y, present=present)
     features = features_of(batch)
     centres = prototypes(features, batch, SPEC)
-    found = near(features, centres, replace(batch, classes=torch.tensor([3, 3, 2])))
+    found = near(features, centres)
     for task in range(3):
-        means: list[torch.Tensor] = []
+        means: dict[int, torch.Tensor] = {}
         for label in range(3):
             rows = [r for r in range(9) if batch.y[task, r] == label and present[task, r]]
-            means.append(torch.stack([features[task, r] for r in rows]).mean(0))
-        torch.testing.assert_close(centres[task], torch.stack(means))
-        known = 2 if task == 2 else 3
+            if rows:
+                means[label] = torch.stack([features[task, r] for r in rows]).mean(0)
+                torch.testing.assert_close(centres[task, label], means[label])
+        assert len(means) == (2 if task == 2 else 3)
         for row in range(9):
-            scores = [math.exp(-(features[task, row] - mean).square().sum() / 8**0.5) for mean in means]
-            shares = [s / sum(scores[:known]) if c < known else 0.0 for c, s in enumerate(scores)]
+            scores = {
+                c: math.exp(-(features[task, row] - mean).square().sum() / 8**0.5)
+                for c, mean in means.items()
+            }
+            shares = [scores.get(c, 0.0) / sum(scores.values()) for c in range(3)]
             assert found[task, row].exp().tolist() == pytest.approx(shares, rel=1e-5)
 
 
@@ -77,9 +83,28 @@ def test_training_asks_the_rows_that_are_not_in_the_support(make_batch: Make) ->
     features = model(None, batch).detach()
     support = batch.cut(slice(3))
     queries = batch.cut(slice(3, None))
-    log_prob = near(features[:, 3:], prototypes(features[:, :3], support, SPEC), queries)
+    log_prob = near(features[:, 3:], prototypes(features[:, :3], support, SPEC))
     expected = -log_prob.gather(-1, queries.y.unsqueeze(-1)).mean()
     torch.testing.assert_close(told.end.double(), expected.double())
+
+
+def test_a_class_without_a_row_takes_no_part(make_batch: Make) -> None:
+    """A step on three classes of which a batch has two is a step on two classes, to the gradient."""
+    model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)).double()
+    batch = make_batch(SPEC, 2, 8)
+    batch = replace(batch, y=batch.y.clamp(max=1), chance=torch.zeros(2, 2), classes=torch.tensor([3, 3]))
+    losses, gradients = [], []
+    for classes in (3, 2):
+        model.zero_grad()
+        of_two = replace(batch, classes=torch.full((2,), classes))
+        losses.append(Prototypical().training_step(model, of_two, lambda count: None, 0).end)
+        gradients.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+    assert torch.isfinite(losses[0])
+    torch.testing.assert_close(losses[0], losses[1])
+    torch.testing.assert_close(gradients[0], gradients[1])
+    (state,) = Prototypical().adapt(model, batch, (0,), 0.0)
+    with torch.no_grad():
+        assert Prototypical().outcomes(model, state, batch)[..., 2].isneginf().all()
 
 
 def test_what_it_is_not_for(make_batch: Make) -> None:

@@ -52,7 +52,10 @@ class MAML(MamlSettings, Method):
             losses = weights.losses(model, own, support)
             first = losses if first is None else first
             gradients = torch.autograd.grad(
-                losses.sum(), list(own.values()), create_graph=self.order == "second"
+                losses.sum(),
+                list(own.values()),
+                create_graph=self.order == "second",
+                materialize_grads=True,  # 0 where weights are not used, as those of y if all are empty
             )
             own = {
                 name: torch.add(weight, gradient, alpha=-self.inner_rate)

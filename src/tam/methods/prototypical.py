@@ -23,7 +23,7 @@ from tam.models import Batch, Model, ModelSpec
 class Prototypical(MethodSettings, Method):
     """Prototypical networks; a task's state is the prototypes of its classes, `[B, C · d]`."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     by_steps: ClassVar[bool] = False
     classification_only: ClassVar[bool] = True
     most_shots: int = 20
@@ -44,7 +44,7 @@ class Prototypical(MethodSettings, Method):
         shots = (self.most_shots ** batch.chance[:, :1]).round()
         chosen = in_support(batch, shots, model.spec.classes)
         features = model(unknown_primitive(model, batch), batch)
-        log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec), batch)
+        log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec))
         present = ~chosen if batch.present is None else batch.present & ~chosen
         return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
 
@@ -57,11 +57,11 @@ class Prototypical(MethodSettings, Method):
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, the prototypes; θ)."""
         features = model(unknown_primitive(model, batch), batch)
-        return near(features, states.unflatten(1, (model.spec.classes, -1)), batch)
+        return near(features, states.unflatten(1, (model.spec.classes, -1)))
 
 
 def prototypes(features: Tensor, batch: Batch, spec: ModelSpec) -> Tensor:
-    """The mean features of the present rows of each class, `[B, C, d]`."""
+    """The mean features of the present rows of each class, `[B, C, d]`; 0 for a class without a row."""
     is_of = batch.y.unsqueeze(1) == torch.arange(spec.classes, device=batch.device).unsqueeze(1)  # [B, C, N]
     if batch.present is not None:
         is_of = is_of & batch.present.unsqueeze(1)
@@ -69,11 +69,9 @@ def prototypes(features: Tensor, batch: Batch, spec: ModelSpec) -> Tensor:
     return weights.to(features.dtype) @ features
 
 
-def near(features: Tensor, prototypes: Tensor, batch: Batch) -> Tensor:
-    """Log of the softmax of −‖features − prototype‖² / √d over the task's classes, `[B, N, C]`."""
+def near(features: Tensor, prototypes: Tensor) -> Tensor:
+    """Log of the softmax of −‖features − prototype‖² / √d over the classes that have one, `[B, N, C]`."""
     gap = (features.unsqueeze(2) - prototypes.unsqueeze(1)).square().sum(-1)
-    logits = -gap / features.shape[-1] ** 0.5
-    if batch.classes is not None:
-        has = torch.arange(logits.shape[-1], device=batch.device) < batch.classes.unsqueeze(1)
-        logits = logits.masked_fill(~has.unsqueeze(1), -torch.inf)
+    has_one = prototypes.any(-1).unsqueeze(1)
+    logits = (-gap / features.shape[-1] ** 0.5).masked_fill(~has_one, -torch.inf)
     return logits.log_softmax(dim=-1)

@@ -80,8 +80,10 @@ class Embedding(nn.Module):
         longest, given = self.position.shape[0], ids.shape[-1]
         if given > longest:
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
+        if given == 0:  # torch's second derivative of a lookup fails where there is nothing to look up
+            return self.token.new_zeros(*ids.shape, self.token.shape[-1])
         ids = ids.masked_fill(~valid, 0)
-        fits = 0 < given <= _FEW - len(self.token) and self.token.shape[1] in WIDTHS
+        fits = given <= _FEW - len(self.token) and self.token.shape[1] in WIDTHS
         shared = isinstance(self.token, nn.Parameter)  # rather than a task's own
         if self.fused and self.token.is_cuda and fits and shared:
             return Lookup.apply(ids, self.token, self.position)
