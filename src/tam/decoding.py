@@ -3,6 +3,7 @@
 Shapes: B rows, each a task of its own, K beams, V tokens; the id V is the end.
 """
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ class Decoded(NamedTuple):
 
 @torch.no_grad()
 def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams: int = 1) -> list[Decoded]:
-    """The likeliest answers of every row.
+    """The likeliest answers of every row: as many as there are beams, or all that are possible.
 
     Args:
         method: How the tasks were learned.
@@ -57,10 +58,12 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
             tokens = tokens.masked_fill(tokens == end, 0)
         if bool(ended.all()):
             break
-    return [
-        Decoded([t[:n] for t, n in zip(row, lengths, strict=True)], scores)
-        for row, lengths, scores in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True)
-    ]
+    found: list[Decoded] = []
+    for row in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True):
+        # A beam that found no beginning of its own has the score −∞, and comes last.
+        real = [(t[:n], s) for t, n, s in zip(*row, strict=True) if s != -math.inf]
+        found.append(Decoded([sequence for sequence, _ in real], [s for _, s in real]))
+    return found
 
 
 def _next_token(outcomes: Tensor, length: Tensor) -> Tensor:
