@@ -1,4 +1,4 @@
-"""The one error that a user's mistake raises."""
+"""The one error that a user's mistake raises, and how it shows what was given."""
 
 
 class UserError(Exception):
@@ -7,3 +7,16 @@ class UserError(Exception):
     The command line shows the message alone; any other exception is a bug of ours and shows in full. It is no
     ValueError: what parses the command line would take that for its own, and show it beside its own names.
     """
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: on one line, and not a long one.
+
+    >>> shown([1, "a"])
+    "[1, 'a']"
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python's limit on the digits of an integer
+        text = f"{type(value).__name__} with too many digits"
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -609,6 +609,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     assert os.listdir(tmp_path) == ["tasks.jsonl"]
 
 
+def test_no_name_has_a_zero_byte() -> None:
+    for use in (lambda: read_tasks("a\0b"), lambda: write_tasks(small_set(), "a\0b")):
+        with pytest.raises(TasksFileError, match=r"^'a\\x00b': cannot be (read|written): no name of a file"):
+            use()
+
+
 def test_unwritable_places(tmp_path: Path) -> None:
     with pytest.raises(TasksFileError, match="cannot be written: it exists and is not a file"):
         write_tasks(small_set(), tmp_path)

@@ -3,17 +3,17 @@
 import codecs
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import BinaryIO
-from uuid import uuid4
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tam.errors import UserError
-from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_json, parse_line
+from tam.files import replacing
+from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_example, parse_json, parse_line
 from tam.tasks.splits import assign_splits, check_complete, check_name, draw_splits
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -67,6 +67,24 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
     return TaskSet({split: tuple(tasks) for split, tasks in by_split.items()}, vocabulary, options)
 
 
+def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
+    """Read the examples of one task from JSONL, by the number of their line.
+
+    A line is `{"x": [tokens], "y": label or [tokens]}`. Which tokens and labels these may be is the model's
+    to say.
+
+    Raises:
+        TasksFileError: If the file cannot be read or used; the message says where and why.
+    """
+    examples: dict[int, tuple[Any, Any]] = {}
+    for number, text in _texts(Path(path)):
+        with _at(f"{path}:{number}"):
+            examples[number] = parse_example(text)
+    if not examples:
+        raise TasksFileError(f"{path}: empty: expected one example a line")
+    return examples
+
+
 def write_tasks(taskset: TaskSet, path: str | Path) -> None:
     """Write a task set as JSONL that `read_tasks` reads back to the same content.
 
@@ -81,21 +99,16 @@ def write_tasks(taskset: TaskSet, path: str | Path) -> None:
         assert read_tasks("tasks.jsonl").fingerprint == tasks.fingerprint
         ```
     """
-    file = Path(os.path.realpath(path))
-    temporary = file.parent / f".{uuid4().hex}.tmp"
     try:
-        _check_writable(taskset, file)
-        try:
-            with open(temporary, "xb") as stream:
+        with _at(str(path)), replacing(path) as temporary:
+            _check_writable(taskset)
+            with open(temporary, "wb") as stream:
                 for split, tasks in taskset.splits.items():
                     stream.writelines(_encode(task, split) for task in tasks)
-            os.replace(temporary, file)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except FormatError as error:
-        raise TasksFileError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TasksFileError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except TasksFileError:
+        raise
+    except UserError as error:
+        raise TasksFileError(str(error)) from None
 
 
 def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
@@ -109,6 +122,8 @@ def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
 
 @contextmanager
 def _opened(file: Path) -> Generator[BinaryIO]:
+    if "\0" in str(file):
+        raise TasksFileError(f"{str(file)!r}: cannot be read: no name of a file has the character \\0")
     try:
         with open(file, "rb") as stream:
             yield stream
@@ -116,17 +131,32 @@ def _opened(file: Path) -> Generator[BinaryIO]:
         raise TasksFileError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _read_lines(file: Path, ids: Ids, splits_file: Path | None) -> list[Line]:
-    lines: dict[str, Line] = {}
+@contextmanager
+def _at(place: str) -> Generator[None]:
+    """Says where a format error is."""
+    try:
+        yield
+    except FormatError as error:
+        raise TasksFileError(f"{place}: {error}") from None
+
+
+def _texts(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, with their numbers."""
     with _opened(file) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LINE_LIMIT + 1), b""), start=1):
-            try:
-                if text := _decode(raw, at_start=number == 1):
-                    line = parse_line(text, number, ids)
-                    _check_fits(line, lines, splits_file)
-                    lines[line.name] = line
-            except FormatError as error:
-                raise TasksFileError(f"{file}:{number}: {error}") from None
+            with _at(f"{file}:{number}"):
+                text = _decode(raw, at_start=number == 1)
+            if text:
+                yield number, text
+
+
+def _read_lines(file: Path, ids: Ids, splits_file: Path | None) -> list[Line]:
+    lines: dict[str, Line] = {}
+    for number, text in _texts(file):
+        with _at(f"{file}:{number}"):
+            line = parse_line(text, number, ids)
+            _check_fits(line, lines, splits_file)
+            lines[line.name] = line
     if not lines:
         raise TasksFileError(f"{file}: empty: expected one task a line")
     return list(lines.values())
@@ -201,9 +231,7 @@ def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
     return Task(line.name, vocabulary, sequences(line.x), y, line.primitives)
 
 
-def _check_writable(taskset: TaskSet, file: Path) -> None:
-    if file.exists() and not file.is_file():
-        raise FormatError("cannot be written: it exists and is not a file")
+def _check_writable(taskset: TaskSet) -> None:
     with_primitives = bool(next(iter(taskset)).primitives)
     for task in taskset:
         if not task.name or not len(task):

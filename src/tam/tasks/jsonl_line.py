@@ -103,6 +103,15 @@ def parse_line(text: str, number: int, ids: Ids) -> Line:
     return Line(number, name, kind, x, y, primitives, split if "split" in value else None)
 
 
+def parse_example(text: str) -> tuple[Any, Any]:
+    """The input and the answer of one example on a line of its own."""
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise FormatError(f"expected an object with x and y, one example a line, not {_shown(value)}")
+    _check_fields(value, ("x", "y"), ("x", "y"), "an example")
+    return value["x"], value["y"]
+
+
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):

@@ -1,12 +1,13 @@
 """The vocabulary: tokens as the user writes them, and the ids that the arrays hold."""
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.errors import UserError
+from tam.errors import UserError, shown
 
 Token = int | str
 
@@ -14,6 +15,22 @@ Token = int | str
 def sort_key(value: Token) -> tuple[bool, Token]:
     """Integers by value, then strings: an order that mixed values have."""
     return isinstance(value, str), value
+
+
+def plain(value: Any) -> Token | None:
+    """An integer or a string of any library as Python's own; None for anything else.
+
+    >>> plain(np.int64(3)), plain(True), plain(3.0)
+    (3, None, None)
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 class Vocabulary:
@@ -51,9 +68,17 @@ class Vocabulary:
             return [self._ids[token] for token in tokens]
         except KeyError as error:
             raise UserError(
-                f"unknown token {error.args[0]!r}: not one of the {len(self)} tokens of the vocabulary"
+                f"unknown token {shown(error.args[0])}: not one of the {len(self)} tokens of the vocabulary"
             ) from None
 
     def decode(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[Token]:
         """The tokens with these ids."""
         return [self.tokens[int(index)] for index in ids]
+
+    def ids_of(self, other: "Vocabulary") -> NDArray[np.int64]:
+        """The id here of each token of another vocabulary, in the order of its ids there; −1 if it has none.
+
+        >>> Vocabulary(["a", "b"]).ids_of(Vocabulary(["b", "c"])).tolist()
+        [1, -1]
+        """
+        return np.array([self._ids.get(token, -1) for token in other.tokens], dtype=np.int64)

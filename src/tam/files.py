@@ -1,0 +1,37 @@
+"""Writing a file so that it is there whole or not at all."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tam.errors import UserError
+
+
+@contextmanager
+def replacing(path: str | Path) -> Generator[Path]:
+    """Where to write what shall stand at `path`; it goes there once all of it is written.
+
+    Until then, and if anything fails, what was there stays.
+
+    Raises:
+        UserError: If it cannot be written.
+    """
+    try:
+        if "\0" in str(path):
+            raise UserError(f"{str(path)!r}: cannot be written: no name of a file has the character \\0")
+        file = Path(os.path.realpath(path))
+        if file.exists() and not file.is_file():
+            raise UserError(f"{path}: cannot be written: it exists and is not a file")
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
+        try:
+            yield temporary
+            os.replace(temporary, file)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except UnicodeEncodeError:
+        raise UserError(
+            f"{path}: cannot be written: a string has half a character, a lone surrogate"
+        ) from None

@@ -1,0 +1,40 @@
+"""A file is there whole or not at all."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tam.errors import UserError
+from tam.files import replacing
+
+
+def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("before")
+    (tmp_path / "link").symlink_to(file)
+    with suppress(KeyboardInterrupt), replacing(file) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert file.read_text() == "before"
+    with replacing(tmp_path / "link") as temporary:
+        temporary.write_text("after")
+        assert file.read_text() == "before"
+    assert file.read_text() == "after"
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link"]
+
+
+@pytest.mark.parametrize("path", ["", ".", "none/a.txt", "file/a.txt", "a\0b", "a" * 300, "/dev/full", "/"])
+def test_what_cannot_be_written_says_so(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"), replacing(path) as temporary:
+        temporary.write_text("text")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_half_a_character_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="lone surrogate"), replacing(tmp_path / "a.txt") as temporary:
+        temporary.write_text("\ud800", encoding="utf-8")
+    assert not list(tmp_path.iterdir())
