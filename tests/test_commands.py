@@ -172,9 +172,29 @@ def test_a_finished_run_is_shown_again_and_not_overwritten(
     [
         ("", "empty: expected one example a line"),
         ('{"x": ["a"], "y": "yes"}\nnonsense\n', r"examples.jsonl:2: not JSON"),
-        ('{"x": ["a"]}\n', r"examples.jsonl:1: expected"),
-        ('{"x": ["unheard"], "y": "yes"}\n', "unknown token 'unheard'"),
-        ('{"x": ["a", "a", "a"], "y": "yes"}\n', "3 tokens; the model takes up to 2"),
+        ('{"x": ["a"]}\n', r"examples.jsonl:1: no field 'y': an example has x, y"),
+        ('{"x": ["a"], "y": "yes", "z": 1}\n', r"examples.jsonl:1: unknown field 'z'"),
+        ('["a", "yes"]\n', r"examples.jsonl:1: expected an object with x and y, .*, not a list"),
+        ('{"x": ["a"], "x": ["x"], "y": "yes"}\n', r"examples.jsonl:1: an object has the field 'x' twice"),
+        ('\n\n{"x": ["unheard"], "y": "yes"}\n', r"examples.jsonl:3: x: unknown token 'unheard'"),
+        ('{"x": ["a", "a", "a"], "y": "yes"}\n', r"examples.jsonl:1: x: 3 tokens; .* takes up to 2"),
+        (
+            '{"x": [], "y": "yes"}\n\n{"x": [[1]], "y": "yes"}',
+            r"examples.jsonl:3: x: expected a token, .*\[1\]",
+        ),
+        (
+            '{"x": [{}], "y": "yes"}\n',
+            "examples.jsonl:1: x: expected a token, an integer or a string, not {}",
+        ),
+        ('{"x": [1.0], "y": "yes"}\n', "examples.jsonl:1: x: expected a token, .*, not 1.0"),
+        ('{"x": [true], "y": "yes"}\n', "examples.jsonl:1: x: expected a token, .*, not True"),
+        ('{"x": "a", "y": "yes"}\n', "examples.jsonl:1: x: expected a list of tokens, not 'a'"),
+        ('{"x": ["a"], "y": true}\n', "examples.jsonl:1: y: expected a label, .*, not True"),
+        ('{"x": ["a"], "y": ["yes"]}\n', "examples.jsonl:1: y: expected a label, .*, not"),
+        (f'{{"x": [{"9" * 5000}], "y": 1}}\n', "examples.jsonl:1: an integer has too many digits"),
+        (f'{{"x": {"[" * 99999}, "y": 1}}\n', "examples.jsonl:1: lists or objects are nested too deeply"),
+        ('{"x": ["a"], "y": "\\ud800"}\n', "examples.jsonl:1: a string has the lone surrogate"),
+        ("".join(f'{{"x": ["a"], "y": {y}}}\n' for y in range(3)), "examples.jsonl: 3 different labels, but"),
     ],
 )
 def test_bad_examples_say_where(
@@ -182,9 +202,73 @@ def test_bad_examples_say_where(
 ) -> None:
     examples = tmp_path / "examples.jsonl"
     examples.write_text(content)
-    with pytest.raises(SystemExit, match=message):
+    (tmp_path / "rule.json").write_text("an earlier rule")
+    with pytest.raises(SystemExit, match=message) as caught:
         tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(tmp_path / "rule.json"))
-    assert not (tmp_path / "rule.json").exists()
+    assert str(caught.value).startswith(f"error: {examples}")
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "rule.json").read_text() == "an earlier rule"
+
+
+def test_examples_are_read_as_tasks_are(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a byte order mark, Windows' ends of lines, and a line separator inside of a string."""
+    examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
+    lines = ('\ufeff{"x": ["a"], "y": "one\u2028label"}', "", '{"x": ["x"], "y": "no"}')
+    examples.write_bytes("\r\n".join(lines).encode())
+    tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(rule))
+    assert json.loads(rule.read_text(encoding="utf-8"))["labels"] == ["no", "one\u2028label"]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("out", [".", "none/rule.json", "/dev/full"])
+def test_a_rule_that_cannot_be_written_says_so(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples.jsonl").write_text('{"x": ["a"], "y": "yes"}\n')
+    with pytest.raises(SystemExit, match=f"^error: {out}: cannot be written: "):
+        tam(monkeypatch, "adapt", str(finished), "examples.jsonl", "--out", out)
+    assert [file.name for file in tmp_path.iterdir()] == ["examples.jsonl"]
+
+
+def test_words_are_tokens_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, run, rule = tmp_path / "tasks.jsonl", str(tmp_path / "run"), str(tmp_path / "rule.json")
+    examples = [{"x": x, "y": y % 2} for y, x in enumerate([[1], [-5], ["٣", 3], ["1"], [1, 1], [3]])]
+    line = {"kind": "classification", "examples": examples}
+    splits = ("train", "valid", "test")
+    file.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", run)
+    tam(monkeypatch, "train", str(file), *words)
+    given = tmp_path / "examples.jsonl"
+    given.write_text("".join(json.dumps(example) + "\n" for example in examples[:3]))
+    tam(monkeypatch, "adapt", run, str(given), "--out", rule)
+    capsys.readouterr()
+    tam(monkeypatch, "predict", run, rule, "1", "-5", "٣ 3")
+    assert [text.split("→")[1].strip() for text in capsys.readouterr().out.splitlines()] == ["0", "1", "0"]
+    for word in ("²", "--5", "03", "9" * 5000, "1.0", "true"):
+        with pytest.raises(SystemExit, match=f"^error: input 1: unknown token '{word[:50]}"):
+            tam(monkeypatch, "predict", run, rule, "1", f"1 {word}")
+
+
+def test_a_damaged_rule_names_its_file(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
+    examples.write_text('{"x": ["a"], "y": "yes"}\n')
+    tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(rule))
+    values = json.loads(rule.read_text())
+    for change, message in (
+        ({"vector": [1.0]}, "the vector has"),
+        ({"labels": "ab"}, "not a task embedding"),
+    ):
+        rule.write_text(json.dumps(values | change))
+        with pytest.raises(SystemExit, match=f"^error: {rule}: {message}"):
+            tam(monkeypatch, "predict", str(finished), str(rule), "a")
+    capsys.readouterr()
 
 
 def test_wrong_folders_and_rules_say_so(

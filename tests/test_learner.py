@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +15,13 @@ import tam
 from tam.commands.train import Train
 from tam.config import Config
 from tam.decoding import decode
+from tam.evaluation import Choice
+from tam.methods import METHODS, make_method
+from tam.models import ModelSpec, build_model
 from tam.presets import Preset
+from tam.tasks.task import Sequences
+from tam.tasks.vocabulary import Vocabulary
+from tam.training.saved import Saved
 
 _PARTS = ("network", "settings", "training", "protocol")
 X = [3, 1, 4, 1, 5]
@@ -36,6 +43,19 @@ def transducer() -> tam.Learner:
 def composer() -> tam.Learner:
     tasks = tam.benchmark("transduction", compositional=True, train=300, valid=2, test=2)
     return tam.Learner(preset="smoke").fit(tasks)
+
+
+def untrained(method: str, kind: Any = "classification", **shape: Any) -> tam.Learner:
+    """A learner of 12 tokens as if it had been fitted."""
+    shape |= {"classes": 4} if kind == "classification" else {"max_y": 2}
+    spec = ModelSpec(kind=kind, vocabulary=12, max_x=5, layers=1, width=8, heads=2, **shape)
+    config = Config.from_preset("smoke", method)
+    made = make_method(config)
+    model = build_model(made.spec(spec, 3), torch.Generator().manual_seed(0))
+    primitives = {str(number): number for number in range(spec.primitives)} or None
+    choice = Choice(2, 0.1) if config.settings.by_steps else Choice(0, 0.0)
+    choices = dict.fromkeys(config.protocol.shots, choice)
+    return tam.Learner.of(Saved(config, model, Vocabulary(range(12)), primitives, choices))
 
 
 def test_a_task_is_learned_from_the_users_own_labels(classifier: tam.Learner) -> None:
@@ -91,7 +111,7 @@ def test_beam_search_finds_the_best_of_all_sequences(transducer: tam.Learner) ->
     rule = transducer.adapt([([1, 2], [3, 2])])
     model = transducer.model_
     state = torch.from_numpy(rule.vector)[None]
-    task = transducer._task("t", [([1, 2], [3])], ())  # pyright: ignore[reportPrivateUsage]
+    task = transducer._intake.task("t", [([1, 2], [3])], ())  # pyright: ignore[reportPrivateUsage]
     from tam.models.collate import collate
 
     batch = collate([task], [np.arange(1)])
@@ -100,7 +120,7 @@ def test_beam_search_finds_the_best_of_all_sequences(transducer: tam.Learner) ->
     assert wide.log_probs[0] >= narrow.log_probs[0] - 1e-6
     assert len({tuple(s) for s in wide.sequences}) == 64, "beams never repeat a sequence"
     for sequence, value in zip(wide.sequences[:5], wide.log_probs[:5], strict=True):
-        row = transducer._task("t", [([1, 2], transducer.vocabulary_.decode(sequence))], ())  # pyright: ignore[reportPrivateUsage]
+        row = transducer._intake.task("t", [([1, 2], transducer.vocabulary_.decode(sequence))], ())  # pyright: ignore[reportPrivateUsage]
         scored = collate([row], [np.arange(1)])
         log_prob = model(state.unsqueeze(1), scored).sum()
         assert float(log_prob.detach()) == pytest.approx(value, abs=1e-4)
@@ -200,14 +220,15 @@ def test_methods_for_classification_say_so(method: str) -> None:
 
 def test_options_without_effect_are_errors(classifier: tam.Learner) -> None:
     rule = classifier.adapt([(X, 3)])
-    with pytest.raises(tam.UserError, match="beams has no effect"):
-        classifier.predict(rule, [X], beams=2)
+    given: Any
+    for given in (0, 2, 7, 1.5, "1", None):
+        for ask in (classifier.predict, classifier.predict_proba):
+            with pytest.raises(tam.UserError, match=f"beams has no effect on classification.*{given!r}"):
+                ask(rule, [X], beams=given)
     with pytest.raises(tam.UserError, match="2 inputs but 1 task embeddings"):
         classifier.predict([rule], [X, X])
     with pytest.raises(tam.UserError, match="did you mean 'steps'"):
         tam.Learner(step=3)
-    with pytest.raises(tam.UserError, match="call fit first"):
-        tam.Learner().adapt([(X, 3)])
 
 
 def test_saved_and_loaded_in_a_fresh_process(classifier: tam.Learner, tmp_path: Path) -> None:
@@ -301,6 +322,151 @@ def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learn
     assert [score.k for score in scores] == [1, 5]
     assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
     assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
+
+
+def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:
+    """The same tasks, with the tokens in another order and more of them, have the same scores."""
+    test = tam.benchmark("classification", train=20, valid=2, test=2).test
+    other = Vocabulary(["more", *reversed(test[0].vocabulary.tokens)])
+    turned = [replace(task, vocabulary=other, x=Sequences(12 - task.x.ids, task.x.lengths)) for task in test]
+    assert [list(task) for task in turned] == [list(task) for task in test]
+    assert classifier.evaluate(turned, np.array([1])) == classifier.evaluate(test, [1])
+
+
+@pytest.mark.parametrize("shots", [5, [], "5", [1.5], [None], {1: 2}, [0]])
+def test_shots_are_values_of_k(classifier: tam.Learner, shots: Any) -> None:
+    test = tam.benchmark("classification", train=20, valid=2, test=2).test
+    with pytest.raises(tam.UserError, match=r"^shots "):
+        classifier.evaluate(test, shots)
+
+
+def test_evaluate_takes_the_tasks_of_a_split(classifier: tam.Learner) -> None:
+    with pytest.raises(tam.UserError, match=r"such as tasks\.test"):
+        classifier.evaluate(tam.benchmark("classification", train=20, valid=2, test=2))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:
+    learner, rule = tam.Learner(), tam.TaskEmbedding(np.zeros(2, np.float32), (), "", 0.0)
+    for use in (
+        lambda: learner.adapt([(X, 3)]),
+        lambda: learner.adapt_many([]),
+        lambda: learner.predict(rule, [X]),
+        lambda: learner.predict_proba(rule, []),
+        lambda: learner.evaluate([]),
+        lambda: learner.save(tmp_path),
+    ):
+        with pytest.raises(tam.UserError, match="call fit first"):
+            use()
+
+
+def test_what_is_no_list_says_so(transducer: tam.Learner) -> None:
+    learner: Any = transducer
+    rule = learner.adapt(pair for pair in [(iter(X), np.array([5, 1]))])
+    answers = learner.predict(rule, [X, X])
+    assert learner.predict((one for one in (rule, rule)), (iter(x) for x in (X, X))) == answers
+    assert learner.predict(rule, np.array([X, X]), beams=np.int64(1)) == answers
+    assert learner.adapt_many([]) == learner.predict([], []) == learner.predict(rule, []) == []
+    for use, message in (
+        (lambda: learner.adapt(None), "^task 0: expected pairs of an input and its answer, not None"),
+        (lambda: learner.adapt_many(None), "^expected a list with the examples of each task, not None"),
+        (lambda: learner.adapt_many([None]), "^task 0: expected pairs"),
+        (lambda: learner.adapt_many([[(X, X)]], [(), ()]), "^1 tasks have as many lists of primitives"),
+        (lambda: learner.adapt_many([[(X, X)]], 3), "^1 tasks have as many lists of primitives, not 3"),
+        (lambda: learner.predict(rule, None), "^inputs are a list"),
+        (lambda: learner.predict(None, [X]), "^expected a task embedding, .* or a list of them, not None"),
+        (lambda: learner.predict("rule.json", [X]), "^expected a task embedding, .*, not 'rule.json'"),
+        (lambda: learner.predict([rule, None], [X, X]), "^expected a task embedding"),
+        (lambda: learner.predict(rule, [X], 1.5), "^beams is an integer of at least 1, not 1.5"),
+        (lambda: learner.predict_proba(rule, [X], "2"), "^beams is an integer of at least 1, not '2'"),
+        (lambda: learner.predict_proba(rule, [X], 0), "^beams is an integer of at least 1, not 0"),
+        (lambda: learner.predict_proba(rule, [X], True), "^beams is an integer of at least 1, not True"),
+    ):
+        with pytest.raises(tam.UserError, match=message):
+            use()
+
+
+FOREIGN: list[tuple[str, dict[str, Any], str]] = [
+    ("tam", {"model": "another"}, "belongs to the model that it was fitted with"),
+    ("tam", {"vector": [1.0] * 3}, "the vector has 8 numbers in this model, not 3"),
+    ("tam", {"vector": []}, "the vector has 8 numbers in this model, not 0"),
+    ("tam", {"labels": []}, "a task has 1 to 4 labels in this model, not 0"),
+    ("tam", {"labels": list("abcde")}, "a task has 1 to 4 labels in this model, not 5"),
+    ("tam", {"is_support": True}, "is_support is false for this model"),
+    ("tam", {"primitives": ["a"]}, "its task: the model takes no primitives"),
+    ("maml", {"vector": [1.0] * 3}, "the vector has .* numbers in this model, not 3"),
+    ("prototypical", {"vector": [1.0] * 31}, "the vector has 32 numbers in this model, not 31"),
+    ("snail", {"is_support": False}, "is_support is true for this model"),
+    ("nearest", {"vector": []}, "the vector has 8 numbers an example in this model, not 0"),
+    ("snail", {"vector": [1.0] * 9}, "the vector has 8 numbers an example in this model, not 9"),
+    ("snail", {"vector": [1.0, 5, 0, 0, 0, 0, 12, 0]}, "the vector holds numbers that are no examples"),
+    ("snail", {"vector": [1.0, 5, 0, 0, 0, 0, -1, 0]}, "the vector holds numbers that are no examples"),
+    ("snail", {"vector": [1.0, 5, 0, 0, 0, 0, 0.5, 0]}, "the vector holds numbers that are no examples"),
+    ("snail", {"vector": [1.0, 6, 0, 0, 0, 0, 0, 0]}, "the vector holds numbers that are no examples"),
+    ("snail", {"vector": [1.0, 5, 0, 0, 0, 0, 0, 2]}, "the vector holds numbers that are no examples"),
+    ("nearest", {"vector": [0.0] * 8}, "the vector holds numbers that are no examples"),
+]
+
+
+@pytest.mark.parametrize(("method", "change", "message"), FOREIGN)
+def test_a_rule_that_the_model_did_not_make(method: str, change: dict[str, Any], message: str) -> None:
+    learner = untrained(method)
+    shots = learner.config.protocol.shots[0]
+    rule = learner.adapt([([1] * 5, 0), ([2] * 5, 1)] * shots)
+    assert learner.predict(rule, [X])
+    changed = tam.TaskEmbedding.from_json(rule.to_json() | change)
+    with pytest.raises(tam.UserError, match=f"^(a task embedding )?{message}"):
+        learner.predict(changed, [X])
+    with pytest.raises(tam.UserError, match=f"^task embedding 1: (a task embedding )?{message}"):
+        learner.predict([rule, changed], [X, X])
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("kind", ["classification", "transduction"])
+def test_every_method_takes_its_own_rules(method: str, kind: str) -> None:
+    """Also compositional ones; with the rules of a model that was read anew, which has adapted to nothing."""
+    for form in ({}, {"primitives": 3, "slots": 2}):
+        if (METHODS[method].classification_only and kind == "transduction") or (
+            method == "agnostic" and form
+        ):
+            continue
+        learner, again = untrained(method, kind, **form), untrained(method, kind, **form)
+        shots = learner.config.protocol.shots[0]
+        pairs: list[Any] = [([1] * 5, 0), ([2], 1)] if kind == "classification" else [(X, [1, 2])]
+        rule = learner.adapt(pairs * shots, primitives=["new", "1"] if form else ())
+        assert again.predict_proba(rule, [X, []]) == learner.predict_proba(rule, [X, []])
+
+
+@pytest.mark.parametrize(
+    ("primitives", "message"),
+    [(["0", "1"], "not 0 of"), (["new"], "2 primitives in this model, not 1"), ([], "needs the task's")],
+)
+def test_a_rule_has_one_unknown_primitive(primitives: list[str], message: str) -> None:
+    learner = untrained("tam", primitives=3, slots=2)
+    with pytest.raises(tam.UserError, match=f"^task 0: .*{message}"):
+        learner.adapt([(X, 0)], primitives)
+    rule = learner.adapt([(X, 0)], ["new", "1"])
+    with pytest.raises(tam.UserError, match=f"^its task: .*{message}"):
+        learner.predict(tam.TaskEmbedding.from_json(rule.to_json() | {"primitives": primitives}), [X])
+
+
+@pytest.mark.parametrize("method", ["snail", "matching", "nearest"])
+def test_rules_are_the_same_whatever_they_are_learned_beside(method: str) -> None:
+    learner = untrained(method)
+    shots = learner.config.protocol.shots[0]
+    few: list[Any] = [([1] * 5, 0), ([2], 1)] * shots
+    many: list[Any] = [*few, *[([3, 4], 2), ([5], 3)] * shots]
+    assert learner.adapt_many([few, many]) == [learner.adapt(few), learner.adapt(many)]
+
+
+def test_what_cannot_be_written_says_so(classifier: tam.Learner, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    tasks = tam.benchmark("classification", train=20, valid=2, test=2)
+    for folder in (file, file / "below"):
+        with pytest.raises(tam.UserError, match=f"^{folder}: cannot be written: "):
+            classifier.save(folder)
+        with pytest.raises(tam.UserError, match=f"^{folder}: cannot be written: "):
+            tam.Learner(preset="smoke").fit(tasks, folder)
 
 
 def test_fit_takes_tasks_not_their_name() -> None:

@@ -1,7 +1,7 @@
 """A task embedding: what was learned of one task, as a plain value."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.config import read_json
-from tam.errors import UserError
+from tam.errors import UserError, shown
+from tam.files import replacing
 from tam.tasks.task import Label
+
+
+class EmbeddingError(UserError):
+    """A task embedding that cannot be used."""
 
 
 @dataclass(frozen=True, eq=False)
 class TaskEmbedding:
     """The vector that `Learner.adapt` fits, with what is needed to use it again.
+
+    Two are equal if they give the same answers: in all but their loss.
 
     Attributes:
         vector: The fitted numbers.
@@ -36,7 +43,12 @@ class TaskEmbedding:
     is_support: bool = False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TaskEmbedding) and self.to_json() == other.to_json()
+        return (
+            isinstance(other, TaskEmbedding)
+            and (self.labels, self.model, self.primitives, self.is_support)
+            == (other.labels, other.model, other.primitives, other.is_support)
+            and np.array_equal(self.vector, other.vector)
+        )
 
     def __hash__(self) -> int:
         return hash((self.vector.tobytes(), self.labels, self.model))
@@ -51,22 +63,26 @@ class TaskEmbedding:
         return float(self.vector @ other.vector / lengths) if lengths else 0.0
 
     @classmethod
-    def mean(cls, embeddings: Sequence["TaskEmbedding"]) -> "TaskEmbedding":
+    def mean(cls, embeddings: Iterable["TaskEmbedding"]) -> "TaskEmbedding":
         """The average of embeddings of one task, fitted to different examples."""
-        if not embeddings:
+        if not isinstance(embeddings, Iterable):
+            raise UserError(f"an average is of a list of task embeddings, not of {shown(embeddings)}")
+        each = list(embeddings)
+        if not each:
             raise UserError("an average needs one task embedding or more, not none")
-        first = embeddings[0]
-        for other in embeddings:
+        _check_is_one(first := each[0])
+        for other in each:
             first._check_same(other)
             if (other.labels, other.primitives) != (first.labels, first.primitives):
                 raise UserError(
                     "only embeddings of tasks with the same labels and primitives have an average"
                 )
-        vector = np.stack([e.vector for e in embeddings]).mean(0, dtype=np.float64).astype(np.float32)
-        loss = float(np.mean([e.loss for e in embeddings]))
+        vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
+        loss = float(np.mean([e.loss for e in each]))
         return cls(vector, first.labels, first.model, loss, first.primitives)
 
     def _check_same(self, other: "TaskEmbedding") -> None:
+        _check_is_one(other)
         if self.model != other.model:
             raise UserError("these task embeddings belong to different models")
         if self.is_support or other.is_support:
@@ -90,20 +106,21 @@ class TaskEmbedding:
     def from_json(cls, values: Mapping[str, Any]) -> "TaskEmbedding":
         """From plain values."""
         try:
-            vector = np.array(values["vector"], dtype=np.float32)
-            if vector.ndim != 1 or not np.isfinite(vector).all():
-                raise ValueError("vector is a list of finite numbers")
-            labels, primitives = tuple(values["labels"]), tuple(values["primitives"])
-            is_support = values.get("is_support", False)  # older files do not say
-            if not isinstance(is_support, bool):
-                raise ValueError("is_support is true or false")
-            return cls(vector, labels, str(values["model"]), float(values["loss"]), primitives, is_support)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"not a task embedding: {error}") from None
+            given = {"is_support": False, **values}  # older files do not say
+            _check_parts(given)
+            with np.errstate(over="ignore"):
+                vector = np.array(given["vector"], dtype=np.float64).astype(np.float32)
+            if not np.isfinite(vector).all():
+                raise ValueError("vector is a list of finite numbers, and one of these is not")
+            labels, primitives = tuple(given["labels"]), tuple(given["primitives"])
+            return cls(vector, labels, given["model"], float(given["loss"]), primitives, given["is_support"])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EmbeddingError(f"not a task embedding: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON."""
-        Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+        """Write it as JSON; a file that was there is replaced once this one is written."""
+        with replacing(path) as file:
+            file.write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "TaskEmbedding":
@@ -112,4 +129,37 @@ class TaskEmbedding:
         try:
             return cls.from_json(values)
         except UserError as error:
-            raise UserError(f"{path}: {error}") from None
+            raise EmbeddingError(f"{path}: {error}") from None
+
+
+def _check_is_one(value: object) -> None:
+    if not isinstance(value, TaskEmbedding):
+        raise UserError(f"expected a task embedding, not {shown(value)}")
+
+
+def _is_list_of(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(type(item) in types for item in value)
+
+
+def _are_labels(value: Any) -> bool:
+    return _is_list_of(int, str)(value) and len(set(value)) == len(value)
+
+
+_PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "model": (lambda value: isinstance(value, str), "a string"),
+    "labels": (_are_labels, "a list of different integers or strings"),
+    "primitives": (_is_list_of(str), "a list of strings"),
+    "loss": (lambda value: type(value) in (int, float), "a number"),
+    "is_support": (lambda value: isinstance(value, bool), "true or false"),
+    "vector": (_is_list_of(int, float), "a list of numbers"),
+}
+
+
+def _check_parts(given: Mapping[str, Any]) -> None:
+    for name, (fits, what) in _PARTS.items():
+        if name not in given:
+            raise ValueError(f"there is no {name}")
+        if not fits(given[name]):
+            raise ValueError(f"{name} is {what}, not {shown(given[name])}")
+    if unknown := [name for name in given if name not in _PARTS]:
+        raise ValueError(f"it has {', '.join(_PARTS)}, and no {unknown[0]!r}")

@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from tam.config import Config
 from tam.decoding import Decoded, decode
-from tam.embedding import TaskEmbedding
-from tam.errors import UserError
+from tam.embedding import EmbeddingError, TaskEmbedding
+from tam.errors import UserError, shown
 from tam.evaluation import Choice, KShotScore, score
+from tam.intake import Intake, listed
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model
 from tam.models.collate import collate
-from tam.tasks.task import Classes, Label, Sequences, Task, compact
+from tam.models.packing import check_packed
+from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, sort_key
+from tam.tasks.vocabulary import Token, plain
 from tam.training.loop import Log, train
 from tam.training.saved import Saved
 
@@ -69,7 +72,10 @@ class Learner:
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(folder or temporary)
-            place.mkdir(parents=True, exist_ok=True)
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _unwritable(place, error) from None
             self._take(train(self.config, tasks, place, log or (lambda _: None)).saved())
         return self
 
@@ -87,8 +93,10 @@ class Learner:
         self.model_, self.vocabulary_ = saved.model, saved.vocabulary
         self.primitives_, self.choices_ = saved.primitives, saved.choices
         self.identity_ = _identity(saved.model)
+        self._intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
+        self._size: int | None = None
 
-    def adapt(self, examples: Examples, primitives: Sequence[str] = ()) -> TaskEmbedding:
+    def adapt(self, examples: Examples, primitives: Iterable[str] = ()) -> TaskEmbedding:
         """Learn a task from examples: fit its embedding, with the network frozen.
 
         Args:
@@ -98,12 +106,23 @@ class Learner:
         return self.adapt_many([examples], [primitives] if primitives else None)[0]
 
     def adapt_many(
-        self, tasks: Iterable[Examples], primitives: Sequence[Sequence[str]] | None = None
+        self, tasks: Iterable[Examples], primitives: Iterable[Iterable[str]] | None = None
     ) -> list[TaskEmbedding]:
-        """Learn many tasks together."""
+        """Learn many tasks together.
+
+        Args:
+            tasks: The examples of each task.
+            primitives: For a compositional model, the primitives of each task.
+        """
+        intake, given = self._fitted._intake, listed(tasks)
+        if given is None:
+            raise UserError(f"expected a list with the examples of each task, not {shown(tasks)}")
+        each = [()] * len(given) if primitives is None else listed(primitives)
+        if each is None or len(each) != len(given):
+            raise UserError(f"{len(given)} tasks have as many lists of primitives, not {shown(primitives)}")
         made = [
-            self._task(f"task {number}", list(examples), () if primitives is None else primitives[number])
-            for number, examples in enumerate(tasks)
+            intake.task(f"task {number}", examples, names)
+            for number, (examples, names) in enumerate(zip(given, each, strict=True))
         ]
         found: dict[int, TaskEmbedding] = {}
         by_choice: dict[Choice, list[int]] = {}
@@ -122,7 +141,10 @@ class Learner:
         (states,) = self.method.adapt(self.model_, support, (choice.steps,), choice.rate)
         with torch.no_grad():
             losses = task_losses(self.method.outcomes(self.model_, states, support), support).tolist()
-        vectors = states.cpu().numpy()
+        vectors = list(states.cpu().numpy())
+        if self.method.keeps_support:  # as long as the largest of the supports
+            rows = [vector.reshape(support.rows, -1) for vector in vectors]
+            vectors = [row[: len(task)].flatten() for row, task in zip(rows, tasks, strict=True)]
         return [
             TaskEmbedding(
                 vector,
@@ -137,8 +159,8 @@ class Learner:
 
     def predict(
         self,
-        rules: TaskEmbedding | Sequence[TaskEmbedding],
-        inputs: Sequence[Sequence[Token]],
+        rules: TaskEmbedding | Iterable[TaskEmbedding],
+        inputs: Iterable[Sequence[Token]],
         beams: int = 1,
     ) -> list[Label] | list[list[Token]]:
         """Answer inputs.
@@ -150,18 +172,21 @@ class Learner:
         """
         if self._fitted.model_.spec.kind == "transduction":
             return [self.vocabulary_.decode(d.sequences[0]) for d in self._decoded(rules, inputs, beams)]
-        if beams != 1:
-            raise UserError("beams has no effect on classification")
+        self._check_beams(beams)
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
     def predict_proba(
         self,
-        rules: TaskEmbedding | Sequence[TaskEmbedding],
-        inputs: Sequence[Sequence[Token]],
+        rules: TaskEmbedding | Iterable[TaskEmbedding],
+        inputs: Iterable[Sequence[Token]],
         beams: int = 1,
     ) -> list[dict[Any, float]]:
-        """For each input the probabilities of its labels, or of the likeliest sequences, best first."""
+        """For each input the probabilities of its labels, or of the likeliest sequences, best first.
+
+        Of sequences there are as many as beams, or all that are possible if these are fewer.
+        """
         if self._fitted.model_.spec.kind == "classification":
+            self._check_beams(beams)
             return self._label_probabilities(rules, inputs)
         return [
             {
@@ -171,12 +196,22 @@ class Learner:
             for decoded in self._decoded(rules, inputs, beams)
         ]
 
-    def evaluate(self, tasks: Sequence[Task], shots: Sequence[int] | None = None) -> list[KShotScore]:
-        """Score tasks at each k; how to adapt was chosen on the validation tasks when fitting."""
-        protocol = self.config.override(shots=tuple(shots)).protocol if shots else self.config.protocol
-        fitted = self._fitted
+    def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
+        """Score tasks at each k; how to adapt was chosen on the validation tasks when fitting.
+
+        Args:
+            tasks: Tasks of the kind and of the tokens that the model knows, such as `tasks.test`.
+            shots: The values of k; those of the config if not given.
+        """
+        own = self._fitted._intake.tasks(tasks)
+        protocol = self.config.protocol
+        if shots is not None:
+            values = [plain(k) for k in listed(shots) or ()]
+            if not values or not all(isinstance(k, int) for k in values):
+                raise UserError(f"shots are values of k in a list, such as [1, 5], not {shown(shots)}")
+            protocol = self.config.override(shots=tuple(values)).protocol
         return [
-            score(fitted.method, fitted.model_, tasks, k, self._choice_at(k), protocol, fitted.primitives_)
+            score(self.method, self.model_, own, k, self._choice_at(k), protocol, self.primitives_)
             for k in protocol.shots
         ]
 
@@ -184,7 +219,10 @@ class Learner:
         """Write the model and what is needed to use it: JSON and safetensors."""
         fitted = self._fitted
         saved = Saved(self.config, fitted.model_, fitted.vocabulary_, fitted.primitives_, fitted.choices_)
-        saved.write(Path(folder))
+        try:
+            saved.write(Path(folder))
+        except (OSError, SafetensorError, UnicodeEncodeError) as error:
+            raise _unwritable(folder, error) from None
 
     @property
     def _fitted(self) -> "Learner":
@@ -201,81 +239,97 @@ class Learner:
         nearest = min(self._fitted.choices_, key=lambda other: abs(np.log(other / k)))
         return self.choices_[nearest]
 
-    def _task(self, name: str, examples: list[tuple[Any, Any]], primitives: Sequence[str]) -> Task:
-        """Examples in the user's tokens as a task that fits the model, or an error that says why not."""
-        spec, vocabulary = self._fitted.model_.spec, self.vocabulary_
-        if not examples:
-            raise UserError(f"{name}: a task is learned from one example or more, not from none")
-        if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in examples):
-            raise UserError(f"{name}: an example is a pair of an input and its answer")
-        x = self._encode([x for x, _ in examples], spec.max_x, name, "x")
-        if spec.kind == "transduction":
-            y: Classes | Sequences = self._encode([y for _, y in examples], spec.max_y, name, "y")
-        else:
-            given = [y for _, y in examples]
-            if any(not isinstance(label, int | str) for label in given):
-                raise UserError(f"{name}: an answer is a label, an integer or a string")
-            labels = tuple(sorted(set(given), key=sort_key))
-            if len(labels) > spec.classes:
-                raise UserError(f"{name}: {len(labels)} different labels, but the model knows {spec.classes}")
-            ids = np.array([labels.index(label) for label in given])
-            y = Classes(compact(ids, len(labels)), labels)
-        if bool(primitives) != (self.primitives_ is not None):
-            need = "needs the task's primitives" if self.primitives_ is not None else "takes no primitives"
-            raise UserError(f"{name}: the model {need}; given: {list(primitives)}")
-        return Task(name, vocabulary, x, y, tuple(primitives))
-
-    def _encode(self, rows: Sequence[Any], longest: int, name: str, what: str) -> Sequences:
-        """Rows as ids; an error says which row of the task `name`, or which input, is wrong."""
-        found: list[list[int]] = []
-        for place, row in enumerate(rows):
-            where = name if name.startswith("input ") else f"{name}, example {place}, {what}"
-            if isinstance(row, str) or not isinstance(row, Iterable):
-                raise UserError(f"{where}: expected a list of tokens, not {row!r}")
-            tokens = list(row)
-            if len(tokens) > longest:
-                raise UserError(f"{where}: {len(tokens)} tokens; the model takes up to {longest}")
-            try:
-                found.append(self.vocabulary_.encode(tokens))
-            except UserError as error:
-                raise UserError(f"{where}: {error}") from None
-        return Sequences.from_lists(found, len(self.vocabulary_))
-
     def _batches(
-        self, rules: TaskEmbedding | Sequence[TaskEmbedding], inputs: Sequence[Sequence[Token]]
+        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
     ) -> Iterable[tuple[list[TaskEmbedding], torch.Tensor, Batch]]:
         """Rows of possibly different tasks: their embeddings, states and a batch with one row a task."""
-        each = [rules] * len(inputs) if isinstance(rules, TaskEmbedding) else list(rules)
-        if len(each) != len(inputs):
-            raise UserError(
-                f"{len(inputs)} inputs but {len(each)} task embeddings: give one, or one an input"
-            )
-        if any(rule.model != self.identity_ for rule in each):
-            raise UserError(
-                "a task embedding belongs to the model that it was fitted with, and this is another"
-            )
-        blank: Any = [] if self._fitted.model_.spec.kind == "transduction" else 0
+        x = self._fitted._intake.inputs(inputs)
+        each = self._each_rule(rules, len(x))
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
         for start in range(0, len(each), most):
             some = each[start : start + most]
-            rows = [
-                self._row(f"input {start + number}", x, blank, rule)
-                for number, (x, rule) in enumerate(zip(inputs[start : start + most], some, strict=True))
-            ]
-            batch = collate(rows, [np.arange(1)] * len(rows), self.primitives_).to(self.config.device)
+            batch = self._asked(Sequences(x.ids[start : start + most], x.lengths[start : start + most]), some)
             longest = max(len(rule.vector) for rule in some)
             # A state that holds the support is as long as that is; zeros at its end are no examples.
             vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
             yield some, torch.from_numpy(vectors).to(self.config.device), batch
 
-    def _row(self, name: str, x: Sequence[Token], blank: Any, rule: TaskEmbedding) -> Task:
-        task = self._task(name, [(x, blank)], rule.primitives)
-        if not isinstance(task.y, Classes):
-            return task
-        return Task(name, task.vocabulary, task.x, Classes(task.y.ids, rule.labels), task.primitives)
+    def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
+        """Inputs, each as the one row of its own task, with no answer yet."""
+        nothing, first = Sequences(x.ids[:1, :0], x.lengths[:1] * 0), x.lengths[:1] * 0
+        tasks = [
+            Task(
+                f"input {place}",
+                self.vocabulary_,
+                Sequences(x.ids[place : place + 1], x.lengths[place : place + 1]),
+                nothing if self.model_.spec.kind == "transduction" else Classes(first, rule.labels),
+                rule.primitives,
+            )
+            for place, rule in enumerate(rules)
+        ]
+        return collate(tasks, [np.arange(1)] * len(tasks), self.primitives_).to(self.config.device)
+
+    def _each_rule(self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: int) -> list[TaskEmbedding]:
+        """The task embedding of every input."""
+        if isinstance(rules, TaskEmbedding):
+            self._check_rule(rules)
+            return [rules] * inputs
+        each = listed(rules)
+        if each is None or not all(isinstance(rule, TaskEmbedding) for rule in each):
+            raise UserError(
+                "expected a task embedding, which adapt returns and tam.TaskEmbedding.load reads, or a list "
+                f"of them, not {shown(rules)}"
+            )
+        if len(each) != inputs:
+            raise UserError(f"{inputs} inputs but {len(each)} task embeddings: give one, or one an input")
+        for number, rule in {id(rule): (number, rule) for number, rule in enumerate(each)}.values():
+            try:
+                self._check_rule(rule)
+            except EmbeddingError as error:
+                raise EmbeddingError(f"task embedding {number}: {error}") from None
+        return each
+
+    def _check_rule(self, rule: TaskEmbedding) -> None:
+        """Raise an error unless this model could have made it."""
+        spec = self.model_.spec
+        if rule.model != self.identity_:
+            raise EmbeddingError(
+                "a task embedding belongs to the model that it was fitted with, and this is another"
+            )
+        least = min(1, spec.classes)
+        if not least <= len(rule.labels) <= spec.classes:
+            known = f"{least} to {spec.classes} labels" if spec.classes else "no labels"
+            raise EmbeddingError(f"a task has {known} in this model, not {len(rule.labels)}")
+        if rule.is_support != self.method.keeps_support:
+            expected = "true" if self.method.keeps_support else "false"
+            raise EmbeddingError(f"is_support is {expected} for this model, and here it is not")
+        try:
+            self._intake.task_primitives("its task", rule.primitives)
+            if rule.is_support:
+                check_packed(rule.vector, spec, len(rule.labels))
+            elif len(rule.vector) != (size := self._state_size(rule)):
+                raise UserError(f"the vector has {size} numbers in this model, not {len(rule.vector)}")
+        except UserError as error:
+            raise EmbeddingError(str(error)) from None
+
+    def _state_size(self, rule: TaskEmbedding) -> int:
+        """How many numbers a task's state has: as many as that of a task with an example and no token."""
+        if self._size is None:
+            choice = self._choice_at(1)
+            blank = self._asked(self._intake.inputs([[]]), [rule])
+            (states,) = self.method.adapt(self.model_, blank, (min(choice.steps, 1),), choice.rate)
+            self._size = states.shape[1]
+        return self._size
+
+    def _check_beams(self, beams: object) -> int:
+        if self.model_.spec.kind == "classification" and beams != 1:
+            raise UserError(f"beams has no effect on classification: leave it out (given: {shown(beams)})")
+        if not isinstance(count := plain(beams), int) or count < 1:
+            raise UserError(f"beams is an integer of at least 1, not {shown(beams)}")
+        return count
 
     def _label_probabilities(
-        self, rules: TaskEmbedding | Sequence[TaskEmbedding], inputs: Sequence[Sequence[Token]]
+        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
     ) -> list[dict[Label, float]]:
         found: list[dict[Label, float]] = []
         for some, states, batch in self._batches(rules, inputs):
@@ -286,16 +340,19 @@ class Learner:
 
     def _decoded(
         self,
-        rules: TaskEmbedding | Sequence[TaskEmbedding],
-        inputs: Sequence[Sequence[Token]],
+        rules: TaskEmbedding | Iterable[TaskEmbedding],
+        inputs: Iterable[Sequence[Token]],
         beams: int,
     ) -> list[Decoded]:
-        if beams < 1:
-            raise UserError(f"beams is at least 1, not {beams}")
+        count = self._check_beams(beams)
         found: list[Decoded] = []
         for _, states, batch in self._batches(rules, inputs):
-            found += decode(self.method, self.model_, states, batch, beams)
+            found += decode(self.method, self.model_, states, batch, count)
         return found
+
+
+def _unwritable(folder: str | Path, error: Exception) -> UserError:
+    return UserError(f"{folder}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
 def load(folder: str | Path, device: str = "cpu") -> Learner:

@@ -1,6 +1,5 @@
 """`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,10 +54,17 @@ class Adapt:
 
     def run(self) -> None:
         """Adapt and write."""
+        from tam.intake import ExamplesError
         from tam.learner import load
+        from tam.tasks.jsonl import read_examples
 
         learner = load(self.run_folder)
-        rule = learner.adapt(read_examples(self.examples), self.primitives)
+        by_line = read_examples(self.examples)
+        try:
+            rule = learner.adapt(by_line.values(), self.primitives)
+        except ExamplesError as error:
+            place = "" if error.example is None else f":{list(by_line)[error.example]}"
+            raise UserError(f"{self.examples}{place}: {error.problem}") from None
         rule.save(self.out)
         print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
         print(f'next: tam predict {self.run_folder} {self.out} "{_some_input(learner)}"')
@@ -79,46 +85,23 @@ class Predict:
 
     def run(self) -> None:
         """Predict and print, a line an input."""
-        from tam.embedding import TaskEmbedding
+        from tam.embedding import EmbeddingError, TaskEmbedding
         from tam.learner import load
 
         learner = load(self.run_folder)
         if not self.inputs:
             raise UserError('give one input or more, such as "2 7 1 8 2"')
         rule = TaskEmbedding.load(self.rule)
-        rows = [[_token(word, learner.vocabulary_) for word in text.split()] for text in self.inputs]
-        for text, answer in zip(self.inputs, learner.predict(rule, rows, self.beams), strict=True):
+        # A word is an integer where the vocabulary has it as one.
+        integers = {str(token): token for token in learner.vocabulary_.tokens if isinstance(token, int)}
+        rows = [[integers.get(word, word) for word in text.split()] for text in self.inputs]
+        try:
+            answers = learner.predict(rule, rows, self.beams)
+        except EmbeddingError as error:
+            raise UserError(f"{self.rule}: {error}") from None
+        for text, answer in zip(self.inputs, answers, strict=True):
             shown = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
             print(f"{text}  →  {shown}")
-
-
-def read_examples(path: Path) -> list[tuple[Any, Any]]:
-    """Examples from JSONL; an error names the line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
-    found: list[tuple[Any, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{path}:{number}: not JSON: {error.msg} at column {error.colno}") from None
-        if not isinstance(value, dict) or set(value) != {"x", "y"}:
-            raise UserError(f'{path}:{number}: expected {{"x": [tokens], "y": label or [tokens]}}')
-        found.append((value["x"], value["y"]))
-    if not found:
-        raise UserError(f"{path}: empty: expected one example a line")
-    return found
-
-
-def _token(word: str, vocabulary: Any) -> int | str:
-    """A word of the command line as a token: an integer where the vocabulary has it as one."""
-    if word.lstrip("-").isdigit() and int(word) in vocabulary:
-        return int(word)
-    return word
 
 
 def _some_input(learner: Any) -> str:

@@ -7,10 +7,13 @@ the end, and what is zero, is not there, so that rows of zeros can be added.
 Shapes: B tasks, N rows of each, W numbers an example.
 """
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
+from tam.errors import UserError
 from tam.models.batch import Batch
 from tam.models.spec import ModelSpec
 
@@ -40,6 +43,17 @@ def unpack(packed: Tensor, spec: ModelSpec) -> Batch:
         y_length=None if classify else first.squeeze(-1),
         present=present.squeeze(-1) > 0,
     )
+
+
+def check_packed(numbers: NDArray[np.float32], spec: ModelSpec, labels: int) -> None:
+    """Raise an error unless these are what `pack` makes of the examples of a task with so many labels."""
+    token, first = spec.vocabulary - 1, labels - 1 if spec.kind == "classification" else spec.max_y
+    most = np.array([1, spec.max_x, *[token] * spec.max_x, first, *[token] * spec.max_y])
+    if not len(numbers) or len(numbers) % len(most):
+        raise UserError(f"the vector has {len(most)} numbers an example in this model, not {len(numbers)}")
+    rows = numbers.reshape(-1, len(most))
+    if not ((rows >= 0) & (rows <= most) & (rows == np.floor(rows))).all() or not rows[:, 0].any():
+        raise UserError("the vector holds numbers that are no examples of this model")
 
 
 def _widen(ids: Tensor, width: int) -> Tensor:
