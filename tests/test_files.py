@@ -25,7 +25,7 @@ def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link"]
 
 
-@pytest.mark.parametrize("path", ["", ".", "none/a.txt", "file/a.txt", "a\0b", "a" * 300, "/dev/full", "/"])
+@pytest.mark.parametrize("path", ["", ".", "none/a.txt", "file/a.txt", "a" * 300, "/dev/full", "/"])
 def test_what_cannot_be_written_says_so(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")

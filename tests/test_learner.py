@@ -469,6 +469,20 @@ def test_what_cannot_be_written_says_so(classifier: tam.Learner, tmp_path: Path)
             tam.Learner(preset="smoke").fit(tasks, folder)
 
 
+def test_no_name_has_a_zero_byte(classifier: tam.Learner) -> None:
+    rule = classifier.adapt([(X, 0)])
+    tasks = tam.benchmark("classification", train=20, valid=2, test=2)
+    for use in (
+        lambda: classifier.save("a\0b"),
+        lambda: tam.load("a\0b"),
+        lambda: tam.Learner(preset="smoke").fit(tasks, "a\0b"),
+        lambda: rule.save("a\0b"),
+        lambda: tam.TaskEmbedding.load("a\0b"),
+    ):
+        with pytest.raises(tam.UserError, match=r"^'a\\x00b': no name of a file has the character \\0"):
+            use()
+
+
 def test_fit_takes_tasks_not_their_name() -> None:
     with pytest.raises(tam.UserError, match=r"fit takes tasks: tam.benchmark\('classification'\)"):
         tam.Learner(preset="smoke").fit("classification")  # pyright: ignore[reportArgumentType]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tam.config import read_json
 from tam.errors import UserError, shown
-from tam.files import replacing
+from tam.files import path_of, replacing
 from tam.tasks.task import Label
 
 
@@ -125,7 +125,7 @@ class TaskEmbedding:
     @classmethod
     def load(cls, path: str | Path) -> "TaskEmbedding":
         """Read what `save` wrote."""
-        values = read_json(Path(path))
+        values = read_json(path_of(path))
         try:
             return cls.from_json(values)
         except UserError as error:

@@ -1,4 +1,4 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Names of files, and writing one so that it is there whole or not at all."""
 
 import os
 from collections.abc import Generator
@@ -6,6 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tam.errors import UserError
+
+
+def path_of(name: str | Path) -> Path:
+    """A file or folder that can be; an error says if no such name can."""
+    if "\0" in str(name):
+        raise UserError(f"{str(name)!r}: no name of a file has the character \\0")
+    return Path(name)
 
 
 @contextmanager
@@ -18,9 +25,7 @@ def replacing(path: str | Path) -> Generator[Path]:
         UserError: If it cannot be written.
     """
     try:
-        if "\0" in str(path):
-            raise UserError(f"{str(path)!r}: cannot be written: no name of a file has the character \\0")
-        file = Path(os.path.realpath(path))
+        file = Path(os.path.realpath(path_of(path)))
         if file.exists() and not file.is_file():
             raise UserError(f"{path}: cannot be written: it exists and is not a file")
         temporary = file.with_name(f".{file.name}.{os.getpid()}.part")

@@ -16,6 +16,7 @@ from tam.decoding import Decoded, decode
 from tam.embedding import EmbeddingError, TaskEmbedding
 from tam.errors import UserError, shown
 from tam.evaluation import Choice, KShotScore, score
+from tam.files import path_of
 from tam.intake import Intake, listed
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
@@ -71,7 +72,7 @@ class Learner:
         if self._start is not None and self.config == self._made:  # else it is the user's own
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
-            place = Path(folder or temporary)
+            place = path_of(folder or temporary)
             try:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -220,7 +221,7 @@ class Learner:
         fitted = self._fitted
         saved = Saved(self.config, fitted.model_, fitted.vocabulary_, fitted.primitives_, fitted.choices_)
         try:
-            saved.write(Path(folder))
+            saved.write(path_of(folder))
         except (OSError, SafetensorError, UnicodeEncodeError) as error:
             raise _unwritable(folder, error) from None
 
@@ -357,7 +358,7 @@ def _unwritable(folder: str | Path, error: Exception) -> UserError:
 
 def load(folder: str | Path, device: str = "cpu") -> Learner:
     """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed."""
-    return Learner.of(Saved.read(Path(folder), device))
+    return Learner.of(Saved.read(path_of(folder), device))
 
 
 def _identity(model: Model) -> str:

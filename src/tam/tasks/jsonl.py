@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tam.errors import UserError
-from tam.files import replacing
+from tam.files import path_of, replacing
 from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_example, parse_json, parse_line
 from tam.tasks.splits import assign_splits, check_complete, check_name, draw_splits
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task
@@ -47,7 +47,7 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
         tasks.train[0][0]  # the first example of the first training task
         ```
     """
-    file, splits_file = _locate(Path(path), None if splits is None else Path(splits))
+    file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits))
     ids = Ids()
     lines = _read_lines(file, ids, splits_file)
     assignment = _assign(lines, file, splits_file, seed)
@@ -77,7 +77,7 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
         TasksFileError: If the file cannot be read or used; the message says where and why.
     """
     examples: dict[int, tuple[Any, Any]] = {}
-    for number, text in _texts(Path(path)):
+    for number, text in _texts(path_of(path)):
         with _at(f"{path}:{number}"):
             examples[number] = parse_example(text)
     if not examples:
@@ -122,8 +122,6 @@ def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
 
 @contextmanager
 def _opened(file: Path) -> Generator[BinaryIO]:
-    if "\0" in str(file):
-        raise TasksFileError(f"{str(file)!r}: cannot be read: no name of a file has the character \\0")
     try:
         with open(file, "rb") as stream:
             yield stream
