@@ -22,7 +22,8 @@ from tam.models.collate import collate
 from tam.tasks.task import Classes, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, sort_key
-from tam.training.loop import Log, train
+from tam.training.folder import Log
+from tam.training.loop import train
 from tam.training.saved import Saved
 
 _ROWS_AT_ONCE = 4096
