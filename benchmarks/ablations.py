@@ -179,8 +179,8 @@ def config_of(chosen: Run, device: str, preset: str) -> Config:
 def make_run(config: Config, tasks: TaskSet, planned: Plan, folder: Path) -> dict[str, Any]:
     """Train for so many steps, and score the test tasks, in an empty folder."""
     check(config, tasks)
-    steps = max(1, planned.steps)
-    config = config.override(steps=planned.steps, validate_every=steps, checkpoint_every=steps)
+    if steps := planned.steps:
+        config = config.override(steps=steps, validate_every=steps, checkpoint_every=steps)
     trainer = Trainer(config, tasks, folder)
     train(trainer, planned.steps, VALIDATED)
     print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)
