@@ -179,6 +179,8 @@ def config_of(chosen: Run, device: str, preset: str) -> Config:
 def make_run(config: Config, tasks: TaskSet, planned: Plan, folder: Path) -> dict[str, Any]:
     """Train for so many steps, and score the test tasks, in an empty folder."""
     check(config, tasks)
+    if steps := planned.steps:
+        config = config.override(steps=steps, validate_every=steps, checkpoint_every=steps)
     trainer = Trainer(config, tasks, folder)
     train(trainer, planned.steps, VALIDATED)
     print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)
@@ -193,9 +195,7 @@ def finish(config: Config, tasks: TaskSet, folder: Path, planned: Plan) -> dict[
 
     Its `seconds` are by the clock, its `gpu_seconds` those of the GPU alone, if they are known.
     """
-    steps = max(1, planned.steps)
-    ends = {"steps": planned.steps, "validate_every": steps, "checkpoint_every": steps}
-    result = run(config.override(**ends), tasks, folder, lambda _: None)
+    result = run(config, tasks, folder, lambda _: None)
     return result | ({} if planned.seconds is None else {"gpu_seconds": round(planned.seconds, 1)})
 
 

@@ -11,6 +11,7 @@ Every job is a process of its own. While one measures, the others wait, on the h
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from threading import BrokenBarrierError
 from typing import Any, TypeVar
 
 Job = TypeVar("Job")
@@ -62,6 +63,8 @@ def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -
             ready.wait()
             with alone:
                 found = measure()
+    except BrokenBarrierError:
+        pass  # another job has said why
     except Exception as error:
         outcomes.put((job, None, f"{type(error).__name__}: {error}"))
         ready.abort()

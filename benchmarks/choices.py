@@ -7,6 +7,7 @@ others keep what the file says of them.
 
 import argparse
 import json
+import platform
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import torch
 
 from tam.config import Config
 from tam.models import model
+from tam.provenance import provenance
 from tam.report.table import table
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.training.loop import Trainer
@@ -47,6 +49,8 @@ def main() -> None:
         "what": "validation scores of classification, preset quick, with one thing changed at a time",
         "command": "python benchmarks/choices.py",
         "torch": torch.__version__,
+        "device": platform.machine(),
+        **provenance(),
     }
     for name in names:
         facts["variants"][name] = run(name)
@@ -80,6 +84,7 @@ def run(name: str) -> dict[str, Any]:
         "accuracy": {str(one.k): one.accuracy for one in scores},
         "inner_steps": {str(one.k): one.choice.steps for one in scores},
         "seconds": round(time.monotonic() - started, 1),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 
 

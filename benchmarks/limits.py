@@ -44,7 +44,7 @@ from tam.tasks.draws import Draws
 from tam.tasks.family import Choice, Family
 from tam.tasks.task import Classes, Sequences, Task
 from tam.training.checkpoint import write_json
-from tam.training.loop import check_tasks
+from tam.training.checks import check_tasks
 from tam.training.run import read_result
 from tam.training.saved import Saved
 

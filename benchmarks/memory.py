@@ -11,6 +11,7 @@ import platform
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,22 @@ def main() -> None:
         print(measure(*case))
         return
 
+    from tam.provenance import provenance
     from tam.report.table import table
 
     measured = [in_own_process(*case) for case in CASES]
-    facts = {"tasks": TASKS, "support": SUPPORT, "query": QUERY, "measured": measured}
-    facts |= {"machine": platform.machine(), "python": platform.python_version()}
+    facts = {
+        "what": "how far an outer step takes the peak of memory",
+        "command": "python benchmarks/memory.py",
+        **provenance(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "device": platform.machine(),
+        "python": platform.python_version(),
+        "tasks": TASKS,
+        "support": SUPPORT,
+        "query": QUERY,
+        "measured": measured,
+    }
     FILE.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     rows = [[one[key] for key in ("method", "order", "inner_steps", "mib")] for one in measured]
     print(table(["method", "order", "inner steps", "MiB"], rows))

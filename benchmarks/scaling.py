@@ -1,7 +1,7 @@
 """What a training step and an adaptation of TAM cost, against each size of the problem.
 
 Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and the figure
-docs/figures/scaling.svg and .png, in minutes, on one thread of a CPU.
+docs/figures/scaling.svg, in minutes, on one thread of a CPU.
 
 One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
 rounds in which every point is run once. The exponent of a cost is the slope of log cost over log size,
@@ -187,9 +187,8 @@ def main() -> None:
     FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     canvas = draw(facts)
     FIGURE.with_suffix(".svg").write_text(canvas.svg(), encoding="utf-8")
-    canvas.figure.savefig(FIGURE.with_suffix(".png"), dpi=144)
     show(facts)
-    print(f"\nwritten to {FILE.relative_to(ROOT)} and {FIGURE.relative_to(ROOT)}.svg, .png")
+    print(f"\nwritten to {FILE.relative_to(ROOT)} and {FIGURE.relative_to(ROOT)}.svg")
 
 
 def show(facts: Facts) -> None:

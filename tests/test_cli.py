@@ -36,7 +36,7 @@ OPTIONS = {
         inner-steps inner-rate patience theta-update support small-share small-after small-sizes
         steps tasks rows rate warmup clip validate-every checkpoint-every precision
         shots supports queries adapt-steps adapt-rates support-seed""",
-    "tam eval": "shots supports",
+    "tam eval": "shots supports device",
     "tam adapt": "out primitives",
     "tam predict": "beams",
 }
@@ -315,7 +315,7 @@ WRONG_SETTINGS = {
     "--width 30": "--width is a multiple of heads; 30 is not one of 4",
     "--heads 3": "width is a multiple of heads; 64 is not one of 3",
     "--shots 0": "--shots has one value or more, all above 0, not (0,)",
-    "--backbone lstm --conditioning norm": "the LSTM's conditioning is 'token', not 'norm'",
+    "--backbone lstm --conditioning norm": "--conditioning of the LSTM is 'token', not 'norm'",
     "--seed -1": "--seed is at least 0, not -1",
     "--tasks-seed -1": "--tasks-seed is at least 0, not -1",
     "--device gpu": "--device is cpu or cuda, not 'gpu'",

@@ -138,6 +138,34 @@ def test_several_runs_are_trials_of_one_another(
     assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
     with pytest.raises(SystemExit, match="differ in nothing but their seed"):
         tam(monkeypatch, "eval", str(finished), str(bigger))
+    with pytest.raises(SystemExit, match="two of these runs have the seed 1"):
+        tam(monkeypatch, "eval", str(finished), str(other), str(other))
+
+
+def test_a_run_is_scored_on_the_tasks_it_was_trained_with(
+    small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named by a path that is not absolute, and scored from another folder; one test task has no interval."""
+    lines = small_tasks.read_text().splitlines(keepends=True)
+    tasks, elsewhere = tmp_path / "tasks.jsonl", tmp_path / "elsewhere"
+    tasks.write_text("".join(lines[:-1]))
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    tam(monkeypatch, "train", "tasks.jsonl", "--preset", "smoke", "--out", "run")
+    monkeypatch.chdir(elsewhere)
+    capsys.readouterr()
+    tam(monkeypatch, "eval", "../run")
+    assert "nan" not in capsys.readouterr().out
+    result = json.loads((tmp_path / "run" / "result.json").read_text(), parse_constant=pytest.fail)
+    assert result["scores"][0]["accuracy_interval"] is None
+    tasks.write_text(
+        "".join(lines[:-1]).replace("test", "hold").replace("valid", "test").replace("hold", "valid")
+    )
+    with pytest.raises(SystemExit, match="give it the tasks it started with"):
+        tam(monkeypatch, "eval", "../run")
+    tasks.write_text("".join(lines[:-1]))
+    with pytest.raises(SystemExit, match="device is 'cuda', but torch finds no GPU"):
+        tam(monkeypatch, "eval", "../run", "--device", "cuda")
 
 
 def test_adapt_and_predict(

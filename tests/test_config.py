@@ -91,11 +91,23 @@ def test_unknown_presets_and_methods_are_errors() -> None:
         ({"bottleneck": 4}, "bottleneck has no effect unless conditioning is 'adapter'"),
         ({"bottleneck": 4, "conditioning": "norm"}, "bottleneck has no effect"),
         ({"backbone": "lstm", "conditioning": "adapter"}, "LSTM"),
+        ({"backbone": "lstm", "heads": 8}, "heads has no effect on the LSTM"),
+        ({"clip": 0}, "clip is above 0, not 0"),
+        ({"shots": (5, 1, 5)}, r"shots has every value once, not \(5, 1, 5\)"),
+        ({"adapt_rates": (0.1, 0.1)}, "adapt_rates has every value once"),
     ],
 )
 def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Config().override(**values)
+
+
+@pytest.mark.parametrize("name", ["layers", "rate", "rows", "steps"])
+def test_what_is_not_trained_has_no_such_settings(name: str) -> None:
+    base = Config.from_preset("quick", "nearest")
+    with pytest.raises(UserError, match=f"{name} has no effect on nearest, which is not trained"):
+        base.override(**{name: 3})
+    assert Config.from_preset("quick", "nearest", steps=0).training.steps == 0
 
 
 @pytest.mark.parametrize(
@@ -111,6 +123,9 @@ def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: s
         ("rate", -0.1),
         ("rate", "fast"),
         ("rate", float("nan")),
+        ("rate", float("inf")),
+        ("adapt_rates", (0.1, float("nan"))),
+        ("seed", 2**63),
         ("clip", -1),
         ("precision", "float16"),
         ("layers", 0),

@@ -255,7 +255,7 @@ def test_longer_runs_are_beside_their_candidates(results: Results) -> None:
 def test_the_budget_of_tuning_is_named(results: Results) -> None:
     facts = results.tuning["tam-classification"] | {"seconds_each": 60.0, "counted": "so"}
     results.tuning = {"tam-classification": facts}
-    assert "\n\n60.0 seconds (so) for each candidate; " in tuning(results)
+    assert "\n\n60.0 seconds (so) for each candidate that is trained; " in tuning(results)
 
 
 def test_choices_may_be_absent(results: Results) -> None:

@@ -1,5 +1,6 @@
 """Fit, adapt, predict, evaluate, save, load: as a user would."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -303,10 +304,39 @@ def _no_json(path: Path) -> None:
 
 
 def _no_field(path: Path) -> None:
-    path.with_name("learner.json").write_text('{"format": 1}')
+    path.with_name("learner.json").write_text('{"format": 2}')
 
 
-@pytest.mark.parametrize("damage", [_truncate, _foreign, _wrong_shape, _no_json, _no_field, Path.unlink])
+def _changed(**values: Any) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        description = path.with_name("learner.json")
+        description.write_text(json.dumps(json.loads(description.read_text()) | values))
+
+    return change
+
+
+DAMAGES = {
+    "truncated": _truncate,
+    "foreign": _foreign,
+    "shape": _wrong_shape,
+    "no JSON": _no_json,
+    "no field": _no_field,
+    "gone": Path.unlink,
+    "format": _changed(format=1),
+    "no choices": _changed(choices={}),
+    "steps": _changed(choices={"1": [-1, 0.1]}),
+    "vocabulary": _changed(vocabulary=list(range(1000))),
+}
+
+
+def test_a_loaded_learner_has_the_config_it_was_trained_with(classifier: tam.Learner, tmp_path: Path) -> None:
+    classifier.save(tmp_path)
+    assert tam.load(tmp_path).config == classifier.config
+    with pytest.raises(tam.UserError, match="torch finds no GPU here"):
+        tam.load(tmp_path, device="cuda")
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_model_gets_a_clear_error(
     classifier: tam.Learner, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

@@ -22,11 +22,20 @@ def tuning(results: Results) -> str:
             for facts in sorted(of_name, key=lambda one: order.index(one["method"]))
         ]
     seconds, devices = (
-        " and ".join(sorted({words(facts) for facts in results.tuning.values()}))
+        " and ".join(sorted({words(facts) for facts in _trained(results)}))
         for words in (_budget_words, lambda facts: facts["device"])
     )
     head = ["", "", "validation score of each candidate", "steps of each", "settings of the chosen one"]
-    return f"{table(head, rows, left=(0, 1, 4))}\n\n{seconds} for each candidate; {devices}."
+    return f"{table(head, rows, left=(0, 1, 4))}\n\n{seconds} for each candidate that is trained; {devices}."
+
+
+def _trained(results: Results) -> list[Facts]:
+    """The tunings of methods that are trained."""
+    return [
+        facts
+        for facts in results.tuning.values()
+        if any(one.get("steps") != 0 for one in facts["candidates"])
+    ]
 
 
 def _candidate_cells(facts: Facts, metric: str) -> list[str]:
@@ -88,8 +97,8 @@ def budgets(results: Results) -> str:
 
 def _candidates(results: Results) -> list[str]:
     """How many candidates there were, the seconds that each was to have, and the steps that came of them."""
-    found = [one for facts in results.tuning.values() for one in facts["candidates"] if "steps" in one]
-    seconds = sorted({facts["seconds_each"] for facts in results.tuning.values()})
+    found = [one for facts in _trained(results) for one in facts["candidates"] if "steps" in one]
+    seconds = sorted({facts["seconds_each"] for facts in _trained(results)})
     asked = " and ".join(f"{one:g}" for one in seconds)
     return [str(len(found)), asked, span([one["steps"] for one in found])]
 

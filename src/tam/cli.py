@@ -12,7 +12,7 @@ from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
 from tam.config import SETTINGS, Network, Protocol, Training
-from tam.errors import UserError
+from tam.errors import SettingError, UserError
 
 
 def _command() -> Tasks | Train | Eval | Adapt | Predict:
@@ -26,7 +26,7 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
 
 
 def _as_typed(message: str, arguments: list[str]) -> str:
-    """The message with settings as options, where they surely are settings.
+    """The message about a setting with settings as options.
 
     These are names of several words, and a first word that was typed as an option.
 
@@ -52,8 +52,10 @@ def main() -> None:
             _command().run()
         finally:
             sys.stdout.flush()  # here a closed pipe can be caught, when Python ends it cannot
-    except UserError as error:
+    except SettingError as error:
         sys.exit(f"error: {_as_typed(str(error), sys.argv[2:])}")
+    except UserError as error:
+        sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -5,13 +5,14 @@ This file imports nothing heavy: the command line is built from it.
 
 import difflib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-from tam.errors import UserError
+from tam.errors import SettingError, UserError
 from tam.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
 
 
@@ -22,7 +23,10 @@ def _check_types(settings: object) -> None:
             _one_of(settings, name, get_args(expected))
         elif get_origin(expected) is not ClassVar and not _fits(value, expected):
             shown = expected.__name__ if isinstance(expected, type) and not get_args(expected) else expected
-            raise UserError(f"{name} is of type {shown}, not {value!r}")
+            raise SettingError(f"{name} is of type {shown}, not {value!r}")
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+            raise SettingError(f"{name} is finite, not {value!r}")
 
 
 def _fits(value: object, expected: Any) -> bool:
@@ -43,12 +47,18 @@ def _at_least(settings: object, least: float, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
         if value is not None and not value >= least:
-            raise UserError(f"{name} is at least {least}, not {value!r}")
+            raise SettingError(f"{name} is at least {least}, not {value!r}")
 
 
 def _one_of(settings: object, name: str, choices: tuple[Any, ...]) -> None:
     if getattr(settings, name) not in choices:
-        raise UserError(f"{name} is one of {list(choices)}, not {getattr(settings, name)!r}")
+        raise SettingError(f"{name} is one of {list(choices)}, not {getattr(settings, name)!r}")
+
+
+def _changed(settings: object, default: object) -> str | None:
+    """The name of a setting that is not as by default, if there is one."""
+    before, now = vars(default), vars(settings)
+    return next((name for name in now if now[name] != before[name]), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +84,13 @@ class Network:
         _check_types(self)
         _at_least(self, 1, "layers", "width", "heads", "bottleneck")
         if self.width % self.heads:
-            raise UserError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+            raise SettingError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
         if self.bottleneck is not None and self.conditioning != "adapter":
-            raise UserError("bottleneck has no effect unless conditioning is 'adapter'")
+            raise SettingError("bottleneck has no effect unless conditioning is 'adapter'")
         if self.backbone == "lstm" and self.conditioning != "token":
-            raise UserError(f"the LSTM's conditioning is 'token', not {self.conditioning!r}")
+            raise SettingError(f"conditioning of the LSTM is 'token', not {self.conditioning!r}")
+        if self.backbone == "lstm" and self.heads != Network.heads:
+            raise SettingError(f"heads has no effect on the LSTM; leave it out, at {Network.heads}")
 
 
 class SmallSupports(NamedTuple):
@@ -94,10 +106,12 @@ class MethodSettings:
     """The settings of a method; this one has none.
 
     Attributes:
+        trained: Whether there is a network to train.
         per_shots: Whether a model is for one k, which it is trained for.
         by_steps: Whether a new task is learned in steps, whose number and rate are chosen.
     """
 
+    trained: ClassVar[bool] = True
     per_shots: ClassVar[bool] = False
     by_steps: ClassVar[bool] = True
 
@@ -131,12 +145,12 @@ class TamSettings(MethodSettings):
         _at_least(self, 1, "inner_steps", "patience")
         _at_least(self, 0, "inner_rate", "small_share", "small_after")
         if self.small_share is not None and self.small_share > 1:
-            raise UserError(f"small_share is at most 1, not {self.small_share!r}")
+            raise SettingError(f"small_share is at most 1, not {self.small_share!r}")
         if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
-            raise UserError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
+            raise SettingError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
         for name in ("small_share", "small_after", "small_sizes"):
             if self.support == "all" and getattr(self, name) is not None:
-                raise UserError(f"{name} has no effect unless support is 'mixed'")
+                raise SettingError(f"{name} has no effect unless support is 'mixed'")
 
     @property
     def small(self) -> SmallSupports | None:
@@ -161,14 +175,14 @@ class MultitaskSettings(MethodSettings):
 
     finetune: Literal["all", "embedding"] = "all"
     """What learns a new task: all weights and its embedding, or its embedding alone."""
-    unknown_share: float = 0.5
-    """With primitives: in what share of the tasks of a step one of them plays unknown."""
+    unknown_share: float | None = None
+    """With primitives: in what share of the tasks of a step one of them plays unknown, 0.5 if not given."""
 
     def __post_init__(self) -> None:
         _check_types(self)
         _at_least(self, 0, "unknown_share")
-        if self.unknown_share > 1:
-            raise UserError(f"unknown_share is at most 1, not {self.unknown_share!r}")
+        if self.unknown_share is not None and self.unknown_share > 1:
+            raise SettingError(f"unknown_share is at most 1, not {self.unknown_share!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +203,7 @@ class MamlSettings(MethodSettings):
         _at_least(self, 1, "inner_steps")
         _at_least(self, 0, "inner_rate")
         if not 1 <= self.support_sizes[0] <= self.support_sizes[1]:
-            raise UserError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")
+            raise SettingError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +244,7 @@ class MatchingSettings(SnailSettings):
 class NearestSettings(MethodSettings):
     """The settings of the nearest neighbour."""
 
+    trained: ClassVar[bool] = False
     by_steps: ClassVar[bool] = False
 
     smoothing: float = 0.5
@@ -238,7 +253,7 @@ class NearestSettings(MethodSettings):
     def __post_init__(self) -> None:
         _check_types(self)
         if not 0 < self.smoothing <= 1:
-            raise UserError(f"smoothing is above 0 and at most 1, not {self.smoothing!r}")
+            raise SettingError(f"smoothing is above 0 and at most 1, not {self.smoothing!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,8 +282,13 @@ class Training:
     def __post_init__(self) -> None:
         _check_types(self)
         _at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every")
-        _at_least(self, 0, "steps", "rate", "warmup", "clip")
+        _at_least(self, 0, "steps", "rate", "warmup")
+        if not self.clip > 0:
+            raise SettingError(f"clip is above 0, not {self.clip!r}")
 
+
+NOT_TRAINED = Training(steps=0)
+"""Of a method that is not trained."""
 
 NO_STEPS: tuple[tuple[int], tuple[float]] = ((0,), (0.0,))
 """What is chosen from where a method takes no steps."""
@@ -300,7 +320,9 @@ class Protocol:
         for name in ("shots", "adapt_steps", "adapt_rates"):
             value = getattr(self, name)
             if not value or (min(value) <= 0 and value != none.get(name)):
-                raise UserError(f"{name} has one value or more, all above 0, not {getattr(self, name)!r}")
+                raise SettingError(f"{name} has one value or more, all above 0, not {value!r}")
+            if len(set(value)) < len(value):
+                raise SettingError(f"{name} has every value once, not {value!r}")
         _at_least(self, 1, "supports", "queries")
 
 
@@ -351,19 +373,25 @@ class Config:
         if not isinstance(self.settings, settings_of(self.method)):
             raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
         if self.settings.per_shots and len(self.protocol.shots) != 1:
-            raise UserError(
+            raise SettingError(
                 f"{self.method} has one model per k: give one value of shots and train a model for each, "
                 f"not {list(self.protocol.shots)}"
             )
         given = (self.protocol.adapt_steps, self.protocol.adapt_rates)
         if not self.settings.by_steps and given != NO_STEPS:
-            raise UserError(
+            raise SettingError(
                 f"adapt_steps and adapt_rates have no effect on {self.method}, which learns a task without "
                 "steps; leave them out"
             )
+        if not self.settings.trained:
+            for section, default in (("network", Network()), ("training", NOT_TRAINED)):
+                if changed := _changed(getattr(self, section), default):
+                    raise SettingError(f"{changed} has no effect on {self.method}, which is not trained")
         _at_least(self, 0, "seed")
+        if self.seed >= 2**63:
+            raise SettingError(f"seed is below 2^63, not {self.seed}")
         if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
-            raise UserError(f"device is cpu or cuda, not {self.device!r}")
+            raise SettingError(f"device is cpu or cuda, not {self.device!r}")
 
     @classmethod
     def of(cls, method: str) -> "Config":
@@ -374,7 +402,8 @@ class Config:
             protocol = replace(protocol, shots=(5,))
         if not settings.by_steps:
             protocol = replace(protocol, adapt_steps=NO_STEPS[0], adapt_rates=NO_STEPS[1])
-        return cls(method=method, settings=settings, protocol=protocol)
+        training = Training() if settings.trained else NOT_TRAINED
+        return cls(method=method, settings=settings, training=training, protocol=protocol)
 
     @classmethod
     def from_preset(
@@ -396,6 +425,8 @@ class Config:
         base = cls.of(method)
         unused = {"shots"} if base.settings.per_shots else set[str]()
         unused |= set[str]() if base.settings.by_steps else {"adapt_steps", "adapt_rates"}
+        if not base.settings.trained:
+            unused |= {f.name for part in (base.network, base.training) for f in fields(part)}
         chosen = (
             {name: value for name, value in PRESETS[preset].items() if name not in unused}
             | PRESETS_BY_METHOD.get((preset, method), {})
@@ -427,6 +458,12 @@ class Config:
         """As plain values."""
         return asdict(self)
 
+    def differences(self, written: Mapping[str, Any]) -> list[str]:
+        """In what this config differs from one that was written as plain values, in words."""
+        before, now = (_flat(json.loads(json.dumps(values))) for values in (written, self.to_json()))
+        names = [name for name in now | before if before.get(name) != now.get(name)]
+        return [f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in names]
+
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
         """From plain values; what is missing has its default, what is unknown is an error."""
@@ -447,15 +484,21 @@ class Config:
         return base.override(**flat)
 
 
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, whichever section they are in."""
+    top = {name: value for name, value in values.items() if name not in _SECTIONS}
+    return top | {name: value for section in _SECTIONS for name, value in values.get(section, {}).items()}
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, no text, a number too long, lists too deep
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UserError(f"{path}{line}: not JSON: {error}") from None
+        raise UserError(f"{path}{line}: not JSON, or not of ours: {error}") from None
     if not isinstance(value, dict):
         raise UserError(f"{path}: expected an object")
     return value

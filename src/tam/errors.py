@@ -9,6 +9,10 @@ class UserError(Exception):
     """
 
 
+class SettingError(UserError):
+    """A mistake in a setting, whose name comes first; the command line shows it as the option."""
+
+
 def shown(value: object) -> str:
     """A value as an error shows it: on one line, and not a long one.
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 
 from tam.config import Config
 from tam.decoding import Decoded, decode
@@ -26,7 +25,8 @@ from tam.models.packing import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
-from tam.training.loop import Log, train
+from tam.training.folder import Log
+from tam.training.loop import train
 from tam.training.saved import Saved
 
 _ROWS_AT_ONCE = 4096
@@ -222,7 +222,7 @@ class Learner:
         saved = Saved(self.config, fitted.model_, fitted.vocabulary_, fitted.primitives_, fitted.choices_)
         try:
             saved.write(path_of(folder))
-        except (OSError, SafetensorError, UnicodeEncodeError) as error:
+        except (OSError, UnicodeEncodeError) as error:
             raise _unwritable(folder, error) from None
 
     @property

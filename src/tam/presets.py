@@ -1,6 +1,6 @@
 """What each preset changes from the defaults; a name here is a field of any section of a config."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Preset = Literal["smoke", "quick", "paper", "best"]
 
@@ -8,7 +8,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "smoke": {
         "layers": 1,
         "width": 16,
-        "heads": 2,
         "steps": 4,
         "tasks": 4,
         "rows": 16,
@@ -90,7 +89,6 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("quick", "prototypical"): {"steps": 1_000, "validate_every": 1_000},
     ("paper", "prototypical"): _LONG,
     ("best", "prototypical"): _LONG,
-    **{(preset, "nearest"): {"steps": 0} for preset in get_args(Preset)},
 }
 """What a preset changes for one method, besides."""
 

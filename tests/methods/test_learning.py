@@ -24,15 +24,14 @@ from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(range(6))
-SMALL: dict[str, Any] = {
+SCORED: dict[str, Any] = {"supports": 2, "queries": 20}
+SMALL: dict[str, Any] = SCORED | {
     "layers": 2,
     "width": 32,
     "heads": 4,
     "rows": 20,
     "rate": 4e-3,
     "warmup": 20,
-    "supports": 2,
-    "queries": 20,
     "validate_every": 1000,
 }
 
@@ -46,7 +45,8 @@ class Case(NamedTuple):
     settings: dict[str, Any]
 
     def learner(self, steps: int | None = None, **values: Any) -> Learner:
-        given = SMALL | self.settings | ({} if steps is None else {"steps": steps}) | values
+        given = SCORED if self.method == "nearest" else SMALL
+        given = given | self.settings | ({} if steps is None else {"steps": steps}) | values
         return Learner(self.method, "paper", **given)
 
 

@@ -43,7 +43,7 @@ def assert_close_weights(first: Path, second: Path) -> None:
         if name.endswith("key_value.bias"):
             # A softmax does not see the keys' bias. Its gradient is rounding alone, which Adam makes large.
             value, other = value.chunk(2)[1], other.chunk(2)[1]
-        torch.testing.assert_close(other, value, rtol=1e-6, atol=1e-6, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(other, value, rtol=1e-5, atol=5e-6, msg=lambda m, n=name: f"{n}: {m}")
 
 
 @pytest.mark.parametrize(("processes", "theta_update"), [(2, "accumulated"), (3, "interleaved")])

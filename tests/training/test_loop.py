@@ -8,20 +8,25 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from tam.config import Config
 from tam.errors import UserError
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
+from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors, write_tensors
+from tam.training.folder import alone_in, best_file, checkpoint_file
 from tam.training.log import TrainingLog
-from tam.training.loop import DivergedError, InterruptedRunError, Trainer, best_file, checkpoint_file, train
-from tam.training.run import read_config, run, start
+from tam.training.loop import DivergedError, InterruptedRunError, Trainer, train
+from tam.training.run import check, read_config, read_result, run, start
 
 MakeTasks = Callable[..., TaskSet]
 MakeConfig = Callable[..., Config]
@@ -58,23 +63,23 @@ def plain(values: object) -> object:
 GOLDEN: dict[str, tuple[dict[str, Any], list[float], list[float]]] = {
     "classification": (
         {},
-        [1.09888, 1.08188, 1.0576, 1.02163, 1.0376, 1.0404],
-        [1.07422, 1.06873, 1.02994, 1.02578, 1.02636, 1.00461],
+        [1.09156, 1.12186, 1.08814, 1.0483, 1.0703, 1.07695],
+        [1.08345, 1.06865, 1.06362, 1.0155, 1.02626, 0.98886],
     ),
     "classification-compositional": (
         {"theta_update": "interleaved"},
-        [1.09447, 1.06418, 1.12785, 1.10975, 1.05648, 1.04635],
-        [1.06535, 1.03413, 1.07978, 1.05769, 0.97212, 1.00943],
+        [1.10795, 1.08707, 1.11612, 1.07156, 1.07317, 1.07404],
+        [1.08793, 1.05831, 1.08459, 1.04783, 1.06807, 1.04123],
     ),
     "transduction": (
         {"theta_update": "interleaved", "patience": None},
-        [1.80392, 1.77157, 1.71786, 1.67682, 1.62881, 1.58352],
-        [1.7817, 1.7445, 1.68488, 1.64296, 1.59547, 1.56492],
+        [1.79172, 1.76711, 1.73351, 1.67799, 1.64322, 1.58195],
+        [1.77123, 1.73454, 1.69224, 1.63434, 1.60256, 1.53639],
     ),
     "transduction-mixed": (
         {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)},
-        [1.80392, 1.77956, 1.76149, 1.74208, 1.71019, 1.69529],
-        [1.79767, 1.77467, 1.7512, 1.73153, 1.70193, 1.68186],
+        [1.79172, 1.77776, 1.7713, 1.75601, 1.74378, 1.71785],
+        [1.7844, 1.77059, 1.75585, 1.71744, 1.71955, 1.69007],
     ),
 }
 """For each sort of training its settings, and the losses at z = 0 and after the inner loop."""
@@ -215,7 +220,7 @@ def test_a_model_of_each_sort_trains(toy_tasks: MakeTasks, toy_config: MakeConfi
         (
             {"conditioning": "adapter", "bottleneck": 2},
             {"conditioning": "norm"},
-            {"backbone": "lstm"},
+            {"backbone": "lstm", "heads": 4},
             {"support": "mixed", "small_after": 1, "small_sizes": (1, 4)},
         )
     ):
@@ -231,6 +236,8 @@ def test_a_model_of_each_sort_trains(toy_tasks: MakeTasks, toy_config: MakeConfi
     [
         ({"backbone": "lstm"}, "transduction", "LSTM"),
         ({"use_primitives": True}, "classification", "primitives"),
+        ({"method": "multitask", "unknown_share": 0.5}, "classification", "unknown_share has no effect"),
+        ({"device": "cuda"}, "classification", "device is 'cuda', but torch finds no GPU here"),
     ],
 )
 def test_settings_that_do_not_go_with_the_tasks_are_errors(
@@ -243,6 +250,79 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
 ) -> None:
     with pytest.raises(UserError, match=message):
         Trainer(toy_config(**options), toy_tasks(kind), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("split", "primitives", "message"),
+    [
+        ("train", ("p0",), "task 'changed' has 1 primitives, and task 'train 0' has 2"),
+        ("valid", ("p0", "q0", "q1"), "task 'changed' has 3 primitives"),
+        ("valid", ("p0", "q0"), "task 'changed', .*, has 0 primitives that no training task has"),
+        ("test", ("new", "newer"), r"has 2 primitives that no .* of \['new', 'newer'\]"),
+    ],
+)
+def test_primitives_are_checked_before_a_run_starts(
+    split: str, primitives: tuple[str, ...], message: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    check(toy_config(), tasks)
+    *others, last = tasks.splits[split]
+    changed = replace(last, name="changed", primitives=primitives)
+    splits = dict(tasks.splits) | {split: (*others, changed)}
+    with pytest.raises(UserError, match=message):
+        check(toy_config(), replace(tasks, splits=splits))
+
+
+def test_draws_are_not_what_the_weights_were_made_of(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    seeds = [Trainer(toy_config(seed=n), toy_tasks(), tmp_path).generator.initial_seed() for n in (0, 1)]
+    assert len({0, 1, *seeds}) == 4
+
+
+def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(UserError, match="another process is at work on the run there"):
+        train(toy_config(), toy_tasks(), tmp_path, ignore)
+    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_a_disk_that_is_full_loses_nothing(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, folder = tmp_path / "whole", tmp_path / "full"
+    for place in (whole, folder):
+        place.mkdir()
+    train(toy_config(), toy_tasks(), whole, ignore)
+    written: list[Path] = []
+
+    def full(tensors: object, path: Path, header: object) -> None:
+        written.append(path)
+        if len(written) == 4:
+            raise SafetensorError("No space left on device")
+        save_file(tensors, path, header)  # pyright: ignore[reportArgumentType]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", full)
+        with pytest.raises(UserError, match=r"full: cannot .*No space left.*take the run up with --resume"):
+            train(toy_config(), toy_tasks(), folder, ignore)
+    assert not list(folder.glob(".*"))
+    train(toy_config(), toy_tasks(), folder, ignore)
+    assert_same_weights(weights(folder), weights(whole))
+
+
+def test_a_checkpoint_is_not_taken_up_with_other_settings(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"other settings: seed was 0 and is 1; rate was 0.01 and is 0.5"):
+        train(toy_config(seed=1, rate=0.5), toy_tasks(), tmp_path, ignore)
+
+
+def test_a_result_that_is_none_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(UserError, match=r"result.json: not the result of a run: it has no 'config'"):
+        read_result(tmp_path)
 
 
 def test_primitives_are_tokens(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
@@ -444,12 +524,12 @@ def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds a run already"):
         start(folder, toy_config(), source, resume=False)
     start(folder, toy_config(), source, resume=True)
-    for other, elsewhere in (
-        (toy_config(seed=1), source),
-        (toy_config(rate=0.02), source),
-        (toy_config(), {"path": "other"}),
+    for other, elsewhere, said in (
+        (toy_config(seed=1), source, "other settings: seed was 0 and is 1: resume"),
+        (toy_config(rate=0.02), source, "other settings: rate was 0.01 and is 0.02: resume"),
+        (toy_config(), {"path": "other"}, "the tasks {'path': '-'}, not {'path': 'other'}"),
     ):
-        with pytest.raises(UserError, match="other settings"):
+        with pytest.raises(UserError, match=said):
             start(folder, other, elsewhere, resume=True)
     file = tmp_path / "file"
     file.write_text("")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 import tyro
 
 from tam.config import Config, MethodSettings, Network, Protocol, TamSettings, Training
-from tam.errors import UserError
+from tam.errors import SettingError, UserError
 from tam.presets import PRESETS_BY_BENCHMARK, Preset
 
 
@@ -102,17 +102,19 @@ class Train:
     def _source(self) -> dict[str, Any]:
         from tam.tasks.benchmark import BenchmarkOptions, Name
 
+        if not self.source:
+            raise UserError(f"NAME is one of {list(get_args(Name))}, or a file or folder of tasks, not ''")
         if self.source not in get_args(Name) and Path(self.source).exists():
             given = {"compositional": self.compositional, "tasks-seed": self.tasks_seed}
             if self.holdout is not None:
                 given["holdout"] = True
             if named := [name for name, value in given.items() if value]:
                 raise UserError(f"--{named[0]} has no effect on tasks that are read from a file")
-            return {"path": self.source}
+            return {"path": str(Path(self.source).resolve())}
         if "/" in self.source or self.source.endswith(".jsonl"):
             raise UserError(f"{self.source}: there is no such file or folder")
         if self.tasks_seed < 0:
-            raise UserError(f"tasks_seed is at least 0, not {self.tasks_seed}")
+            raise SettingError(f"tasks_seed is at least 0, not {self.tasks_seed}")
         options = BenchmarkOptions(
             name=self.source,  # pyright: ignore[reportArgumentType]
             seed=self.tasks_seed,

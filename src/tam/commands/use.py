@@ -27,6 +27,8 @@ class Eval:
     """The values of k; those of the run if not given."""
     supports: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
     """How many support sets are drawn for each task; as in the run if not given."""
+    device: Annotated[str | None, tyro.conf.arg(metavar="STR", help_behavior_hint="")] = None
+    """cpu, or cuda; where the run was trained if not given."""
 
     def run(self) -> None:
         """Evaluate and print."""
@@ -35,7 +37,9 @@ class Eval:
 
         if not self.run_folders:
             raise UserError("give the folder of a run, or of several")
-        results = [evaluate_run(folder, self.shots, self.supports) for folder in self.run_folders]
+        results = [
+            evaluate_run(folder, self.shots, self.supports, self.device) for folder in self.run_folders
+        ]
         print(score_table(over_trials(results)))
 
 

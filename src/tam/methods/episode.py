@@ -13,7 +13,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tam.errors import UserError
+from tam.errors import SettingError, UserError
 from tam.methods.losses import ExampleLosses, backward
 from tam.methods.method import Losses, Update
 from tam.models import Batch, Model, ModelSpec
@@ -70,7 +70,7 @@ def check_rows(rows: int, shots: int, classes: int) -> None:
     """Raise an error if so many rows of a task leave none to ask after a support; 0 classes: transduction."""
     size = max(classes, 1) * shots
     if rows <= size:
-        raise UserError(
+        raise SettingError(
             f"rows is {rows}: an episode takes more than the {size} examples of its support; give more "
             f"rows, or fewer shots than {shots}"
         )

@@ -72,7 +72,8 @@ class Multitask(MultitaskSettings, Method):
         assert model.primitives is not None
         assert model.unknown is not None
         ids = batch.primitives.gather(1, batch.unknown.unsqueeze(1)).squeeze(1)
-        plays = (batch.chance[:, 0] < self.unknown_share).unsqueeze(1)
+        share = 0.5 if self.unknown_share is None else self.unknown_share
+        plays = (batch.chance[:, 0] < share).unsqueeze(1)
         return torch.where(plays, model.unknown, F.embedding(ids, model.primitives))
 
 

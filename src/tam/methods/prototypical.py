@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tam.config import MethodSettings
-from tam.errors import UserError
+from tam.errors import SettingError
 from tam.methods.episode import in_support, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Update
@@ -32,7 +32,7 @@ class Prototypical(MethodSettings, Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.most_shots < 1:
-            raise UserError(f"most_shots is at least 1, not {self.most_shots}")
+            raise SettingError(f"most_shots is at least 1, not {self.most_shots}")
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that gives features."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from tam.errors import UserError
+from tam.errors import SettingError
 from tam.models import Batch
 
 
@@ -35,7 +35,7 @@ def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
 def check_support(rows: int, sizes: tuple[int, int]) -> None:
     """Raise an error if so many rows of a task leave none to ask after a support of any of these sizes."""
     if sizes[1] >= rows:
-        raise UserError(
+        raise SettingError(
             f"support_sizes go up to {sizes[1]}, but a task has {rows} rows in a step: none are left to "
             "ask; give smaller support_sizes or more rows"
         )

@@ -61,16 +61,18 @@ def score_table(result: Mapping[str, Any]) -> str:
     """Scores with 95 % intervals over tasks (of several runs: their spread), and what to compare with."""
     metric = metric_of(result)
     shots = [score["k"] for score in result["scores"]]
-    shown = [
-        f"{_number(metric, score[metric])} ± {_number(metric, score[f'{metric}_interval'])}"
-        for score in result["scores"]
-    ]
+    shown = [_with_interval(metric, score) for score in result["scores"]]
     trials = result["scores"][0].get("trials")
     lines: list[Sequence[object]] = [[f"{trials} runs" if trials else OURS, *shown]]
     for name, values in rows_of(result).items():
         if name != OURS:
             lines.append([name, *(_number(metric, values[k]) if k in values else "–" for k in shots)])
     return table([f"{metric} at k =", *map(str, shots)], lines)
+
+
+def _with_interval(metric: str, score: Mapping[str, Any]) -> str:
+    width = score[f"{metric}_interval"]
+    return _number(metric, score[metric]) + ("" if width is None else f" ± {_number(metric, width)}")
 
 
 def _number(metric: str, value: float) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tam.errors import UserError
+from tam.errors import SettingError, UserError
 from tam.tasks import cache
 from tam.tasks.classification import CLASSES, ClassificationFamily
 from tam.tasks.composition import compose
@@ -58,11 +58,11 @@ class BenchmarkOptions:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UserError(f"there is no benchmark {self.name!r}: it is one of {list(get_args(Name))}{hint}")
         if not isinstance(self.compositional, bool):
-            raise UserError(f"compositional is True or False, not {self.compositional!r}")
+            raise SettingError(f"compositional is True or False, not {self.compositional!r}")
         if self.holdout is not None and not self.compositional:
-            raise UserError("holdout has no effect unless compositional is set")
+            raise SettingError("holdout has no effect unless compositional is set")
         if self.n is not None and self.name != "classification":
-            raise UserError(f"n has no effect on {self.name}: only classification has it")
+            raise SettingError(f"n has no effect on {self.name}: only classification has it")
         defaults = (0, 15, 5000, 100, 100) if self.compositional else (None, 11, 500, 16, 64)
         if self.name != "classification":
             defaults = (defaults[0], None, *defaults[2:])
@@ -81,7 +81,7 @@ class BenchmarkOptions:
         if value is None and field in ("holdout", "n"):  # where they have no effect
             return
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise UserError(f"{field} is an integer from {low} to {high}, not {value!r}")
+            raise SettingError(f"{field} is an integer from {low} to {high}, not {value!r}")
 
     @property
     def sizes(self) -> tuple[int, int, int]:

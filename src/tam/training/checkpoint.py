@@ -26,11 +26,14 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write a file that is there whole or not at all; an OSError if that cannot be."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-        save_file(plain, temporary, {"tam": json.dumps(header)})
+        try:
+            save_file(plain, temporary, {"tam": json.dumps(header)})
+        except SafetensorError as error:
+            raise OSError(f"{path}: {error}") from None
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -1,10 +1,11 @@
 """The training loop."""
 
+import hashlib
 import json
 import math
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +17,8 @@ from torch import Tensor
 from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
-from tam.methods import METHODS, Losses, Method, make_method
-from tam.models import Model, ModelSpec, build_model
-from tam.tasks.task import Sequences
+from tam.methods import Losses, Method, make_method
+from tam.models import Model, build_model
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -28,12 +28,11 @@ from tam.training.checkpoint import (
     read_tensors,
     remove_leftovers,
     write_tensors,
-    write_text,
 )
+from tam.training.checks import check_config, check_settings, check_tasks, known_primitives
 from tam.training.data import TrainingData
+from tam.training.folder import Log, alone_in, best_file, checkpoint_file, metrics, writing_to
 from tam.training.saved import Saved
-
-Log = Callable[[Mapping[str, Any]], None]
 
 _TABLES = (
     "primitives",
@@ -74,59 +73,6 @@ class State:
     best: dict[int, Best] = field(default_factory=dict)
 
 
-def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
-    """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
-    asked = config.network.use_primitives
-    if asked is False or (asked is None and not tasks.primitives):
-        return None
-    if not tasks.primitives:
-        raise UserError("use_primitives needs tasks with primitives, and these have none")
-    seen = (name for name in tasks.primitives if name not in tasks.unseen_primitives)
-    return {name: number for number, name in enumerate(seen)}
-
-
-def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
-    """The model that fits these tasks."""
-    method = make_method(config)
-    if method.classification_only and tasks.kind != "classification":
-        others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
-        raise UserError(
-            f"{config.method} is for classification only, and the answers of these tasks are sequences; "
-            f"methods for those: {others}"
-        )
-    primitives = known_primitives(tasks, config)
-    network = config.network
-    y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
-    try:
-        spec = ModelSpec(
-            kind=tasks.kind,
-            vocabulary=len(tasks.vocabulary),
-            classes=tasks.n_classes,
-            max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
-            max_y=max(1, *map(int, y)) if y else 0,
-            primitives=len(primitives or ()),
-            slots=len(tasks.train[0].primitives) if primitives else 0,
-            backbone=network.backbone,
-            conditioning=network.conditioning,
-            layers=network.layers,
-            width=network.width,
-            heads=network.heads,
-            bottleneck=network.bottleneck,
-        )
-        return method.spec(spec, len(tasks.train))
-    except ValueError as error:  # settings that do not go with these tasks
-        raise UserError(str(error)) from None
-
-
-def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
-    """The model of a run; an error if the settings do not go with these tasks or this machine."""
-    if config.device == "cpu" and config.training.precision == "bfloat16":
-        raise UserError("bfloat16 is for GPUs: give --device cuda, or --precision float32")
-    if config.device != "cpu" and not torch.cuda.is_available():
-        raise UserError(f"device {config.device!r} was asked for, but torch finds no GPU here")
-    return spec_of(tasks, config)
-
-
 class Trainer:
     """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
 
@@ -142,7 +88,9 @@ class Trainer:
         self.model = build_model(spec, start).to(self.device)
         self.method: Method = make_method(config)
         self.data = TrainingData(tasks.train, self.device, self.primitives)
-        self.generator = torch.Generator(self.device).manual_seed(config.seed)
+        # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
+        draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
+        self.generator = torch.Generator(self.device).manual_seed(draws)
         self.adam = Adam(self.model, _TABLES, config.training.clip)
         self.state = State()
         self.choices: dict[int, Choice] = {}
@@ -247,6 +195,7 @@ class Trainer:
             "seconds": self.state.seconds,
             "best": best,
             "fingerprint": self.tasks.fingerprint,
+            "config": self.config.to_json(),
         }
         write_tensors(checkpoint_file(self.folder), tensors, header)
 
@@ -257,6 +206,7 @@ class Trainer:
             return
         tensors, header = read_tensors(path)
         check_tasks(self.tasks, header, path)
+        check_config(self.config, header.get("config"), path)
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
         for name, value in tensors.items():
             group, _, rest = name.partition(".")
@@ -274,25 +224,6 @@ class Trainer:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
 
 
-def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:
-    """Raise an error if what stands in a file was made with other tasks."""
-    if (before := written.get("fingerprint")) not in (None, tasks.fingerprint):
-        raise UserError(
-            f"{path}: the run there has tasks with the fingerprint {before}, and these have "
-            f"{tasks.fingerprint}: resume it with the tasks it started with, or start anew in another folder"
-        )
-
-
-def checkpoint_file(folder: Path) -> Path:
-    """Where a run's last checkpoint is."""
-    return folder / "checkpoint.safetensors"
-
-
-def best_file(folder: Path, k: int) -> Path:
-    """Where the weights are that validated best at k."""
-    return folder / f"best-{k}.safetensors"
-
-
 def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
     """Train until the last step; from the folder's checkpoint on, if it has one.
 
@@ -300,20 +231,21 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
     `metrics.jsonl`. Before them it may be given a `note`: that the tasks have less than a step asks for.
     """
     trainer = Trainer(config, tasks, folder)
-    if distribution.rank() == 0:
-        remove_leftovers(folder)
-    trainer.read_checkpoint()
-    try:
-        trainer.check_ranks()
-        _train(trainer, log)
-    except distribution.LostProcessError as error:
-        raise InterruptedRunError(
-            f"{error}; stopped after step {trainer.state.step} of {config.training.steps}"
-        ) from None
-    if not trainer.choices:  # taken up after the last step
-        trainer.validate()
-    if distribution.rank() == 0:
-        trainer.saved().write(folder)
+    with alone_in(folder), writing_to(folder):
+        if distribution.rank() == 0:
+            remove_leftovers(folder)
+        trainer.read_checkpoint()
+        try:
+            trainer.check_ranks()
+            _train(trainer, log)
+        except distribution.LostProcessError as error:
+            raise InterruptedRunError(
+                f"{error}; stopped after step {trainer.state.step} of {config.training.steps}"
+            ) from None
+        if not trainer.choices:  # taken up after the last step
+            trainer.validate()
+        if distribution.rank() == 0:
+            trainer.saved().write(folder)
     return trainer
 
 
@@ -323,7 +255,7 @@ def _train(trainer: Trainer, log: Log) -> None:
     alone = distribution.world_size() == 1
     look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
     started = time.monotonic() - state.seconds
-    with _metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+    with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
         if state.step < training.steps and distribution.rank() == 0:
             for note in _less_than_asked(trainer):
                 log({"note": note})
@@ -368,10 +300,12 @@ def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     start, end, steps = (float(value) for value in losses)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
+        good = checkpoint_file(trainer.folder)
+        stays = f"the last good checkpoint stays, {good}; " if good.exists() else ""
         inner = "a smaller inner_rate, " if hasattr(trainer.config.settings, "inner_rate") else ""
         raise DivergedError(
             f"training diverged at step {trainer.state.step}: loss {end}, gradient {norm}, rate {rate:.2g}; "
-            f"the last good checkpoint is in {trainer.folder}: try a smaller rate, {inner}or a longer warmup"
+            f"{stays}start anew, in another folder, with a smaller rate, {inner}or a longer warmup"
         )
     return {
         "step": trainer.state.step,
@@ -394,34 +328,6 @@ def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
         }
         for score in scores
     }
-
-
-@contextmanager
-def _metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
-    """Append records to metrics.jsonl, after dropping those that a lost part of a run had written."""
-    if distribution.rank() != 0:
-        yield lambda _: None
-        return
-    path = folder / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = [line for line in lines if _step_of(line) <= step]
-    write_text(path, "".join(f"{line}\n" for line in kept))
-    with open(path, "a", encoding="utf-8") as file:
-
-        def record(values: Mapping[str, Any]) -> None:
-            file.write(json.dumps(values) + "\n")
-            file.flush()
-            log(values)
-
-        yield record
-
-
-def _step_of(line: str) -> float:
-    """The step of a record; of a line that was cut off, none that was reached."""
-    try:
-        return json.loads(line)["step"]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        return math.inf
 
 
 @contextmanager

@@ -22,23 +22,28 @@ from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import load_weights, read_tensors, write_json
-from tam.training.loop import (
-    Log,
-    best_file,
+from tam.training.checks import (
+    check_config,
+    check_device,
+    check_primitives,
     check_settings,
     check_tasks,
-    checkpoint_file,
     known_primitives,
     spec_of,
-    train,
 )
+from tam.training.folder import Log, best_file, checkpoint_file, writing_to
+from tam.training.loop import train
 
 
 def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> TaskSet:
     """The task set that a config names: a benchmark's options, or the `path` of a file."""
     if "path" in source:
-        if unknown := set(source) - {"path", "splits", "seed"}:
-            raise UserError(f"tasks from a file have path, splits and seed, not {sorted(unknown)[0]!r}")
+        expected = {"path": str, "splits": str, "seed": int}
+        for name, value in source.items():
+            if name not in expected:
+                raise UserError(f"tasks from a file have path, splits and seed, not {name!r}")
+            if value is not None and type(value) is not expected[name]:
+                raise UserError(f"{name} of tasks is of type {expected[name].__name__}, not {value!r}")
         return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
     try:
         return make(BenchmarkOptions(**source), progress=progress)
@@ -64,6 +69,8 @@ def check(config: Config, tasks: TaskSet) -> None:
     check_settings(config, tasks)
     rows = min(config.training.rows, max(map(len, tasks.train)))
     make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
+    if (primitives := known_primitives(tasks, config)) is not None:
+        check_primitives(tasks, primitives)
     for some in (tasks.valid, tasks.test):
         episodes(some, max(config.protocol.shots), config.protocol)
 
@@ -76,8 +83,10 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if resume:
         if not file.exists():
             raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
-        if read_config(file) != (config, dict(source)):
-            raise UserError(f"{file}: the run there has other settings; resume it without changing any")
+        written, tasks = read_config(file)
+        check_config(config, written.to_json(), file)
+        if tasks != dict(source):
+            raise UserError(f"{file}: the run there has the tasks {tasks}, not {dict(source)}")
         return
     if file.exists():
         raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
@@ -94,7 +103,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
         check_tasks(tasks, result, folder / "result.json")
         return result
     code = provenance()  # before files can change
-    with distribution.process_group():
+    with distribution.process_group(), writing_to(folder):
         trainer = train(config, tasks, folder, log)
         if distribution.rank() != 0:
             return {}
@@ -113,18 +122,31 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a finished run; None if it is not finished."""
     file = folder / "result.json"
-    return read_json(file) if file.exists() else None
+    if not file.exists():
+        return None
+    result = read_json(file)
+    if missing := [name for name in ("config", "fingerprint", "kind", "scores") if name not in result]:
+        raise UserError(f"{file}: not the result of a run: it has no {missing[0]!r}")
+    return result
 
 
-def evaluate_run(folder: Path, shots: Sequence[int] = (), supports: int | None = None) -> dict[str, Any]:
-    """Score a finished run's test tasks anew, with the weights that validated best at each k."""
+def evaluate_run(
+    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str | None = None
+) -> dict[str, Any]:
+    """Score a finished run's test tasks anew, with the weights that validated best at each k.
+
+    `device` is where; if not given, where it was trained.
+    """
     result = read_result(folder)
     if result is None:
         raise UserError(f"{folder}: there is no finished run here (no result.json)")
     config, source = read_config(folder / "config.json")
+    config = config if device is None else config.override(device=device)
+    check_device(config.device)
     changes = {"shots": tuple(shots) or None, "supports": supports}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
     tasks = load_tasks(source)
+    check_tasks(tasks, result, folder / "result.json")
     trained = config.protocol.shots
     models = best_models(config, tasks, folder)
     nearest = {
@@ -149,6 +171,9 @@ def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ]
         if alike[0] != alike[1] or len(first["scores"]) != len(other["scores"]):
             raise UserError("only runs that differ in nothing but their seed are trials of one another")
+    seeds = [result["config"]["seed"] for result in results]
+    if twice := [seed for seed in seeds if seeds.count(seed) > 1]:
+        raise UserError(f"two of these runs have the seed {twice[0]}: they are not two trials")
     if len(results) == 1:
         return dict(first)
     scores = []
@@ -177,15 +202,20 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
         {
             "k": one.k,
             "accuracy": one.accuracy,
-            "accuracy_interval": one.interval("accuracy"),
+            "accuracy_interval": _or_none(one.interval("accuracy")),
             "perplexity": one.perplexity,
-            "perplexity_interval": one.interval("perplexity"),
+            "perplexity_interval": _or_none(one.interval("perplexity")),
             "steps": one.choice.steps,
             "rate": one.choice.rate,
             "tasks": len(one.tasks),
         }
         for one in scores
     ]
+
+
+def _or_none(width: float) -> float | None:
+    """The width of an interval; None if one task has none."""
+    return None if math.isnan(width) else width
 
 
 def _result(

@@ -1,7 +1,7 @@
 """A trained model on disk, with all that is needed to use it: `learner.json` and `model.safetensors`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from tam.evaluation import Choice
 from tam.models import Model, ModelSpec, build_model
 from tam.tasks.vocabulary import Vocabulary
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
+from tam.training.checks import check_device
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,7 @@ class Saved:
         write_tensors(folder / "model.safetensors", dict(self.model.named_parameters()), {})
         description = {
             "format": FORMAT,
-            "method": self.config.method,
-            "settings": asdict(self.config.settings),
-            "protocol": asdict(self.config.protocol),
+            "config": self.config.to_json(),
             "spec": asdict(self.model.spec),
             "vocabulary": list(self.vocabulary.tokens),
             "primitives": self.primitives,
@@ -61,11 +60,15 @@ class Saved:
     def _from_values(cls, values: Mapping[str, Any], folder: Path, device: str) -> "Saved":
         if values["format"] != FORMAT:
             raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
-        config = Config.of(values["method"]).override(
-            device=device, **values["settings"], **values["protocol"]
-        )
+        config = replace(Config.from_json(values["config"]), device=device)
+        check_device(device)
         model = build_model(ModelSpec(**values["spec"]), torch.Generator().manual_seed(0))
         weights = folder / "model.safetensors"
         load_weights(model, read_tensors(weights)[0], weights)
+        vocabulary = Vocabulary(values["vocabulary"])
+        if len(vocabulary) != model.spec.vocabulary:
+            raise ValueError(f"{len(vocabulary)} tokens for a model of {model.spec.vocabulary}")
         choices = {int(k): Choice(int(steps), float(rate)) for k, (steps, rate) in values["choices"].items()}
-        return cls(config, model.to(device), Vocabulary(values["vocabulary"]), values["primitives"], choices)
+        if not choices or any(k < 1 or steps < 0 or not rate >= 0 for k, (steps, rate) in choices.items()):
+            raise ValueError(f"choices of steps and rate for some k are needed, not {values['choices']}")
+        return cls(config, model.to(device), vocabulary, values["primitives"], choices)

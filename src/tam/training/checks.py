@@ -1,0 +1,113 @@
+"""Whether settings, tasks and machine go together, and the model that follows from them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tam.config import Config
+from tam.errors import SettingError, UserError
+from tam.methods import METHODS, make_method
+from tam.models import ModelSpec
+from tam.tasks.task import Sequences
+from tam.tasks.taskset import TaskSet
+
+
+def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
+    """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
+    asked = config.network.use_primitives
+    if asked is False or (asked is None and not tasks.primitives):
+        return None
+    if not tasks.primitives:
+        raise SettingError("use_primitives needs tasks with primitives, and these have none")
+    seen = (name for name in tasks.primitives if name not in tasks.unseen_primitives)
+    return {name: number for number, name in enumerate(seen)}
+
+
+def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
+    """The model that fits these tasks."""
+    method = make_method(config)
+    if method.classification_only and tasks.kind != "classification":
+        others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
+        raise UserError(
+            f"{config.method} is for classification only, and the answers of these tasks are sequences; "
+            f"methods for those: {others}"
+        )
+    primitives = known_primitives(tasks, config)
+    network = config.network
+    y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
+    if not len(tasks.vocabulary):
+        raise UserError("there is no token in any input of these tasks: there is nothing to tell them apart")
+    if primitives is None and getattr(config.settings, "unknown_share", None) is not None:
+        raise SettingError("unknown_share has no effect on tasks without primitives; leave it out")
+    try:
+        spec = ModelSpec(
+            kind=tasks.kind,
+            vocabulary=len(tasks.vocabulary),
+            classes=tasks.n_classes,
+            max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
+            max_y=max(1, *map(int, y)) if y else 0,
+            primitives=len(primitives or ()),
+            slots=len(tasks.train[0].primitives) if primitives else 0,
+            backbone=network.backbone,
+            conditioning=network.conditioning,
+            layers=network.layers,
+            width=network.width,
+            heads=network.heads,
+            bottleneck=network.bottleneck,
+        )
+        return method.spec(spec, len(tasks.train))
+    except ValueError as error:  # settings that do not go with these tasks
+        raise UserError(str(error)) from None
+
+
+def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
+    """The model of a run; an error if the settings do not go with these tasks or this machine."""
+    if config.device == "cpu" and config.training.precision == "bfloat16":
+        raise SettingError("precision bfloat16 is for GPUs: give device cuda, or precision float32")
+    check_device(config.device)
+    return spec_of(tasks, config)
+
+
+def check_device(device: str) -> None:
+    """Raise an error unless the device is here."""
+    if device != "cpu" and not torch.cuda.is_available():
+        raise SettingError(f"device is {device!r}, but torch finds no GPU here")
+
+
+def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
+    """Raise an error unless tasks have as many primitives each, and those to be learned one unseen."""
+    slots = len(tasks.train[0].primitives)
+    for task in tasks:
+        if len(task.primitives) != slots:
+            raise UserError(
+                f"task {task.name!r} has {len(task.primitives)} primitives, and task "
+                f"{tasks.train[0].name!r} has {slots}: give all tasks as many"
+            )
+    for task in (task for name, some in tasks.splits.items() if name != "train" for task in some):
+        unseen = [name for name in task.primitives if name not in primitives]
+        if len(unseen) != 1:
+            raise UserError(
+                f"task {task.name!r}, which is not for training, has {len(unseen)} primitives that no "
+                f"training task has, of {list(task.primitives)}: it needs exactly one, which is then "
+                "learned; or set use_primitives to False"
+            )
+
+
+def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:
+    """Raise an error if what stands in a file was made with other tasks."""
+    if (before := written.get("fingerprint")) not in (None, tasks.fingerprint):
+        raise UserError(
+            f"{path}: the run there has tasks with the fingerprint {before}, and these have "
+            f"{tasks.fingerprint}: give it the tasks it started with, or start anew in another folder"
+        )
+
+
+def check_config(config: Config, written: Mapping[str, Any] | None, path: Path) -> None:
+    """Raise an error if what stands in a file was made with other settings."""
+    if written is not None and (changes := config.differences(written)):
+        raise UserError(
+            f"{path}: the run there has other settings: {'; '.join(changes)}: resume it without changing "
+            "any, or start anew in another folder"
+        )

@@ -1,0 +1,89 @@
+"""The folder of a run: its files, who may write there, and what is recorded."""
+
+import json
+import math
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tam.errors import UserError
+from tam.training import distribution
+from tam.training.checkpoint import write_text
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
+Log = Callable[[Mapping[str, Any]], None]
+
+
+def checkpoint_file(folder: Path) -> Path:
+    """Where a run's last checkpoint is."""
+    return folder / "checkpoint.safetensors"
+
+
+def best_file(folder: Path, k: int) -> Path:
+    """Where the weights are that validated best at k."""
+    return folder / f"best-{k}.safetensors"
+
+
+@contextmanager
+def writing_to(folder: Path) -> Generator[None]:
+    """Turn what keeps a run from writing its files into an error that says so."""
+    try:
+        yield
+    except BrokenPipeError:  # of the log
+        raise
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written to, or read: {error}; what is there stays: once it can, take the "
+            "run up with --resume"
+        ) from None
+
+
+@contextmanager
+def alone_in(folder: Path) -> Generator[None]:
+    """Hold a run's folder, so that no other run writes there; of several processes, one does."""
+    if fcntl is None or distribution.rank() != 0:
+        yield
+        return
+    path = folder / ".lock"
+    with writing_to(folder), open(path, "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{folder}: another process is at work on the run there") from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
+    """Append records to metrics.jsonl, after dropping those that a lost part of a run had written."""
+    if distribution.rank() != 0:
+        yield lambda _: None
+        return
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    kept = [line for line in lines if _step_of(line) <= step]
+    write_text(path, "".join(f"{line}\n" for line in kept))
+    with open(path, "a", encoding="utf-8") as file:
+
+        def record(values: Mapping[str, Any]) -> None:
+            file.write(json.dumps(values) + "\n")
+            file.flush()
+            log(values)
+
+        yield record
+
+
+def _step_of(line: str) -> float:
+    """The step of a record; of a line that was cut off, none that was reached."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return math.inf
