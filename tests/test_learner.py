@@ -325,7 +325,10 @@ DAMAGES = {
     "format": _changed(format=1),
     "no choices": _changed(choices={}),
     "steps": _changed(choices={"1": [-1, 0.1]}),
+    "half a step": _changed(choices={"1": [1.5, 0.1]}),
     "vocabulary": _changed(vocabulary=list(range(1000))),
+    "tokens": _changed(vocabulary="abcdefghij"),
+    "primitives": _changed(primitives=[1]),
 }
 
 

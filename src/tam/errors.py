@@ -13,6 +13,10 @@ class SettingError(UserError):
     """A mistake in a setting, whose name comes first; the command line shows it as the option."""
 
 
+class UnwritableError(UserError):
+    """A file that cannot be written."""
+
+
 def shown(value: object) -> str:
     """A value as an error shows it: on one line, and not a long one.
 

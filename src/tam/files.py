@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tam.errors import UserError
+from tam.errors import UnwritableError, UserError
 
 
 def path_of(name: str | Path) -> Path:
@@ -22,12 +22,12 @@ def replacing(path: str | Path) -> Generator[Path]:
     Until then, and if anything fails, what was there stays.
 
     Raises:
-        UserError: If it cannot be written.
+        UnwritableError: If it cannot be written.
     """
     try:
         file = Path(os.path.realpath(path_of(path)))
         if file.exists() and not file.is_file():
-            raise UserError(f"{path}: cannot be written: it exists and is not a file")
+            raise UnwritableError(f"{path}: cannot be written: it exists and is not a file")
         temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
         try:
             yield temporary
@@ -35,8 +35,8 @@ def replacing(path: str | Path) -> Generator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise UnwritableError(f"{path}: cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError:
-        raise UserError(
+        raise UnwritableError(
             f"{path}: cannot be written: a string has half a character, a lone surrogate"
         ) from None

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tam.errors import UserError
+from tam.files import replacing
 
 _PART = re.compile(r"\..+\.\d+\.part")
 """What a file is called until it is whole: its name, and the process that writes it."""
@@ -26,19 +27,15 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all; an OSError if that cannot be."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    """Write a file that is there whole or not at all."""
+    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    with replacing(path) as temporary:
         try:
             save_file(plain, temporary, {"tam": json.dumps(header)})
         except SafetensorError as error:
-            raise OSError(f"{path}: {error}") from None
+            raise OSError(str(error)) from None
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -48,12 +45,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UserError
+from tam.errors import UnwritableError, UserError
 from tam.training import distribution
 from tam.training.checkpoint import write_text
 
@@ -36,10 +36,10 @@ def writing_to(folder: Path) -> Generator[None]:
         yield
     except BrokenPipeError:  # of the log
         raise
-    except OSError as error:
+    except (OSError, UnwritableError) as error:
+        what = f"{folder}: cannot be used: {error}" if isinstance(error, OSError) else str(error)
         raise UserError(
-            f"{folder}: cannot be written to, or read: {error}; what is there stays: once it can, take the "
-            "run up with --resume"
+            f"{what}; what is there stays: once it can be written, take the run up with --resume"
         ) from None
 
 

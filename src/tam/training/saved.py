@@ -53,7 +53,7 @@ class Saved:
             return cls._from_values(values, folder, device)
         except UserError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise UserError(f"{file}: not the description of a trained model ({error!r})") from None
 
     @classmethod
@@ -62,13 +62,42 @@ class Saved:
             raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
-        model = build_model(ModelSpec(**values["spec"]), torch.Generator().manual_seed(0))
-        weights = folder / "model.safetensors"
-        load_weights(model, read_tensors(weights)[0], weights)
-        vocabulary = Vocabulary(values["vocabulary"])
-        if len(vocabulary) != model.spec.vocabulary:
-            raise ValueError(f"{len(vocabulary)} tokens for a model of {model.spec.vocabulary}")
-        choices = {int(k): Choice(int(steps), float(rate)) for k, (steps, rate) in values["choices"].items()}
-        if not choices or any(k < 1 or steps < 0 or not rate >= 0 for k, (steps, rate) in choices.items()):
-            raise ValueError(f"choices of steps and rate for some k are needed, not {values['choices']}")
-        return cls(config, model.to(device), vocabulary, values["primitives"], choices)
+        spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
+        weights = read_tensors(file)[0]
+        if spec.layers > len(weights):
+            raise ValueError(f"{spec.layers} layers of {len(weights)} tensors")
+        model = build_model(spec, torch.Generator().manual_seed(0))
+        load_weights(model, weights, file)
+        return cls(
+            config,
+            model.to(device),
+            _vocabulary(values, spec),
+            _primitives(values),
+            _choices(values["choices"]),
+        )
+
+
+def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
+    tokens = values["vocabulary"]
+    if not isinstance(tokens, list) or len(tokens) != spec.vocabulary or not all(map(_is_token, tokens)):
+        raise ValueError(f"vocabulary is a list of {spec.vocabulary} integers and strings")
+    return Vocabulary(tokens)
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
+    found = values["primitives"]
+    if found is not None and sorted(found.values()) != list(range(len(found))):
+        raise ValueError("primitives are null, or an id for each")
+    return found
+
+
+def _choices(values: Mapping[str, Any]) -> dict[int, Choice]:
+    found = {int(k): Choice(steps, float(rate)) for k, (steps, rate) in values.items()}
+    right = all(k >= 1 and type(one.steps) is int and one.steps >= 0 <= one.rate for k, one in found.items())
+    if not found or not right:
+        raise ValueError("choices are a number of steps and a rate for each k")
+    return found
