@@ -77,7 +77,9 @@ class Episode(NamedTuple):
 def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]:
     """The supports and queries of every task at one k, task after task.
 
-    A task's supports at different k are nested, and its queries are the same at every k.
+    A task's supports at different k are nested, and its queries are the same at every k. Supports come from
+    the start of a drawn order and queries from its end, so where a task has examples enough, they are also
+    the same whatever other k are asked for.
     """
     return [
         _episode(number, task, k, protocol, draw)
@@ -93,7 +95,7 @@ def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> 
     if isinstance(task.y, Classes):
         groups = [order[task.y.ids[order] == place] for place in range(len(task.y.labels))]
     reserved = np.concatenate([group[:most] for group in groups])
-    query = order[~np.isin(order, reserved)][: protocol.queries]
+    query = order[~np.isin(order, reserved)][-protocol.queries :]
     support = np.concatenate([group[:k] for group in groups])
     short = min(len(group) for group in groups)
     if short < most or not len(query):
