@@ -107,7 +107,7 @@ def disagreement(case: Case, device: str, *, half: bool = False) -> dict[str, An
         return [float((v.double() - e).norm() / e.norm()) for v, e in zip(values, exact, strict=True)]
 
     return {
-        **{name: getattr(case, name) for name in ("rows", "length", "before", "causal")},
+        **{name: getattr(case, name) for name in ("rows", "length", "before", "causal", "masked", "heads")},
         "precision": "bfloat16" if half else "float32",
         "output": errors(ours)[0],
         "worst_gradient": max(errors(ours)[1:]),

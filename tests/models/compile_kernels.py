@@ -11,10 +11,10 @@ from triton.runtime.jit import JITFunction
 
 from tam.models.launch import LAUNCHES, Kernels, room_for, rows_at_once
 
-WIDTH, HEADS = 128, 4
+WIDTH = 128
 KINDS = {"starts": "i32", "lengths": "i32", "before_lengths": "i32", "ids": "i64"}
-LENGTHS = ((6, 0), (100, 0), (6, 5), (22, 8), (128, 128))
-"""Of sequences, and of what comes before them."""
+SIZES = ((6, 0, 4), (100, 0, 2), (6, 5, 4), (22, 8, 4), (128, 64, 2))
+"""Lengths of sequences, and of what comes before them, and the heads; with 2 they need the most room."""
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {
     "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
@@ -40,25 +40,25 @@ def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     return names | ({"w_qkv": (WIDTH, WIDTH)} if kernel == "project_backward" else {})
 
 
-def launch(name: str, length: int, before: int) -> dict[str, Any]:
+def launch(name: str, length: int, before: int, heads: int) -> dict[str, Any]:
     """How a kernel is launched on sequences so long, with so many places before them."""
     if name not in LAUNCHES:
         return {"span": rows_at_once(WIDTH), "num_warps": 4, "num_stages": 3}
-    values = torch.empty(1, 1, 2, HEADS, before, WIDTH // HEADS)
+    values = torch.empty(1, 1, 2, heads, before, WIDTH // heads)
     seen = [values, torch.empty(1)] if before else []
-    sizes = (HEADS, 1, 0, length)
+    sizes = (heads, 1, 0, length)
     found = Kernels(torch.empty(1, length, WIDTH), (), seen, sizes, half=True)
     span = room_for(found.sequences(name) * before) if before else 0
     return found.launch(name) | {"before_span": span}
 
 
-def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool, length: int, before: int) -> Any:
+def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool, *size: int) -> Any:
     """Compile a kernel as it is launched: with pointers to `some` places, sequences packed, places before."""
     name = kernel.__name__
-    launched = launch(name, length, before)
+    launched = launch(name, *size)
     options = {key: launched.pop(key) for key in ("num_warps", "num_stages", "maxnreg") if key in launched}
     span, part = launched["span"], launched.get("part")
-    constants = launched | {"D": WIDTH, "H": HEADS, "dtype": tl.bfloat16}
+    constants = launched | {"D": WIDTH, "H": size[2], "dtype": tl.bfloat16}
     constants |= {"padded": 32, "packed": packed, "causal": True, "some": some, "last": some}
     if name in ("mlp_backward", "attention_backward"):
         constants["weights"] = True
@@ -93,5 +93,5 @@ if __name__ == "__main__":
             name = each.__name__
             for some, packed in ((False, False), (True, False), (False, True)):
                 if all(given in each.arg_names for given, on in (("some", some), ("packed", packed)) if on):
-                    for length, before in LENGTHS if packed and name.startswith("attention") else LENGTHS[:1]:
-                        print(name, compile_kernel(each, some, packed, length, before).metadata.shared)
+                    for size in SIZES if packed and name.startswith("attention") else SIZES[:1]:
+                        print(name, compile_kernel(each, some, packed, *size).metadata.shared)

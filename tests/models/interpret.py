@@ -36,9 +36,10 @@ def embedding_error(rows: int, length: int, tokens: int) -> float:
 
 
 def step_error() -> float:
-    """The largest relative error of θ's gradient in a step of TAM that reuses what is computed for x.
+    """The largest relative error of a step of TAM, and of an adaptation, that reuse what is computed for x.
 
-    The model is traced, as it is on a GPU, and has no plain code left.
+    Of the step, θ's gradient is looked at: the model is traced, as it is on a GPU, and has no plain code
+    left. Of the adaptation, z: the weights then ask for no gradient.
     """
     generator = torch.Generator().manual_seed(3)
     spec = ModelSpec(kind="transduction", vocabulary=5, max_x=4, max_y=3, layers=2, width=16, heads=1)
@@ -59,6 +60,8 @@ def step_error() -> float:
     for network in (traced, exact):
         tam.training_step(network, batch, lambda _: None, 0)
         found.append([p.grad.double() for p in network.parameters() if p.grad is not None])
+    for network, gradients in zip((model, exact), found, strict=True):
+        gradients += [z.double() for z in tam.adapt(network.requires_grad_(False), batch, [2], 0.1)]
     sizes = [g.norm().clamp(min=1e-3) for g in found[1]]
     return max(float((a - b).norm() / size) for a, b, size in zip(*found, sizes, strict=True))
 

@@ -5,12 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from tam.models import ModelSpec, Transformer, build_model
-from tam.models.fused import can_fuse
+from tam.models.fused import can_fuse, can_see
 
 pytest.importorskip("triton")
 
@@ -70,17 +71,28 @@ def test_kernels_are_for_gpus_only() -> None:
     assert not model.can_fuse(hidden)
 
 
-@pytest.mark.parametrize(("capability", "run"), [((8, 9), False), ((9, 0), True), ((10, 0), True)])
+@pytest.mark.parametrize(
+    ("capability", "room", "run"),
+    [((8, 9), 100, False), ((9, 0), 228, True), ((10, 0), 228, True), ((12, 0), 100, False)],
+)
 def test_kernels_are_for_gpus_that_have_room(
-    capability: tuple[int, int], run: bool, monkeypatch: pytest.MonkeyPatch
+    capability: tuple[int, int], room: int, run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = ModelSpec(kind="classification", vocabulary=3, classes=2, max_x=4, layers=1, width=16, heads=1)
     model = build_model(spec, torch.Generator())
     model.fused = True
     assert not model.backbone.kernels
+    properties = SimpleNamespace(shared_memory_per_multiprocessor=1024 * room)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: properties)
     model.fused = True
     assert model.backbone.kernels is model.x.fused is run
     model.fused = False
     assert not model.backbone.kernels
+
+
+def test_what_is_too_much_is_not_looked_at_from_before() -> None:
+    assert can_see(4800, 4, 128, 64)
+    assert not can_see(4800, 4, 128, 65)
+    assert not can_see(2**31 // (4 * 2 * 128 * 64), 4, 128, 64)

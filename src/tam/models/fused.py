@@ -16,6 +16,7 @@ from torch import Tensor
 from tam.models.block import of_weights
 from tam.models.launch import (
     LONGEST,
+    MOST_BEFORE,
     SHARES,
     WIDTHS,
     Before,
@@ -42,9 +43,9 @@ def can_fuse(hidden: Tensor, heads: int) -> bool:
     return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda")
 
 
-def can_see(before: Tensor) -> bool:
-    """Whether they take what `fused_prefix` returned for the places before those hidden states."""
-    return before.shape[4] <= LONGEST and before.numel() < _MOST
+def can_see(rows: int, blocks: int, width: int, places: int) -> bool:
+    """Whether they take what `fused_prefix` returns for so many places before those hidden states."""
+    return places <= MOST_BEFORE and rows * blocks * 2 * width * places < _MOST
 
 
 def fused_blocks(

@@ -33,15 +33,21 @@ LAUNCHES = {
     "weight_gradients": Launch(32, 4, 6),
 }
 WIDTHS = (16, 32, 64, 128)
-LONGEST = 128  # places of a sequence, and of those before it
+_ON_CHIP = 228 * 1024  # bytes that programs share, of which one may have 1024 less
+LONGEST = 128  # places of a sequence
+MOST_BEFORE = 64  # places before it
 _BEFORE = 32  # places before these that a program of attention holds, unless one sequence has more
 SHARES = 11  # of the places, over which programs make a weight's gradient together
 
 
 def kernels_run_here() -> bool:
-    """Whether there is Triton, and a GPU that has room for the launches above: Hopper, or a newer one."""
+    """Whether there is a Triton of ours, and a GPU with room for the launches above: Hopper, or alike."""
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() < (9, 0):
+        return False
+    if torch.cuda.get_device_properties().shared_memory_per_multiprocessor < _ON_CHIP:
+        return False
     has_triton = importlib.util.find_spec("triton") is not None
-    return has_triton and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
+    return has_triton and importlib.util.find_spec("triton.tools.tensor_descriptor") is not None
 
 
 class Block(NamedTuple):
@@ -252,9 +258,8 @@ class Kernels:
         g_qkv, g_before = to
         name = "attention_backward"
         before, sizes, span = self._seen_before(name, index, g_qkv)
-        if span:
-            g_before = g_before[:, index]
-        given, left = (g_mixed, qkv, *before), (g_qkv, g_before)
+        given = (g_mixed, qkv, *before)
+        left = (g_qkv, g_before[:, index] if span and weights else g_qkv)  # else it is not looked at
         self._attend(name, given, left, (*which[1:], *sizes), before_span=span, weights=weights)
 
     def _seen_before(

@@ -115,10 +115,12 @@ class Model(nn.Module):
         vectors = self.x(batch.x.flatten(0, 1), in_x)
         if spec.kind == "classification":
             prefix = backbone.known(vectors)
-        elif backbone.can_fuse(vectors):
+        elif not backbone.can_fuse(vectors):
+            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
+        elif backbone.can_see(*in_x.shape):
             prefix = backbone.fused_prefix(vectors, in_x if batch.padded else None)
         else:
-            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
+            return batch
         return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
@@ -238,7 +240,7 @@ class Model(nn.Module):
         """The transformer's hidden states at the places `read` of those that come after x."""
         assert isinstance(self.backbone, Transformer)
         before = batch.x.shape[-1]
-        if self.backbone.can_fuse(after, prefix):
+        if self.backbone.can_fuse(after) and self.backbone.can_see(len(after), before):
             valid = seen[:, before:] if batch.padded else None
             known = Before(prefix.float(), batch.x_length.flatten().int())
             return self.backbone.fused_forward(after, valid, read, causal=True, before=known)

@@ -194,10 +194,13 @@ class Transformer(nn.Module):
         """
         return cast(Block, self.blocks[0]).project(hidden)
 
-    def can_fuse(self, hidden: Tensor, before: Tensor | None = None) -> bool:
-        """Whether `fused_forward` takes these vectors, and what was returned for the places before them."""
-        fits = before is None or can_see(before)
-        return self.kernels and not self._has_adapters and fits and can_fuse(hidden, self._heads)
+    def can_fuse(self, hidden: Tensor) -> bool:
+        """Whether `fused_forward` takes these vectors."""
+        return self.kernels and not self._has_adapters and can_fuse(hidden, self._heads)
+
+    def can_see(self, rows: int, places: int) -> bool:
+        """Whether it takes keys and values of so many places before, for so many rows."""
+        return can_see(rows, len(self.blocks), len(self.norm.scale), places)
 
     def fused_forward(
         self,
