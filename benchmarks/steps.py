@@ -29,6 +29,7 @@ from tam.errors import UserError
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.training.checkpoint import write_json
+from tam.training.checks import check_device
 from tam.training.loop import Trainer
 
 SETUP = 6
@@ -64,9 +65,8 @@ def main() -> None:
         parser.error("give NAMEs of what is to be timed; --list prints them")
     if given.at_once < 1:
         parser.error(f"--at-once is at least 1, not {given.at_once}")
-    if given.device != "cpu" and not torch.cuda.is_available():
-        sys.exit(f"error: device {given.device!r} was asked for, but torch finds no GPU here")
     try:
+        check_device(given.device)
         jobs = {str(step_key(*timed)): timed for name in given.names for timed in trained_as(name, given)}
         for timed, found in one_by_one(list(jobs.values()), set_up, given.at_once):
             key = step_key(*timed)

@@ -32,6 +32,7 @@ from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
+from tam.training.checks import check_device
 from tam.training.loop import DivergedError, Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -184,8 +185,7 @@ def tune(
     grid: Sequence[Values] | None = None,
 ) -> dict[str, Any]:
     """Train every candidate for its share of the seconds, and choose the best on the validation tasks."""
-    if subject.device != "cpu" and not torch.cuda.is_available():
-        raise UserError(f"device {subject.device!r} was asked for, but torch finds no GPU here")
+    check_device(subject.device)
     if seconds <= 0:
         raise UserError(f"seconds are more than 0, not {seconds:g}")
     grid = GRID[subject.method] if grid is None else grid

@@ -50,7 +50,7 @@ def alone_in(folder: Path) -> Generator[None]:
         yield
         return
     path = folder / ".lock"
-    with writing_to(folder), open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

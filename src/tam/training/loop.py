@@ -231,7 +231,7 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
     `metrics.jsonl`. Before them it may be given a `note`: that the tasks have less than a step asks for.
     """
     trainer = Trainer(config, tasks, folder)
-    with alone_in(folder), writing_to(folder):
+    with writing_to(folder), alone_in(folder):
         if distribution.rank() == 0:
             remove_leftovers(folder)
         trainer.read_checkpoint()

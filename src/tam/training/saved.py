@@ -11,7 +11,7 @@ from tam.config import Config, read_json
 from tam.errors import UserError
 from tam.evaluation import Choice
 from tam.models import Model, ModelSpec, build_model
-from tam.tasks.vocabulary import Vocabulary
+from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
 from tam.training.checks import check_device
 
@@ -79,13 +79,9 @@ class Saved:
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
     tokens = values["vocabulary"]
-    if not isinstance(tokens, list) or len(tokens) != spec.vocabulary or not all(map(_is_token, tokens)):
+    if not isinstance(tokens, list) or len(tokens) != spec.vocabulary or None in map(plain, tokens):
         raise ValueError(f"vocabulary is a list of {spec.vocabulary} integers and strings")
     return Vocabulary(tokens)
-
-
-def _is_token(value: object) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
