@@ -64,12 +64,15 @@ CASES = (
 )
 """Sequences that kernels are checked on."""
 
+_MIXED = {"support": "mixed", "small_after": 10}
 CAPTURED = (
-    ("classification", {}),
-    ("classification", {"theta_update": "interleaved", "support": "mixed", "small_after": 10}),
-    ("transduction", {"support": "mixed", "small_after": 10}),
+    ("tam", "classification", {}),
+    ("tam", "classification", {"theta_update": "interleaved", **_MIXED}),
+    ("tam", "transduction", _MIXED),
+    ("tam", "transduction", {"precision": "bfloat16", **_MIXED}),
+    ("cavia", "classification", {"precision": "bfloat16", "order": "first", "support_sizes": (1, 16)}),
 )
-"""Benchmarks and settings whose captured outer steps are compared with eager ones."""
+"""Methods, benchmarks and settings whose captured outer steps are compared with eager ones."""
 
 Row = dict[str, Any]
 
@@ -87,9 +90,9 @@ def main() -> None:
     jobs: list[Job] = []
     if arguments.only != "times":
         facts.values["checks"] = {}
-        jobs += [Job("captured", (*one, half)) for one in CAPTURED for half in (False, True)]
+        jobs += [Job("captured", one) for one in CAPTURED]
         jobs += [Job("training")]
-        jobs += [Job("kernels", (case, half)) for case in CASES for half in (False, True)]
+        jobs += [Job("kernels", (case,)) for case in CASES]
     if arguments.only != "checks":
         facts.add("peak_tflops", round(matmul_peak(), 1))
         jobs += [Job("step", step) for step in STEPS if step[0] in arguments.benchmarks]
@@ -160,7 +163,7 @@ class Facts:
         """Note the outcome of a check."""
         print(name, value, flush=True)
         if name != "training":
-            value = [*self.values["checks"].get(name, []), value]
+            value = [*self.values["checks"].get(name, []), *value]
         self.add("checks", self.values["checks"] | {name: value})
 
 
@@ -222,16 +225,16 @@ def tokens(tasks: TaskSet) -> float:
     return statistics.mean(lengths)
 
 
-def compare_kernels(case: Case, half: bool) -> Row:
+def compare_kernels(case: Case) -> list[Row]:
     """How far kernels and plain code are from float64."""
-    return disagreement(case, "cuda", half=half)
+    return [disagreement(case, "cuda", half=half) for half in (False, True)]
 
 
-def compare_captured(name: str, settings: Mapping[str, Any], half: bool, steps: int = 20) -> Row:
+def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps: int = 20) -> list[Row]:
     """How far θ of captured outer steps is from that of eager ones, with the same kernels."""
     tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
-    precision = "bfloat16" if half else "float32"
-    config = _config(name, precision=precision, inner_steps=3, tasks=4, rows=32, steps=100, **settings)
+    given = {"precision": "float32", "inner_steps": 3, "tasks": 4, "rows": 32, "steps": 100, **settings}
+    config = Config.from_preset("paper", method, name, device="cuda", **given)
     weights = []
     for captured in (True, False):
         with tempfile.TemporaryDirectory() as folder:
@@ -240,15 +243,10 @@ def compare_captured(name: str, settings: Mapping[str, Any], half: bool, steps: 
                 trainer.step()
             weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
     difference = float((weights[0] - weights[1]).norm() / weights[1].norm())
-    update = settings.get("theta_update", "accumulated")
-    return {
-        "benchmark": name,
-        "theta_update": update,
-        "precision": precision,
-        "steps": steps,
-        "relative_difference": difference,
-        "must": 1e-5,
-    }
+    row: Row = {"method": method, "benchmark": name, "precision": given["precision"], "steps": steps}
+    if method == "tam":
+        row["theta_update"] = settings.get("theta_update", "accumulated")
+    return [row | {"relative_difference": difference, "must": 1e-5}]
 
 
 def compare_training(steps: int = 300) -> Row:

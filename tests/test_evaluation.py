@@ -12,10 +12,10 @@ from torch import Tensor
 
 import tam
 from tam import evaluation
-from tam.config import Protocol
+from tam.config import Config, Protocol
 from tam.errors import UserError
 from tam.evaluation import Choice, Episode, KShotScore, TaskScore, choose, episodes, evaluate, quality, score
-from tam.methods import TAM, Losses, Method, Update
+from tam.methods import TAM, Losses, Method, Rate, Update, make_method
 from tam.models import Batch, Condition, Model, ModelSpec, build_model
 from tam.models.collate import collate
 from tam.tasks.task import Classes, Kind, Sequences, Task
@@ -154,9 +154,10 @@ class Rote(Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         raise NotImplementedError
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         self.seen.append(support)
-        return [torch.full((support.tasks, 1), self.rule(n, rate)) for n in steps]
+        assert isinstance(rate, Tensor)
+        return [torch.tensor([[self.rule(n, round(r, 6))] for r in rate.tolist()]) for n in steps]
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         self.seen.append(batch)
@@ -192,10 +193,27 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
         assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
 
 
-def test_one_trajectory_a_rate_serves_all_step_counts() -> None:
+def test_one_trajectory_serves_all_step_counts_and_rates() -> None:
     method = Rote(lambda n, r: 0.5, [])
     choose(method, sharp_model(ENCODER), tasks_of("classification", "v"), 1, PROTOCOL)
-    assert len(method.seen) == len(PROTOCOL.adapt_rates) * (1 + len(PROTOCOL.adapt_steps))
+    assert len(method.seen) == 1 + len(PROTOCOL.adapt_rates) * len(PROTOCOL.adapt_steps)
+
+
+@pytest.mark.parametrize("name", ["tam", "cavia", "maml", "agnostic", "multitask"])
+def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
+    method = make_method(Config.of(name))
+    model = sharp_model(method.spec(ENCODER, tasks=3))
+    tasks = tasks_of("classification", "t")
+    best = choose(method, model, tasks, 3, PROTOCOL)
+    alone = [
+        choose(method, model, tasks, 3, replace(PROTOCOL, adapt_steps=(n,), adapt_rates=(rate,)))
+        for rate in PROTOCOL.adapt_rates
+        for n in PROTOCOL.adapt_steps
+    ]
+    expected = min(alone, key=lambda score: quality(score, "classification"))
+    assert best.choice == expected.choice
+    for ours, theirs in zip(best.tasks, expected.tasks, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4)
 
 
 def test_every_method_is_shown_the_same_rows() -> None:
@@ -210,7 +228,7 @@ def test_every_method_is_shown_the_same_rows() -> None:
     drawn = episodes(tasks, 3, PROTOCOL)
     support = collate([tasks[e.task] for e in drawn], [e.support for e in drawn])
     query = collate([tasks[e.task] for e in drawn], [e.query for e in drawn])
-    assert torch.equal(first.seen[0].x, support.x)
+    assert torch.equal(first.seen[0].x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
     assert torch.equal(first.seen[1].x, query.x)
 
 

@@ -141,12 +141,10 @@ def choose(
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
     """The choice of steps and rate that does best on these tasks at one k, with its scores."""
-    options: list[KShotScore] = []
-    for rate in protocol.adapt_rates:
-        scored = _score_steps(method, model, valid, k, protocol.adapt_steps, rate, protocol, primitives)
-        options += [
-            KShotScore(k, Choice(n, rate), s) for n, s in zip(protocol.adapt_steps, scored, strict=True)
-        ]
+    scored = _score_choices(
+        method, model, valid, k, protocol.adapt_steps, protocol.adapt_rates, protocol, primitives
+    )
+    options = [KShotScore(k, choice, scores) for choice, scores in scored.items()]
     return min(options, key=lambda option: quality(option, valid[0].kind))
 
 
@@ -167,38 +165,39 @@ def score(
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
     """The scores of these tasks at one k, learned as the choice says."""
-    (scored,) = _score_steps(method, model, tasks, k, (choice.steps,), choice.rate, protocol, primitives)
-    return KShotScore(k, choice, scored)
+    scored = _score_choices(method, model, tasks, k, (choice.steps,), (choice.rate,), protocol, primitives)
+    return KShotScore(k, choice, scored[choice])
 
 
-def _score_steps(
+def _score_choices(
     method: Method,
     model: Model,
     tasks: Sequence[Task],
     k: int,
     steps: Sequence[int],
-    rate: float,
+    rates: Sequence[float],
     protocol: Protocol,
     primitives: Mapping[str, int] | None,
-) -> list[tuple[TaskScore, ...]]:
-    """The tasks' scores after each number of steps."""
-    sums = np.zeros((len(steps), len(tasks), 4))  # right, asked, loss, predictions
-    at_once = method.at_once(model)
-    for some in _chunks(episodes(tasks, k, protocol), _ROWS_AT_ONCE, at_once):
+) -> dict[Choice, tuple[TaskScore, ...]]:
+    """The tasks' scores after each number of steps at each rate; tasks are learned at all rates together."""
+    weight = next(model.parameters())
+    sums = {Choice(n, rate): np.zeros((len(tasks), 4)) for rate in rates for n in steps}
+    for some in _chunks(episodes(tasks, k, protocol), len(rates), method.at_once(model)):
         members = [tasks[episode.task] for episode in some]
-        device = next(model.parameters()).device
-        support = collate(members, [e.support for e in some], primitives).to(device)
-        query = collate(members, [e.query for e in some], primitives).to(device)
+        support = collate(members * len(rates), [e.support for e in some] * len(rates), primitives).to(weight.device)
+        query = collate(members, [e.query for e in some], primitives).to(weight.device)
         if support.primitives is not None and support.unknown is None:
             raise UserError(
                 f"task {members[0].name!r}: the model knows all of its primitives, so there is nothing to "
                 "learn; give tasks with one unseen primitive, or set use_primitives to False"
             )
-        for place, states in enumerate(method.adapt(model, support, steps, rate)):
-            with torch.no_grad():
-                counts = tally(method.outcomes(model, states, query), query)
-            np.add.at(sums[place], [episode.task for episode in some], counts.cpu().numpy())
-    return [tuple(_task_score(*row) for row in place) for place in sums.tolist()]
+        each = weight.new_tensor(rates).repeat_interleave(len(some))
+        for n, states in zip(steps, method.adapt(model, support, steps, each), strict=True):
+            for rate, found in zip(rates, states.split(len(some)), strict=True):
+                with torch.no_grad():
+                    counts = tally(method.outcomes(model, found, query), query)
+                np.add.at(sums[Choice(n, rate)], [episode.task for episode in some], counts.cpu().numpy())
+    return {choice: tuple(_task_score(*row) for row in rows.tolist()) for choice, rows in sums.items()}
 
 
 def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
@@ -227,14 +226,14 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
-def _chunks(items: Sequence[Episode], rows: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups of about so many rows, and of so many episodes at most."""
+def _chunks(items: Sequence[Episode], times: int, most: int | None) -> Iterator[list[Episode]]:
+    """Episodes in groups of about so many rows as go at once, each learned several times; or so many tasks."""
     chunk: list[Episode] = []
     size = 0
     for item in items:
-        size += len(item.support) + len(item.query)
+        size += times * len(item.support) + len(item.query)
         chunk.append(item)
-        if size >= rows or len(chunk) == most:
+        if size >= _ROWS_AT_ONCE or (most is not None and times * (len(chunk) + 1) > most):
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -12,24 +12,24 @@ from triton.runtime.jit import JITFunction
 from tam.models.launch import LAUNCHES, Kernels, room_for, rows_at_once
 
 WIDTH = 128
-KINDS = {"starts": "i32", "lengths": "i32", "before_lengths": "i32", "ids": "i64"}
+KINDS = {"starts": "i32", "lengths": "i32", "before_lengths": "i32", "ids": "i64", "source": "i64"}
 SIZES = ((6, 0, 4), (100, 0, 2), (6, 5, 4), (22, 8, 4), (128, 64, 2))
 """Lengths of sequences, and of what comes before them, and the heads; with 2 they need the most room."""
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {
     "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
-    "tokens", "count", "each", "X", "stride",
+    "tokens", "count", "each", "X", "stride", "width",
 }  # fmt: skip
 IN_FLOAT = {
     "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
     "b_inner", "b_out", "weights", "biases", "matrices", "vectors", "squares", "lines", "g_matrices",
-    "g_vectors", "g_norms", "g", "parts", "before", "g_before",
+    "g_vectors", "g_norms", "g", "parts", "before", "g_before", "rows", "out",
 }  # fmt: skip
 
 
 def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     """The tiles that a kernel is given by descriptors."""
-    if kernel.startswith(("attention", "weight", "fold", "unfold", "embedding")):
+    if kernel.startswith(("attention", "weight", "fold", "unfold", "embedding", "gather")):
         return {}
     whole, some = (span, WIDTH), (span, part)
     names = dict.fromkeys(("h_in", "h_out", "g_out", "g_in", "g_half", "g_kept", "g_residual"), whole)
@@ -58,8 +58,8 @@ def compile_kernel(kernel: JITFunction[Any], some: bool, packed: bool, *size: in
     launched = launch(name, *size)
     options = {key: launched.pop(key) for key in ("num_warps", "num_stages", "maxnreg") if key in launched}
     span, part = launched["span"], launched.get("part")
-    constants = launched | {"D": WIDTH, "H": size[2], "dtype": tl.bfloat16}
-    constants |= {"padded": 32, "packed": packed, "causal": True, "some": some, "last": some}
+    constants = {"part": WIDTH} | launched | {"D": WIDTH, "H": size[2], "dtype": tl.bfloat16}
+    constants |= {"sums": 128, "packed": packed, "causal": True, "some": some, "last": some}
     if name in ("mlp_backward", "attention_backward"):
         constants["weights"] = True
     descriptors = tiles(name, span, part or 0)

@@ -35,6 +35,15 @@ def embedding_error(rows: int, length: int, tokens: int) -> float:
     return float((found[: tokens + length] - torch.cat([expected, g.sum(0)])).abs().max())
 
 
+def gather_error(rows: int, width: int, wanted: int) -> float:
+    """The largest error of rows that are taken from a matrix, some of them none."""
+    generator = torch.Generator().manual_seed(rows)
+    matrix = torch.randn(rows, width, generator=generator)
+    source = torch.randint(-1, rows, (wanted,), generator=generator)
+    expected = torch.cat([matrix, torch.zeros(1, width)])[source]
+    return float((launch.gather(matrix, source) - expected).abs().max())
+
+
 def step_error() -> float:
     """The largest relative error of a step of TAM, and of an adaptation, that reuse what is computed for x.
 
@@ -69,7 +78,8 @@ def step_error() -> float:
 if __name__ == "__main__":
     let_loops_have_bounds()
     fused.SHARES = launch.SHARES = 3  # fewer programs take less time here
-    print(max(embedding_error(*sizes) for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4))))
+    print(max(embedding_error(*sizes) for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150))))
+    print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):
         found = disagreement(Case(*case), "cpu")

@@ -7,7 +7,7 @@ from tam.methods.agnostic import Agnostic
 from tam.methods.cavia import CAVIA
 from tam.methods.maml import MAML
 from tam.methods.matching import Matching
-from tam.methods.method import Losses, Method, TaskStates, Update
+from tam.methods.method import Losses, Method, Rate, TaskStates, Update
 from tam.methods.multitask import Multitask
 from tam.methods.nearest import Nearest
 from tam.methods.prototypical import Prototypical
@@ -47,6 +47,7 @@ __all__ = [
     "Multitask",
     "Nearest",
     "Prototypical",
+    "Rate",
     "Snail",
     "TaskStates",
     "Update",

@@ -15,7 +15,7 @@ from torch import Tensor
 from tam.config import AgnosticSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
-from tam.methods.method import Losses, Method, Update, move
+from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Search
 from tam.models import Batch, Model, ModelSpec
 
@@ -43,7 +43,7 @@ class Agnostic(AgnosticSettings, Method):
         """Each task has weights of its own."""
         return weights.tasks_at_once(model)
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of steps of Adam."""
         search = Search(weights.start(model, support.tasks), rate)
         return weights.fine_tune(search, model, support, steps)

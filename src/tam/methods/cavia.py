@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tam.config import CaviaSettings
 from tam.methods.losses import example_losses
-from tam.methods.method import Losses, Method, Update, move
+from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Descent, fit_embeddings
 from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
@@ -59,7 +59,7 @@ class CAVIA(CaviaSettings, Method):
         assert first is not None
         return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
         return fit_embeddings(Descent(model.blank(support.tasks), rate), model, support, steps)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tam.config import MamlSettings
 from tam.methods import weights
-from tam.methods.method import Losses, Method, Update, move
+from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Descent
 from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec
@@ -70,7 +70,7 @@ class MAML(MamlSettings, Method):
         """Each task has weights of its own."""
         return weights.tasks_at_once(model)
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of plain steps."""
         search = Descent(weights.start(model, support.tasks, model.unknown), rate)
         return weights.fine_tune(search, model, support, steps)

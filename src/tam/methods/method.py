@@ -17,6 +17,9 @@ TaskStates = Tensor
 A vector for TAM, weights for a method that changes those, the support set itself for one that looks at it.
 """
 
+Rate = float | Tensor
+"""How large a step is with which tasks are learned: the same for all, or each task's own, `[B]`."""
+
 Update = Callable[[Tensor], None]
 """Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
 
@@ -71,7 +74,7 @@ class Method(Protocol):
         """The most tasks to adapt or to answer together, where their states take much memory; None: any."""
         return None
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[TaskStates]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[TaskStates]:
         """Learn B tasks at once; one trajectory yields the states after each number of steps."""
         ...
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from tam.config import MultitaskSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
-from tam.methods.method import Losses, Method, Update, move
+from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec
 
@@ -47,7 +47,7 @@ class Multitask(MultitaskSettings, Method):
         """Where all is fine-tuned, each task has weights of its own."""
         return weights.tasks_at_once(model) if self.finetune == "all" else None
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
         z = fresh(model)
         if self.finetune == "all":

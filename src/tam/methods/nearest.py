@@ -16,7 +16,7 @@ from torch import Tensor
 from tam.config import NearestSettings
 from tam.errors import UserError
 from tam.methods.episode import in_parts
-from tam.methods.method import Losses, Method, Update
+from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.embedding import within
 from tam.models.packing import pack, unpack
@@ -38,7 +38,7 @@ class Nearest(NearestSettings, Method):
         """An error: there is nothing to train."""
         raise UserError("the nearest neighbour is not trained: give steps=0")
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The support itself; steps and rate are not looked at."""
         return [pack(support, model.spec)] * len(steps)
 

@@ -15,7 +15,7 @@ from tam.config import MethodSettings
 from tam.errors import SettingError
 from tam.methods.episode import in_support, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Method, Update
+from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -48,7 +48,7 @@ class Prototypical(MethodSettings, Method):
         present = ~chosen if batch.present is None else batch.present & ~chosen
         return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The prototypes of the support; steps and rate are not looked at."""
         with torch.no_grad():
             features = model(unknown_primitive(model, support), support)

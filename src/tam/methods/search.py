@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import example_losses
+from tam.methods.method import Rate
 from tam.models import Batch, Model, no_weight_gradients
 
 BETAS = (0.9, 0.999)
@@ -30,9 +31,10 @@ class Descent:
         count: How many these are.
     """
 
-    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
+    def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         self.z = self.best_z = start
-        self.rate, self.patience = rate, patience
+        self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else rate
+        self.patience = patience
         self.active = start.new_ones(len(start))
         self.count = start.new_full((), len(start))
         self.best = torch.full_like(self.active, math.inf)
@@ -89,12 +91,13 @@ def _note(
 class Search(Descent):
     """The same by Adam."""
 
-    def __init__(self, start: Tensor, rate: float, patience: int | None = None) -> None:
+    def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
         self._steps = 0
         if start.is_cuda:  # where many small operations cost more than what they compute
-            self._numbers = [start.new_full((), number) for number in (1.0, 1.0, rate)]
+            numbers = (1.0, 1.0, self.rate)
+            self._numbers = [n if isinstance(n, Tensor) else start.new_full((), n) for n in numbers]
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""

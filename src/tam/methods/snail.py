@@ -21,7 +21,7 @@ from tam.methods.episode import (
     unknown_primitive,
 )
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Method, Update
+from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
 
@@ -48,7 +48,7 @@ class Snail(SnailSettings, Method):
         log_prob = model(unknown_primitive(model, query), query)
         return learn(model, losses_of(log_prob, query), update)
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The support itself; steps and rate are not looked at."""
         check_shots(support, self.shots)
         return [pack(support, model.spec)] * len(steps)

@@ -18,7 +18,7 @@ from torch import Tensor
 from tam.config import TamSettings
 from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import ExampleLosses, backward, weigh
-from tam.methods.method import Losses, Method, Update
+from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
@@ -61,7 +61,7 @@ class TAM(TamSettings, Method):
         """1 once z follows small supports, 0 before."""
         return 0 if self.small is None else int(step >= self.small.after)
 
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: float) -> list[Tensor]:
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
         return fit_embeddings(Search(model.blank(support.tasks), rate, self.patience), model, support, steps)
 

@@ -13,7 +13,7 @@ from tam.models.launch import WIDTHS, embedding_gradients, room_for
 from tam.models.linear import normal
 
 EMBEDDING_STD = 0.3
-_FEW = 128  # tokens and places up to which comparing with all of them is cheap
+_FEW = 256  # tokens and places up to which comparing with all of them is cheap
 
 
 def within(length: Tensor, width: int) -> Tensor:

@@ -4,6 +4,7 @@ Shapes: P places in all, L places of a sequence, d width.
 """
 
 import importlib.util
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -147,14 +148,27 @@ def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     tiles = -(-rows * length // span)
     programs = min(tiles, 132)
     padded = room_for(tokens + length)
+    sums = min(padded, 128)
     parts = g.new_empty(programs, padded, width)
-    constants: dict[str, Any] = {"span": span, "D": width, "padded": padded, "num_warps": 8}
+    constants: dict[str, Any] = {"span": span, "D": width, "sums": sums, "num_warps": 8}
     strides = (g.stride(0), g.stride(1))
     each = -(-tiles // programs)
-    kernels.embedding_gradients[(programs,)](
+    kernels.embedding_gradients[(programs, padded // sums)](
         g, ids.contiguous(), parts, rows * length, length, *strides, tokens, each, **constants
     )
     return parts
+
+
+def gather(rows: Tensor, source: Tensor) -> Tensor:
+    """Launch the kernel that takes the rows `source` of `[P, d]`, 0 where that is −1."""
+    from tam.models import kernels
+
+    width = rows.shape[1]
+    out = rows.new_empty(len(source), width)
+    span, part = 32, math.gcd(width, 128)
+    grid = (-(-len(source) // span), width // part)
+    kernels.gather[grid](rows.contiguous(), source, out, len(source), width, span=span, part=part)
+    return out
 
 
 def room_for(count: int) -> int:
@@ -203,7 +217,7 @@ class Kernels:
         if not self._half:  # twice as large
             span, stages = 32, 1
         if name.startswith("attention"):
-            while self.length > span // 2 and span < LONGEST:
+            while self.length > span:
                 span, warps = 2 * span, 2 * warps
             if span == LONGEST or self._before is not None:
                 registers = None  # they need more

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tam.models.launch import gather
+
 
 def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
     """Where the valid places go when sequences stand one after another without padding.
@@ -40,4 +42,17 @@ class Rearrange(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """The gradient at the rows."""
         (back,), (g,) = ctx.saved_tensors, gradients
-        return g[back.clamp(min=0)].masked_fill((back < 0).unsqueeze(1), 0.0), None, None
+        return _gather(g, back), None, None
+
+
+@torch.library.custom_op("tam::gather", mutates_args=())
+def _gather(rows: Tensor, source: Tensor) -> Tensor:
+    """The rows `source`, 0 where that is −1; apart, as a compiler would make a slow part of a sum of it."""
+    if rows.is_cuda:
+        return gather(rows, source)
+    return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
+
+
+@_gather.register_fake
+def _(rows: Tensor, source: Tensor) -> Tensor:
+    return rows.new_empty(len(source), rows.shape[1])
