@@ -184,7 +184,9 @@ def _score_choices(
     sums = {Choice(n, rate): np.zeros((len(tasks), 4)) for rate in rates for n in steps}
     for some in _chunks(episodes(tasks, k, protocol), len(rates), method.at_once(model)):
         members = [tasks[episode.task] for episode in some]
-        support = collate(members * len(rates), [e.support for e in some] * len(rates), primitives).to(weight.device)
+        support = collate(members * len(rates), [e.support for e in some] * len(rates), primitives).to(
+            weight.device
+        )
         query = collate(members, [e.query for e in some], primitives).to(weight.device)
         if support.primitives is not None and support.unknown is None:
             raise UserError(
@@ -227,7 +229,7 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
 
 
 def _chunks(items: Sequence[Episode], times: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups of about so many rows as go at once, each learned several times; or so many tasks."""
+    """Episodes in groups that go at once: of about so many rows, each learned so many times, or of so many."""
     chunk: list[Episode] = []
     size = 0
     for item in items:

@@ -78,7 +78,12 @@ def step_error() -> float:
 if __name__ == "__main__":
     let_loops_have_bounds()
     fused.SHARES = launch.SHARES = 3  # fewer programs take less time here
-    print(max(embedding_error(*sizes) for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150))))
+    print(
+        max(
+            embedding_error(*sizes)
+            for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150))
+        )
+    )
     print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):

@@ -165,9 +165,9 @@ def gather(rows: Tensor, source: Tensor) -> Tensor:
 
     width = rows.shape[1]
     out = rows.new_empty(len(source), width)
-    span, part = 32, math.gcd(width, 128)
-    grid = (-(-len(source) // span), width // part)
-    kernels.gather[grid](rows.contiguous(), source, out, len(source), width, span=span, part=part)
+    constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
+    grid = (-(-len(source) // constants["span"]), width // constants["part"])
+    kernels.gather[grid](rows.contiguous(), source, out, len(source), width, **constants)
     return out
 
 
