@@ -229,7 +229,7 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
 
 
 def _chunks(items: Sequence[Episode], times: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups that go at once: of about so many rows, each learned so many times, or of so many."""
+    """Episodes in groups that go at once: of about so many rows, or so many, each learned several times."""
     chunk: list[Episode] = []
     size = 0
     for item in items:
