@@ -26,8 +26,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from budget import STEPS, Plan, let_go, measured_times, plan, train
+from budget import Measure, Plan, Stopwatch, let_go, plan, train
 from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
+from turns import present
 
 from tam.config import Config, read_json
 from tam.errors import UserError
@@ -102,17 +103,6 @@ def sweep(steps: Sequence[int], rows: Sequence[int]) -> dict[str, Values]:
     return {f"T{n}": {"inner_steps": n} for n in steps} | {f"N{n}": {"rows": n} for n in rows}
 
 
-def subjects(device: str, preset: str) -> dict[str, Subject]:
-    """What tune.py tunes, by name."""
-    found = [
-        Subject(method=method, benchmark=benchmark, shots=k, device=device, preset=preset)
-        for benchmark in get_args(Name)
-        for method in GRID
-        for k in shots_of(method, benchmark)
-    ]
-    return {subject.name: subject for subject in found}
-
-
 def shots_of(method: str, benchmark: str) -> tuple[int | None, ...]:
     """The k that a method has models of its own for; None for one of all; nothing where it does not apply."""
     if METHODS[method].classification_only and benchmark != "classification":
@@ -129,7 +119,6 @@ def main() -> None:
     length.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone")
     length.add_argument("--train-steps", type=int, metavar="N", help="train for so many steps instead")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "runs", help="the folder of results")
-    parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the finished run at DIR/NAME")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
@@ -148,9 +137,9 @@ def main() -> None:
         try:
             options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
             config = config_of(chosen, given.device, given.preset)
-            times = measured_times(given.steps, chosen.benchmark, chosen.compositional)
-            planned = Plan(given.train_steps) if given.train_steps else plan(config, times, given.seconds)
-            result = make_run(config, make(options), planned, Path(folder))
+            length = Plan(given.train_steps) if given.train_steps else given.seconds
+            with present():
+                result = make_run(config, make(options), length, Path(folder), Stopwatch())
         except UserError as error:
             sys.exit(f"error: {error}")
         except InterruptedRunError as error:
@@ -176,12 +165,18 @@ def config_of(chosen: Run, device: str, preset: str) -> Config:
     return subject.config(values, protocol, RUN_SHOTS)
 
 
-def make_run(config: Config, tasks: TaskSet, planned: Plan, folder: Path) -> dict[str, Any]:
-    """Train for so many steps, and score the test tasks, in an empty folder."""
+def make_run(
+    config: Config, tasks: TaskSet, length: Plan | float, folder: Path, measure: Measure
+) -> dict[str, Any]:
+    """Train, for so many seconds or as planned, and score the test tasks, in an empty folder."""
     check(config, tasks)
+    trainer = Trainer(config, tasks, folder)
+    if config.training.steps == 0:
+        length = Plan(0, 0.0)
+    planned = length if isinstance(length, Plan) else plan(trainer.method, measure(trainer), length)
     if steps := planned.steps:
         config = config.override(steps=steps, validate_every=steps, checkpoint_every=steps)
-    trainer = Trainer(config, tasks, folder)
+        trainer.config = config
     train(trainer, planned.steps, VALIDATED)
     print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)
     trainer.write_checkpoint()

@@ -1,7 +1,8 @@
 """Training for a stated part of a GPU, however many processes share it.
 
-A budget is in seconds of a GPU alone: steps × the time of a step that has the GPU to itself, which steps.py
-measured before. Only steps count: not what it takes to record one, nor validation.
+A budget is in seconds of a GPU alone: steps × the time of a step that has the GPU to itself. That is measured
+before, while the other processes are stopped. Only steps count: not what it takes to record one, nor
+validation.
 """
 
 import gc
@@ -11,61 +12,31 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from turns import alone
 
-from tam.config import Config, read_json
-from tam.errors import UserError
-from tam.methods import make_method
+from tam.config import Config
+from tam.methods import Method
 from tam.training.loop import DivergedError, Trainer
 
-STEPS = Path(__file__).resolve().parents[1] / "results" / "steps.json"
-"""The times of steps."""
-LOOK_EVERY = 50
-"""Steps between two looks at the loss."""
 COUNTED = "steps × the time of a step that has the GPU to itself"
 """What the seconds of a budget are."""
 
-Times = Callable[[Config], Mapping[int, float]]
-"""The milliseconds of a step of each phase, given the settings."""
+SETUP = 6
+"""Steps until one is recorded for sure."""
+FAR = 10**9
+"""A step of the last phase of any method."""
+REPEATS, ENOUGH = 5, 0.06
+"""How often some steps are timed, of which the shortest time counts; and for how many seconds, about."""
+LOOK_EVERY = 50
+"""Steps between two looks at the loss."""
 
-
-def step_key(config: Config, benchmark: str, compositional: bool) -> dict[str, Any]:
-    """What the time of a step depends on."""
-    network, training, settings = (
-        asdict(part) for part in (config.network, config.training, config.settings)
-    )
-    key: dict[str, Any] = {"method": config.method, "benchmark": benchmark, "compositional": compositional}
-    if config.settings.per_shots:
-        key["shots"] = config.protocol.shots[0]
-    key |= network | {name: training[name] for name in ("tasks", "rows", "precision")}
-    free = ("inner_rate", "finetune", "small_share", "small_after", "small_sizes", "smoothing")
-    return key | {name: value for name, value in settings.items() if name not in free}
-
-
-def device_name(device: str) -> str:
-    """What the device is called."""
-    return torch.cuda.get_device_name() if device != "cpu" else platform.machine()
-
-
-def measured_times(file: Path, benchmark: str, compositional: bool) -> Times:
-    """Looks up the times that steps.py has measured on a device like this."""
-
-    def times(config: Config) -> dict[int, float]:
-        key = step_key(config, benchmark, compositional)
-        facts = read_json(file) if file.exists() else {"steps": [], "device": None}
-        here = device_name(config.device)
-        found = [row["ms"] for row in facts["steps"] if row["of"] == json.loads(json.dumps(key))]
-        if facts["device"] != here or not found:
-            raise UserError(
-                f"{file} has no time of this step on {here}: measure it with `python benchmarks/steps.py`; "
-                f"the step is of {key}"
-            )
-        return {int(phase): ms for phase, ms in found[0].items()}
-
-    return times
+Times = Mapping[int, float]
+"""The milliseconds of a step of each phase."""
+Measure = Callable[[Trainer], Times]
+"""Finds the times, and leaves the trainer as it was."""
 
 
 class Plan(NamedTuple):
@@ -75,13 +46,58 @@ class Plan(NamedTuple):
     seconds: float | None = None
 
 
-def plan(config: Config, times: Times, seconds: float) -> Plan:
-    """As many steps as fill the seconds, at least one; none for a method that is not trained."""
-    if config.training.steps == 0:
-        return Plan(0, 0.0)
-    phase, ms = make_method(config).phase, times(config)
-    steps, used = 1, ms[phase(0)]
-    while (more := used + ms[phase(steps)]) <= 1000 * seconds:
+class Stopwatch:
+    """Measures the times of steps; what takes the same time once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Times] = {}
+
+    def __call__(self, trainer: Trainer) -> Times:
+        """The times of a trainer at its start, which it is put back to."""
+        key = json.dumps(step_key(trainer.config))
+        if key not in self._known:
+            self._known[key] = step_times(trainer)
+        return self._known[key]
+
+
+def step_key(config: Config) -> dict[str, Any]:
+    """What the time of a step depends on, given the tasks."""
+    network, training, settings = (
+        asdict(part) for part in (config.network, config.training, config.settings)
+    )
+    key: dict[str, Any] = {"method": config.method}
+    if config.settings.per_shots:
+        key["shots"] = config.protocol.shots[0]
+    key |= network | {name: training[name] for name in ("tasks", "rows", "precision")}
+    free = ("inner_rate", "finetune", "small_share", "small_after", "small_sizes", "smoothing")
+    return key | {name: value for name, value in settings.items() if name not in free}
+
+
+def step_times(trainer: Trainer) -> Times:
+    """The milliseconds of a step of each phase that has the GPU to itself; the trainer stays as it was."""
+    trainer.write_checkpoint()
+    first = {trainer.method.phase(step): step for step in (FAR, 0)}
+    for step in first.values():
+        trainer.state.step = step
+        take_steps(trainer, SETUP)
+    with alone():
+        found = {phase: milliseconds(trainer, step) for phase, step in sorted(first.items())}
+    trainer.read_checkpoint()
+    return found
+
+
+def milliseconds(trainer: Trainer, step: int) -> float:
+    """Of a step, and others of its phase."""
+    trainer.state.step = step
+    take_steps(trainer, 1)
+    count = max(1, round(ENOUGH / take_steps(trainer, 1)))
+    return round(min(1000 * take_steps(trainer, count) / count for _ in range(REPEATS)), 4)
+
+
+def plan(method: Method, times: Times, seconds: float) -> Plan:
+    """As many steps as fill the seconds, at least one."""
+    steps, used = 1, times[method.phase(0)]
+    while (more := used + times[method.phase(steps)]) <= 1000 * seconds:
         steps, used = steps + 1, more
     return Plan(steps, used / 1000)
 
@@ -113,9 +129,13 @@ def take_steps(trainer: Trainer, steps: int) -> float:
     return time.monotonic() - started
 
 
+def device_name(device: str) -> str:
+    """What the device is called."""
+    return torch.cuda.get_device_name() if device != "cpu" else platform.machine()
+
+
 def let_go(device: str) -> None:
-    """Free what a trainer held that is no more."""
+    """Free what a trainer held that is no more; what was compiled for it stays, for others like it."""
     gc.collect()
     if device != "cpu":
-        torch.compiler.reset()
         torch.cuda.empty_cache()

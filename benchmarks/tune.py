@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import torch
-from budget import COUNTED, STEPS, Plan, Times, device_name, let_go, measured_times, plan, train
+from budget import COUNTED, Measure, Plan, Stopwatch, device_name, let_go, plan, train
+from turns import present
 
 from tam.config import Config
 from tam.errors import UserError
@@ -156,7 +157,6 @@ def main() -> None:
     parser.add_argument("benchmark", choices=get_args(Name))
     parser.add_argument("--seconds", type=float, default=60.0, help="of the GPU alone, of all candidates")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the results")
-    parser.add_argument("--steps", type=Path, default=STEPS, help="the times of steps, by steps.py")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
@@ -170,8 +170,8 @@ def main() -> None:
             preset=given.preset,
         )
         tasks = make(BenchmarkOptions(name=subject.benchmark))
-        times = measured_times(given.steps, subject.benchmark, compositional=False)
-        tune(subject, tasks, given.seconds, times, given.out)
+        with present():
+            tune(subject, tasks, given.seconds, Stopwatch(), given.out)
     except UserError as error:
         sys.exit(f"error: {error}")
 
@@ -180,7 +180,7 @@ def tune(
     subject: Subject,
     tasks: TaskSet,
     seconds: float,
-    times: Times,
+    measure: Measure,
     out: Path,
     grid: Sequence[Values] | None = None,
 ) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def tune(
     for values in grid:
         config = subject.config(values, CHEAP, SHOTS)
         row = {"values": values, "seconds_asked": share}
-        row |= candidate(config, tasks, plan(config, times, share), metric)
+        row |= candidate(config, tasks, share, measure, metric)
         facts["candidates"].append(row)
         facts["chosen"] = best(facts["candidates"], metric)
         facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -228,12 +228,17 @@ def tune(
     return facts
 
 
-def candidate(config: Config, tasks: TaskSet, planned: Plan, metric: str) -> dict[str, Any]:
+def candidate(
+    config: Config, tasks: TaskSet, seconds: float, measure: Measure, metric: str
+) -> dict[str, Any]:
     """How one candidate did: its time, its scores at each k and their mean, or why it has none."""
     started = time.monotonic()
+    planned = Plan(0, 0.0)
     try:
         with tempfile.TemporaryDirectory() as folder:
             trainer = Trainer(config, tasks, Path(folder))
+            if config.training.steps:
+                planned = plan(trainer.method, measure(trainer), seconds)
             train(trainer, planned.steps)
             scores = trainer.validate()
     except (DivergedError, torch.OutOfMemoryError) as error:

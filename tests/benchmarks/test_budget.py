@@ -1,6 +1,5 @@
 """benchmarks/budget.py: the steps that fill some seconds of a GPU alone, on one cosine."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -10,8 +9,10 @@ import pytest
 import torch
 
 from tam.config import Config
-from tam.methods import Losses
+from tam.methods import Losses, make_method
+from tam.tasks.taskset import TaskSet
 from tam.training.adam import rate_at
+from tam.training.loop import Trainer
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +26,11 @@ def budget(load: Callable[[str], ModuleType]) -> ModuleType:
 def test_a_plan_fills_the_seconds(budget: ModuleType, seconds: float, second_phase: int) -> None:
     ms = {0: 10.0, 1: 70.0}
     config = Config.from_preset("smoke", "tam", support="mixed", small_after=second_phase)
-    planned = budget.plan(config, lambda _: ms, seconds)
+    planned = budget.plan(make_method(config), ms, seconds)
     taken = [ms[int(step >= second_phase)] / 1000 for step in range(planned.steps + 1)]
     assert planned.seconds == pytest.approx(sum(taken[:-1]))
     assert sum(taken) > seconds
     assert planned.steps == 1 or planned.seconds <= seconds
-
-
-def test_what_is_not_trained_takes_no_step(budget: ModuleType) -> None:
-    assert budget.plan(Config.from_preset("smoke", "nearest"), lambda _: {}, 1.0) == (0, 0.0)
 
 
 class Counted:
@@ -64,20 +61,31 @@ def test_training_takes_its_steps_on_one_cosine(budget: ModuleType) -> None:
     assert trainer.rates == [rate_at(step, peak=1.0, warmup=5, steps=109) for step in range(109)]
 
 
-def test_times_are_those_that_were_measured_on_such_a_device(budget: ModuleType, tmp_path: Path) -> None:
-    def config(**values: Any) -> Config:
-        return Config.from_preset("smoke", "tam", "classification", support="mixed", **values)
+def test_a_method_with_phases_has_a_time_for_each(budget: ModuleType, tasks: TaskSet, tmp_path: Path) -> None:
+    """And measuring them leaves the trainer as it was: it trains as one that was not measured."""
+    config = Config.from_preset("smoke", "tam", tasks.kind, support="mixed", small_after=2, rows=16)
+    measured, other = (Trainer(config, tasks, tmp_path) for _ in range(2))
+    stopwatch = budget.Stopwatch()
+    times = stopwatch(measured)
+    assert set(times) == {0, 1}
+    assert min(times.values()) > 0
+    assert measured.state.step == 0
+    for _ in range(4):
+        assert measured.step().end == other.step().end
 
-    file = tmp_path / "steps.json"
-    key = budget.step_key(config(rate=0.5, inner_rate=0.1), "classification", False)
-    row = {"of": key, "ms": {"0": 2.0, "1": 3.0}}
-    file.write_text(json.dumps({"device": budget.device_name("cpu"), "steps": [row]}))
-    times = budget.measured_times(file, "classification", False)
-    assert times(config(small_after=7)) == {0: 2.0, 1: 3.0}
-    others = (times, config(rows=17)), (budget.measured_times(file, "classification", True), config())
-    for other, asked in others:
-        with pytest.raises(budget.UserError, match=r"no time of this step .*steps\.py"):
-            other(asked)
-    file.write_text(json.dumps({"device": "another", "steps": [row]}))
-    with pytest.raises(budget.UserError, match="no time of this step"):
-        times(config())
+
+def test_what_takes_the_same_time_is_measured_once(
+    budget: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[Config] = []
+    monkeypatch.setattr(budget, "step_times", lambda trainer: measured.append(trainer.config) or {0: 1.0})
+    stopwatch = budget.Stopwatch()
+
+    def of(**values: Any) -> dict[int, float]:
+        return stopwatch(SimpleNamespace(config=Config.from_preset("smoke", "tam", **values)))
+
+    assert of(rate=0.1) == of(rate=0.2, inner_rate=0.3) == {0: 1.0}
+    assert len(measured) == 1
+    of(rows=7)
+    of(inner_steps=7)
+    assert len(measured) == 3

@@ -12,6 +12,7 @@ import pytest
 
 from tam.config import Config
 from tam.tasks.taskset import TaskSet
+from tam.training.loop import Trainer
 
 SMALL: dict[str, Any] = {"adapt_rates": (0.1,), "rows": 16, "inner_steps": 1}
 
@@ -27,7 +28,7 @@ def subject(tune: ModuleType, tasks: TaskSet) -> Any:
     return tune.Subject(method="tam", benchmark=tasks.kind, preset="smoke")
 
 
-def third(_: Config) -> dict[int, float]:
+def third(_: Trainer) -> dict[int, float]:
     """Times of steps of which three fit into a second."""
     return {0: 333.0, 1: 333.0}
 
@@ -105,6 +106,12 @@ def test_every_candidate_is_a_config(tune: ModuleType, benchmark_name: Any) -> N
             for values in grid:
                 config = subject.config(values, tune.CHEAP, tune.SHOTS)
                 assert k is None or config.training.rows > 4 * k
+
+
+def test_what_is_not_trained_takes_no_time(tune: ModuleType, tasks: TaskSet, tmp_path: Path) -> None:
+    subject = tune.Subject(method="nearest", benchmark=tasks.kind, preset="smoke")
+    facts = tune.tune(subject, tasks, 1.0, lambda _: pytest.fail("it was measured"), tmp_path)
+    assert {(row["steps"], row["seconds"]) for row in facts["candidates"]} == {(0, 0.0)}
 
 
 def test_shots_are_for_methods_with_one_model_per_k(tune: ModuleType) -> None:

@@ -1,0 +1,92 @@
+"""Many processes on one GPU: what measures a time stops the others meanwhile.
+
+    with present():  # from here on, others may stop this process
+        ...
+        with alone():  # from here on, they are stopped
+            ...
+
+Stopped by SIGSTOP, a process launches nothing, whatever it was at: compiling, training or scoring.
+"""
+
+import fcntl
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+SETTLE = 0.3
+"""Seconds in which a GPU finishes what was launched before."""
+
+
+def folder() -> Path:
+    """Where processes that can be stopped have a file each, which they keep locked."""
+    found = Path(tempfile.gettempdir()) / f"tam-turns-{os.getuid()}"
+    found.mkdir(exist_ok=True)
+    return found
+
+
+@contextmanager
+def present() -> Generator[None]:
+    """Others that want to be alone stop this process; who is alone already is waited for."""
+    file = folder() / str(os.getpid())
+    with file.open("w") as own:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        with _turn():
+            pass
+        try:
+            yield
+        finally:
+            file.unlink()
+
+
+@contextmanager
+def alone() -> Generator[None]:
+    """All others are stopped; one process at a time is alone."""
+    with _turn():
+        stopped = [pid for pid in _others() if _send(pid, signal.SIGSTOP)]
+        try:
+            if stopped:
+                time.sleep(SETTLE)
+            yield
+        finally:
+            for pid in stopped:
+                _send(pid, signal.SIGCONT)
+
+
+@contextmanager
+def _turn() -> Generator[None]:
+    with (folder() / "turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
+
+
+def _others() -> Iterator[int]:
+    """The processes that are there, besides this one."""
+    for file in folder().iterdir():
+        if file.name.isdigit() and int(file.name) != os.getpid():
+            with file.open() as theirs:
+                if _is_locked(theirs):
+                    yield int(file.name)
+                else:  # it died
+                    file.unlink(missing_ok=True)
+
+
+def _is_locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _send(pid: int, number: int) -> bool:
+    """Send a signal; whether the process was there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,77 @@
+"""benchmarks/turns.py: who is alone has stopped all others."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+COUNTS = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import turns
+turns.folder = lambda: __import__("pathlib").Path(sys.argv[2])
+with turns.present(), open(sys.argv[3], "ab", buffering=0) as file:
+    while True:
+        file.write(b".")
+        time.sleep(0.001)
+"""
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def turns(load: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """benchmarks/turns.py, apart from other processes."""
+    module = load("turns")
+    found = tmp_path / "turns"
+    found.mkdir()
+    monkeypatch.setattr(module, "folder", lambda: found)
+    return module
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_others_are_stopped_and_go_on(turns: ModuleType, tmp_path: Path) -> None:
+    counts = [tmp_path / f"count {number}" for number in range(2)]
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder())]
+    others = [subprocess.Popen([*arguments, str(count)]) for count in counts]
+    try:
+        wait_until(lambda: all(count.exists() and count.stat().st_size > 5 for count in counts))
+        with turns.present():
+            with turns.alone():
+                before = [count.stat().st_size for count in counts]
+                time.sleep(0.1)
+                assert [count.stat().st_size for count in counts] == before
+            wait_until(lambda: all(count.stat().st_size > b for count, b in zip(counts, before, strict=True)))
+            others[0].kill()
+            others[0].wait()
+            with turns.alone():  # one that died is in nobody's way
+                assert {file.name for file in turns.folder().iterdir()} >= {"turn", str(others[1].pid)}
+                assert not (turns.folder() / str(others[0].pid)).exists()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_who_comes_waits_until_nobody_is_alone(turns: ModuleType, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder()), str(count)]
+    with turns.alone():
+        other = subprocess.Popen(arguments)
+        wait_until(lambda: (turns.folder() / str(other.pid)).exists())
+        time.sleep(0.05)
+        assert not count.exists()
+    try:
+        wait_until(count.exists)
+    finally:
+        other.kill()
+        other.wait()
