@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 class Example:
-    """A transformer with random weights, and random vectors for it."""
+    """A transformer with the weights that training starts from, but no bias of 0, and random vectors."""
 
     def __init__(self, case: Case, device: str) -> None:
         self.case, self.read = case, slice(case.first, case.last)
@@ -33,7 +33,8 @@ class Example:
         sizes = {"layers": case.layers, "width": case.width, "heads": case.heads}
         self.model = Transformer(**sizes, bottleneck=None, generator=generator)
         for parameter in self.model.parameters():
-            parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 1:  # of LayerNorms and biases, which start as 1 and 0
+                parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
         self.model.to(device)
         shape = (case.rows, case.before + case.length, case.width)
         self.hidden = torch.randn(shape, generator=generator).to(device)

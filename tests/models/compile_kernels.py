@@ -17,8 +17,8 @@ SIZES = ((6, 0, 4), (100, 0, 2), (6, 5, 4), (22, 8, 4), (128, 64, 2))
 """Lengths of sequences, and of what comes before them, and the heads; with 2 they need the most room."""
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {
-    "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "row_stride", "place_stride",
-    "tokens", "count", "each", "X", "stride", "width",
+    "P", "L", "first", "Q", "P_attention", "P_mlp", "block", "blocks", "shares", "tiles", "row_stride",
+    "place_stride", "tokens", "count", "each", "X", "stride", "width",
 }  # fmt: skip
 IN_FLOAT = {
     "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
@@ -29,7 +29,7 @@ IN_FLOAT = {
 
 def tiles(kernel: str, span: int, part: int) -> dict[str, tuple[int, int]]:
     """The tiles that a kernel is given by descriptors."""
-    if kernel.startswith(("attention", "weight", "fold", "unfold", "embedding", "gather")):
+    if kernel.startswith(("attention", "weight", "fold", "unfold", "embedding", "gather", "norm_gradients")):
         return {}
     whole, some = (span, WIDTH), (span, part)
     names = dict.fromkeys(("h_in", "h_out", "g_out", "g_in", "g_half", "g_kept", "g_residual"), whole)

@@ -227,10 +227,10 @@ def _backward(
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted at what is before, of matrices, vectors and norms.
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients at the hidden states, and if wanted at what is before, and of matrices and vectors.
 
-    Those of norms are in parts. `of_qkv` is what q, k, v get from elsewhere. Whether what is wanted is looked
+    `of_qkv` is what q, k, v get from elsewhere. Whether what is wanted is looked
     at is known only when this runs, where a recorded graph asks for it always.
     """
     normed, inverses, qkv, mixed, matrices, biases, row = kept
@@ -245,6 +245,7 @@ def _backward(
     shares = SHARES if wanted else 0
     squares = hidden.new_empty(shares, blocks, 12 * width**2)
     lines = hidden.new_empty(shares, blocks, 12 * width)
+    norms = hidden.new_empty(blocks, 12 * width // rows_at_once(width), 2 * width)
     # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
     g_kept, inner, g_inner = (
         matrices.new_empty(blocks, places if wanted else 1, columns * width) for columns in (1, 4, 4)
@@ -281,10 +282,13 @@ def _backward(
                     g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
                     which=which, block=index, blocks=blocks,
                 )  # fmt: skip
-                kernels.unfold(squares, lines, *given, *to[1:], block=index, blocks=blocks)
+                kernels.unfold(squares, lines, *given, *to[1:], norms, block=index, blocks=blocks)
         g = hidden.new_empty(places, width)
         halves.append(matrices.new_empty(places, width))
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
+    if wanted:
+        with beside.work():
+            kernels.norm_gradients(norms, to[2])
     beside.finish()
     return g.view(hidden.shape), *to
 
@@ -299,21 +303,20 @@ def _(
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     blocks = len(kept[-2])
     return torch.empty_like(hidden), *_empty_gradients(hidden, before, blocks, wanted)
 
 
 def _empty_gradients(
     hidden: Tensor, before: Sequence[Tensor], blocks: int, wanted: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Room for the gradients at what is before, of matrices and vectors, and of norms in parts."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Room for the gradients at what is before, and of matrices and vectors."""
     width, count = hidden.shape[-1], blocks if wanted else 0
     return (
         torch.empty_like(before[0]) if before and wanted else hidden.new_empty(0),
         hidden.new_empty(count, 12 * width**2),
         hidden.new_empty(count, 13 * width),
-        hidden.new_empty(count, 12 * width // rows_at_once(width), 2 * width),
     )
 
 
@@ -335,13 +338,10 @@ def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
     wanted = any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2])
     found = _backward(gradient, of_qkv, hidden, packing, before, kept, ctx.shape, wanted)
-    g, g_before, matrices, vectors, norms = found
+    g, g_before, matrices, vectors = found
     nothing = [None] * len(packing)
     if not wanted:
         return g, nothing, [None] * len(before), [None] * len(ctx.shapes), None, None
-    width, each = hidden.shape[-1], norms.shape[1] // 12
-    sums = [norms[:, first * each : last * each].sum(1) for first, last in ((0, 3), (4, 8))]
-    vectors = torch.cat([sums[0], vectors[:, 2 * width : 6 * width], sums[1], vectors[:, 8 * width :]], dim=1)
     of_weights: list[Tensor] = []
     for block in range(len(matrices)):
         sources = {2: matrices[block], 1: vectors[block]}

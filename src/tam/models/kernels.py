@@ -494,6 +494,17 @@ def unfold(
 
 
 @triton.jit
+def norm_gradients(g_norms, g_vectors, tiles, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
+    """Gradients of scale and shift of a block's first or second LayerNorm: sums of the parts of `unfold`."""
+    block, second, column = tl.program_id(0), tl.program_id(1), tl.arange(0, 2 * D)
+    each: tl.constexpr = D // span
+    total = tl.zeros((2 * D,), tl.float32)
+    for tile in range(second * 4 * each, (3 + second * 5) * each):
+        total += tl.load(g_norms + (block * tiles + tile) * (2 * D) + column)
+    tl.store(g_vectors + block * (13 * D) + second * (6 * D) + column, total)
+
+
+@triton.jit
 def embedding_gradients(
     g, ids, parts, P, L, row_stride, place_stride, tokens, count,
     span: tl.constexpr, D: tl.constexpr, sums: tl.constexpr,

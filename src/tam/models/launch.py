@@ -409,6 +409,12 @@ class Kernels:
         grid = (12 * self.width // span,)
         self._module.unfold[grid](*tensors, SHARES, block, blocks, span=span, **self._constants)
 
+    def norm_gradients(self, g_norms: Tensor, g_vectors: Tensor) -> None:
+        """Launch the kernel that adds up what `unfold` left of all LayerNorms' scales and shifts."""
+        grid = (len(g_norms), 2)
+        constants = self._constants | {"span": rows_at_once(self.width)}
+        self._module.norm_gradients[grid](g_norms, g_vectors, g_norms.shape[1], **constants)
+
     def weight_gradients(
         self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int
     ) -> None:
