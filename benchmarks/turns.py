@@ -12,6 +12,7 @@ import fcntl
 import os
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from typing import IO
 
 SETTLE = 0.3
 """Seconds in which a GPU finishes what was launched before."""
+LONGEST = 60.0
+"""Seconds after which others go on, so that they do not wait for ever for what hangs."""
 
 
 def folder() -> Path:
@@ -45,16 +48,25 @@ def present() -> Generator[None]:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """All others are stopped; one process at a time is alone."""
+    """All others are stopped; one process at a time is alone. An error if that takes very long."""
     with _turn():
         stopped = [pid for pid in _others() if _send(pid, signal.SIGSTOP)]
+
+        def go_on() -> None:
+            for pid in stopped:
+                _send(pid, signal.SIGCONT)
+
+        limit = threading.Timer(LONGEST, go_on)
+        limit.start()
         try:
             if stopped:
                 time.sleep(SETTLE)
             yield
+            if not limit.is_alive():
+                raise TimeoutError(f"after {LONGEST:g} s the other processes were let go on")
         finally:
-            for pid in stopped:
-                _send(pid, signal.SIGCONT)
+            limit.cancel()
+            go_on()
 
 
 @contextmanager

@@ -62,6 +62,28 @@ def test_others_are_stopped_and_go_on(turns: ModuleType, tmp_path: Path) -> None
             other.wait()
 
 
+def test_nobody_is_stopped_for_ever(
+    turns: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "LONGEST", 0.5)
+    count = tmp_path / "count"
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder()), str(count)]
+    other = subprocess.Popen(arguments)
+
+    def be_alone_until_it_goes_on() -> None:
+        with turns.alone():
+            before = count.stat().st_size
+            wait_until(lambda: count.stat().st_size > before)
+
+    try:
+        wait_until(count.exists)
+        with pytest.raises(TimeoutError, match="let go on"):
+            be_alone_until_it_goes_on()
+    finally:
+        other.kill()
+        other.wait()
+
+
 def test_who_comes_waits_until_nobody_is_alone(turns: ModuleType, tmp_path: Path) -> None:
     count = tmp_path / "count"
     arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder()), str(count)]
