@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from budget import Measure, Plan, Stopwatch, let_go, plan, train
+from sharing import present
 from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
-from turns import present
 
 from tam.config import Config, read_json
 from tam.errors import UserError

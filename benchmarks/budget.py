@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import torch
-from turns import alone
+from sharing import alone
 
 from tam.config import Config
 from tam.methods import Method

@@ -24,7 +24,7 @@ from typing import Any, get_args
 
 import torch
 from budget import COUNTED, Measure, Plan, Stopwatch, device_name, let_go, plan, train
-from turns import present
+from sharing import present
 
 from tam.config import Config
 from tam.errors import UserError

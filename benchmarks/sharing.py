@@ -27,7 +27,7 @@ LONGEST = 60.0
 
 def folder() -> Path:
     """Where processes that can be stopped have a file each, which they keep locked."""
-    found = Path(tempfile.gettempdir()) / f"tam-turns-{os.getuid()}"
+    found = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
     found.mkdir(exist_ok=True)
     return found
 

@@ -1,4 +1,4 @@
-"""benchmarks/turns.py: who is alone has stopped all others."""
+"""benchmarks/sharing.py: who is alone has stopped all others."""
 
 import subprocess
 import sys
@@ -12,9 +12,9 @@ import pytest
 COUNTS = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-import turns
-turns.folder = lambda: __import__("pathlib").Path(sys.argv[2])
-with turns.present(), open(sys.argv[3], "ab", buffering=0) as file:
+import sharing
+sharing.folder = lambda: __import__("pathlib").Path(sys.argv[2])
+with sharing.present(), open(sys.argv[3], "ab", buffering=0) as file:
     while True:
         file.write(b".")
         time.sleep(0.001)
@@ -23,10 +23,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def turns(load: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """benchmarks/turns.py, apart from other processes."""
-    module = load("turns")
-    found = tmp_path / "turns"
+def sharing(load: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """benchmarks/sharing.py, apart from other processes."""
+    module = load("sharing")
+    found = tmp_path / "sharing"
     found.mkdir()
     monkeypatch.setattr(module, "folder", lambda: found)
     return module
@@ -39,23 +39,23 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_others_are_stopped_and_go_on(turns: ModuleType, tmp_path: Path) -> None:
+def test_others_are_stopped_and_go_on(sharing: ModuleType, tmp_path: Path) -> None:
     counts = [tmp_path / f"count {number}" for number in range(2)]
-    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder())]
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(sharing.folder())]
     others = [subprocess.Popen([*arguments, str(count)]) for count in counts]
     try:
         wait_until(lambda: all(count.exists() and count.stat().st_size > 5 for count in counts))
-        with turns.present():
-            with turns.alone():
+        with sharing.present():
+            with sharing.alone():
                 before = [count.stat().st_size for count in counts]
                 time.sleep(0.1)
                 assert [count.stat().st_size for count in counts] == before
             wait_until(lambda: all(count.stat().st_size > b for count, b in zip(counts, before, strict=True)))
             others[0].kill()
             others[0].wait()
-            with turns.alone():  # one that died is in nobody's way
-                assert {file.name for file in turns.folder().iterdir()} >= {"turn", str(others[1].pid)}
-                assert not (turns.folder() / str(others[0].pid)).exists()
+            with sharing.alone():  # one that died is in nobody's way
+                assert {file.name for file in sharing.folder().iterdir()} >= {"turn", str(others[1].pid)}
+                assert not (sharing.folder() / str(others[0].pid)).exists()
     finally:
         for other in others:
             other.kill()
@@ -63,15 +63,15 @@ def test_others_are_stopped_and_go_on(turns: ModuleType, tmp_path: Path) -> None
 
 
 def test_nobody_is_stopped_for_ever(
-    turns: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sharing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "LONGEST", 0.5)
+    monkeypatch.setattr(sharing, "LONGEST", 0.5)
     count = tmp_path / "count"
-    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder()), str(count)]
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(sharing.folder()), str(count)]
     other = subprocess.Popen(arguments)
 
     def be_alone_until_it_goes_on() -> None:
-        with turns.alone():
+        with sharing.alone():
             before = count.stat().st_size
             wait_until(lambda: count.stat().st_size > before)
 
@@ -84,12 +84,12 @@ def test_nobody_is_stopped_for_ever(
         other.wait()
 
 
-def test_who_comes_waits_until_nobody_is_alone(turns: ModuleType, tmp_path: Path) -> None:
+def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, tmp_path: Path) -> None:
     count = tmp_path / "count"
-    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(turns.folder()), str(count)]
-    with turns.alone():
+    arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(sharing.folder()), str(count)]
+    with sharing.alone():
         other = subprocess.Popen(arguments)
-        wait_until(lambda: (turns.folder() / str(other.pid)).exists())
+        wait_until(lambda: (sharing.folder() / str(other.pid)).exists())
         time.sleep(0.05)
         assert not count.exists()
     try:
