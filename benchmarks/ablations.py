@@ -29,8 +29,9 @@ from typing import Any, NamedTuple, get_args
 from budget import STEPS, Plan, let_go, measured_times, plan, train
 from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
 
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
+from tam.files import read_json
 from tam.methods import METHODS
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet

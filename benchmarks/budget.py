@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
+from tam.files import read_json
 from tam.methods import make_method
 from tam.training.loop import DivergedError, Trainer
 

@@ -24,8 +24,9 @@ from alone import FailedError, one_by_one
 from budget import STEPS, device_name, step_key, take_steps
 from tune import GRID, MODERATE, RUN_SHOTS
 
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
+from tam.files import read_json
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.training.checkpoint import write_json
