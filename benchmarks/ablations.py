@@ -30,8 +30,9 @@ from budget import Measure, Plan, Stopwatch, let_go, plan, train
 from sharing import present
 from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
 
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
+from tam.files import read_json
 from tam.methods import METHODS
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet

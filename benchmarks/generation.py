@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from machine import cpu_model
+
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "generation.json"
 
@@ -126,13 +128,6 @@ def write(sets: dict[str, Facts]) -> None:
     }
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-
-
-def cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -33,12 +33,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tam.config import Config, Protocol, read_json
+from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import KShotScore, choose, interval, score
+from tam.files import read_json
 from tam.methods import make_method
 from tam.provenance import provenance
 from tam.report.table import table
+from tam.sections import Protocol
 from tam.tasks.benchmark import BenchmarkOptions, choices, family_of, make
 from tam.tasks.draws import Draws
 from tam.tasks.family import Choice, Family

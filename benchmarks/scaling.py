@@ -25,17 +25,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from peers import (
-    Sizes,
-    Step,
-    cpu_model,
-    problem,
-    setup,
-    tam_adapt,
-    tam_step,
-    time_in_turn,
-)
+from contenders.ours import setup, tam_adapt, tam_step
+from contenders.problem import Sizes, Step, problem
+from machine import cpu_model
 from torch import Tensor
+from turns import time_in_turn
 
 from tam.provenance import provenance
 from tam.report.scaling import draw

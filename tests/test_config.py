@@ -10,18 +10,12 @@ from typing import Any, get_args
 
 import pytest
 
-from tam.config import (
-    Config,
-    Network,
-    Protocol,
-    TamSettings,
-    Training,
-    read_json,
-    settings_of,
-)
+from tam.config import Config
 from tam.errors import UserError
 from tam.methods import METHODS
 from tam.presets import PRESETS, Preset
+from tam.sections import Network, Protocol, Training
+from tam.settings import TamSettings, settings_of
 from tam.training.run import load_tasks, read_config
 
 
@@ -196,17 +190,6 @@ def test_json_with_something_unknown_is_an_error(values: dict[str, Any], message
 
 def test_files_that_are_no_config_are_errors_that_say_where(tmp_path: Path) -> None:
     file = tmp_path / "config.json"
-    with pytest.raises(UserError, match=r"config\.json: cannot be read: No such file"):
-        read_json(file)
-    file.write_text('{\n "seed": 1,\n "device" "cpu"\n}')
-    with pytest.raises(UserError, match=r"config\.json:3: not JSON"):
-        read_json(file)
-    file.write_text("[1]")
-    with pytest.raises(UserError, match=r"config\.json: expected an object"):
-        read_json(file)
-    file.write_bytes(b"\xff\xfe{}")
-    with pytest.raises(UserError, match=r"config\.json: not JSON"):
-        read_json(file)
     file.write_text('{"seed": 1}')
     with pytest.raises(UserError, match=r"config\.json: 'tasks' is an object"):
         read_config(file)

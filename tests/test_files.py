@@ -1,4 +1,4 @@
-"""A file is there whole or not at all."""
+"""A file is there whole or not at all, and one that is no JSON says where it is wrong."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tam.errors import UserError
-from tam.files import replacing
+from tam.files import read_json, replacing
 
 
 def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
@@ -38,3 +38,18 @@ def test_half_a_character_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="lone surrogate"), replacing(tmp_path / "a.txt") as temporary:
         temporary.write_text("\ud800", encoding="utf-8")
     assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_json_are_errors_that_say_where(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    with pytest.raises(UserError, match=r"config\.json: cannot be read: No such file"):
+        read_json(file)
+    file.write_text('{\n "seed": 1,\n "device" "cpu"\n}')
+    with pytest.raises(UserError, match=r"config\.json:3: not JSON"):
+        read_json(file)
+    file.write_text("[1]")
+    with pytest.raises(UserError, match=r"config\.json: expected an object"):
+        read_json(file)
+    file.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(UserError, match=r"config\.json: not JSON"):
+        read_json(file)

@@ -11,8 +11,9 @@ import tyro
 from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
-from tam.config import SETTINGS, Network, Protocol, Training
 from tam.errors import SettingError, UserError
+from tam.sections import Network, Protocol, Training
+from tam.settings import SETTINGS
 
 
 def _command() -> Tasks | Train | Eval | Adapt | Predict:

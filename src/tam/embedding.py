@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.config import read_json
 from tam.errors import UserError, shown
-from tam.files import path_of, replacing
+from tam.files import path_of, read_json, replacing
 from tam.tasks.task import Label
 
 

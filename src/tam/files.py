@@ -1,9 +1,11 @@
-"""Names of files, and writing one so that it is there whole or not at all."""
+"""Names of files, the object in a JSON file, and a file that is written whole or not at all."""
 
+import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tam.errors import UnwritableError, UserError
 
@@ -13,6 +15,20 @@ def path_of(name: str | Path) -> Path:
     if "\0" in str(name):
         raise UserError(f"{str(name)!r}: no name of a file has the character \\0")
     return Path(name)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:  # no JSON, no text, a number too long, lists too deep
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UserError(f"{path}{line}: not JSON, or not of ours: {error}") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: expected an object")
+    return value
 
 
 @contextmanager

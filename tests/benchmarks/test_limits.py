@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tam.config import Config, Protocol
+from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import episodes
+from tam.sections import Protocol
 from tam.tasks import benchmark
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Task

@@ -54,7 +54,7 @@ def test_memory_of_steps_that_are_differentiated_through_grows(
     peaks: list[int] = []
     for steps in (1, 8):
         given = scaling.problem(scaling.Sizes(**TINY | {"inner_steps": steps}))
-        count, step = scaling.Kept(list(given.bare.parameters())), load("peers").loop_maml(given)
+        count, step = scaling.Kept(list(given.bare.parameters())), load("contenders.plain").loop_maml(given)
         with count.counting():
             step()
         peaks.append(count.peak)

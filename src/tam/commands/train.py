@@ -7,9 +7,11 @@ from typing import Annotated, Any, get_args
 
 import tyro
 
-from tam.config import Config, MethodSettings, Network, Protocol, TamSettings, Training
+from tam.config import Config
 from tam.errors import SettingError, UserError
 from tam.presets import PRESETS_BY_BENCHMARK, Preset
+from tam.sections import Network, Protocol, Training
+from tam.settings import MethodSettings, TamSettings
 
 
 @dataclass(frozen=True)

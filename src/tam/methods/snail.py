@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from tam.config import SnailSettings
 from tam.methods.episode import (
     check_rows,
     check_shots,
@@ -24,6 +23,7 @@ from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
+from tam.settings import SnailSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,13 +15,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from tam.config import TamSettings
 from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import ExampleLosses, backward, weigh
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
+from tam.settings import TamSettings
 
 
 @dataclass(frozen=True, kw_only=True)

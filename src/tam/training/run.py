@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 import tam
-from tam.config import Config, read_json
+from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import KShotScore, episodes, evaluate, score
+from tam.files import read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
 from tam.provenance import provenance

@@ -1,0 +1,112 @@
+"""The parts of a config that every method has: the network, its training, and the k-shot protocol.
+
+This file imports nothing heavy: the command line is built from it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tam.errors import SettingError
+from tam.field_checks import check_at_least, check_types
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The model: the sizes and choices that do not follow from the tasks."""
+
+    backbone: Literal["transformer", "lstm"] = "transformer"
+    """The network; the LSTM is for classification."""
+    conditioning: Literal["token", "adapter", "norm"] = "token"
+    """Where the task embedding enters."""
+    layers: int = 4
+    """Blocks of the transformer; the LSTM has as many parameters as that transformer."""
+    width: int = 128
+    """The size of an embedding."""
+    heads: int = 4
+    """Attention heads."""
+    bottleneck: int | None = None
+    """The width inside an adapter; for conditioning by adapters only."""
+    use_primitives: bool | None = None
+    """Whether the model is given the tasks' primitives; if not said, whether they have some."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_at_least(self, 1, "layers", "width", "heads", "bottleneck")
+        if self.width % self.heads:
+            raise SettingError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+        if self.bottleneck is not None and self.conditioning != "adapter":
+            raise SettingError("bottleneck has no effect unless conditioning is 'adapter'")
+        if self.backbone == "lstm" and self.conditioning != "token":
+            raise SettingError(f"conditioning of the LSTM is 'token', not {self.conditioning!r}")
+        if self.backbone == "lstm" and self.heads != Network.heads:
+            raise SettingError(f"heads has no effect on the LSTM; leave it out, at {Network.heads}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How θ is trained."""
+
+    steps: int = 20_000
+    """Outer steps; 0 for a model as it is drawn."""
+    tasks: int = 16
+    """Tasks folded into one outer step, B."""
+    rows: int = 300
+    """Examples of each of them, N."""
+    rate: float = 1e-3
+    """The rate of Adam on θ, after the warm-up; it then falls to 0 along a cosine."""
+    warmup: int = 50
+    """Outer steps over which the rate rises from 0."""
+    clip: float = 1.0
+    """The longest gradient of θ; a longer one is shortened to this."""
+    validate_every: int = 500
+    """Outer steps between two validations."""
+    checkpoint_every: int = 100
+    """Outer steps between two checkpoints."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """What matrix products are computed in; weights and optimiser states are always float32."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every")
+        check_at_least(self, 0, "steps", "rate", "warmup")
+        if not self.clip > 0:
+            raise SettingError(f"clip is above 0, not {self.clip!r}")
+
+
+NOT_TRAINED = Training(steps=0)
+"""Of a method that is not trained."""
+
+NO_STEPS: tuple[tuple[int], tuple[float]] = ((0,), (0.0,))
+"""What is chosen from where a method takes no steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The k-shot protocol: see `tam.evaluation`."""
+
+    shots: tuple[int, ...] = (1, 5, 10, 20)
+    """The values of k: examples a task, for classification examples a class."""
+    supports: int = 4
+    """How many support sets are drawn for each task."""
+    queries: int = 100
+    """How many queries each of them is scored on, at most."""
+    adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
+    """The numbers of inner steps to choose from; 0 alone for a method that takes none."""
+    adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
+    """The rates to choose from; 0 alone for a method that takes no steps."""
+    support_seed: int = 0
+    """Supports and queries follow from it."""
+
+    def __post_init__(self) -> None:
+        for name in ("shots", "adapt_steps", "adapt_rates"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+        check_types(self)
+        none = {"adapt_steps": NO_STEPS[0], "adapt_rates": NO_STEPS[1]}
+        for name in ("shots", "adapt_steps", "adapt_rates"):
+            value = getattr(self, name)
+            if not value or (min(value) <= 0 and value != none.get(name)):
+                raise SettingError(f"{name} has one value or more, all above 0, not {value!r}")
+            if len(set(value)) < len(value):
+                raise SettingError(f"{name} has every value once, not {value!r}")
+        check_at_least(self, 1, "supports", "queries")
