@@ -248,7 +248,7 @@ def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps:
     difference = float((weights[0] - weights[1]).norm() / weights[1].norm())
     row: Row = {"method": method, "benchmark": name, "precision": given["precision"], "steps": steps}
     if method == "tam":
-        row["theta_update"] = settings.get("theta_update", "accumulated")
+        row |= {name: getattr(config.settings, name) for name in ("theta_update", "support")}
     return [row | {"relative_difference": difference, "must": 1e-5}]
 
 
