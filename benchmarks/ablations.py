@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from budget import STEPS, Plan, let_go, measured_times, plan, train
-from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
+from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values, shown
 
 from tam.config import Config, read_json
 from tam.errors import UserError
@@ -205,7 +205,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     file = folder / f"{name}-{result['config']['seed']}.json"
     write_json(file, result)
     for score in result["scores"]:
-        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}", flush=True)
+        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{shown(score['perplexity'])}", flush=True)
     print(f"written: {file}", flush=True)
 
 

@@ -125,7 +125,7 @@ def write(sets: dict[str, Facts]) -> None:
         "sets": sets,
     }
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def cpu_model() -> str:
