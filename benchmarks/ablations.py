@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, get_args
 
 from budget import Measure, Plan, Stopwatch, let_go, plan, train
 from sharing import present
-from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values
+from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values, shown
 
 from tam.config import Config
 from tam.errors import UserError
@@ -201,7 +201,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
     file = folder / f"{name}-{result['config']['seed']}.json"
     write_json(file, result)
     for score in result["scores"]:
-        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{score['perplexity']:.3f}", flush=True)
+        print(f"{name}: k={score['k']} {score['accuracy']:.3f}/{shown(score['perplexity'])}", flush=True)
     print(f"written: {file}", flush=True)
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     for name in names:
         facts["variants"][name] = run(name)
         FILE.parent.mkdir(exist_ok=True)
-        FILE.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        FILE.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     shots = [str(k) for k in Config.from_preset("quick").protocol.shots]
     rows = [
         [name, f"{one['loss']:.3f}", *(f"{one['accuracy'][k]:.1%}" for k in shots)]

@@ -127,7 +127,7 @@ def write(sets: dict[str, Facts]) -> None:
         "sets": sets,
     }
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ class Facts:
         self.values[name] = value
         self.values["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps(self.values, indent=1) + "\n", encoding="utf-8")
+        self.file.write_text(json.dumps(self.values, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
     def add_step(self, row: Row) -> None:
         """Note a time, in the place of one of the same step."""

@@ -138,6 +138,10 @@ def measure(folder: Path, device: str, count: int, many: int, most_steps: int) -
             groups["seen"] = [tasks.train[i] for i in train]
         for group, some in groups.items():
             scores[group][name] = score(method, saved.model, some, k, choice, protocol)
+            if not math.isfinite(scores[group][name].perplexity):
+                raise UserError(
+                    f"{folder}: a loss of {group} tasks at k = {k} is infinite: gaps cannot be told"
+                )
     losses, errors = (
         {group: {name: values(one, metric) for name, one in of.items()} for group, of in scores.items()}
         for metric in ("loss", "error")

@@ -62,7 +62,7 @@ def main() -> None:
         "query": QUERY,
         "measured": measured,
     }
-    FILE.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     rows = [[one[key] for key in ("method", "order", "inner_steps", "mib")] for one in measured]
     print(table(["method", "order", "inner steps", "MiB"], rows))
 

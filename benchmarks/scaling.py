@@ -178,7 +178,7 @@ def main() -> None:
         "memory": memory(BASE, MEMORY),
     }
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     canvas = draw(facts)
     FIGURE.with_suffix(".svg").write_text(canvas.svg(), encoding="utf-8")
     show(facts)

@@ -78,7 +78,7 @@ def main() -> None:
     facts["shown"] = {line: output(line) for line in SHOWN}
     facts["seconds"] = round(time.monotonic() - started)
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     _say(started, f"written to {FILE.relative_to(ROOT)}")
 
 

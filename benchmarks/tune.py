@@ -29,6 +29,7 @@ from sharing import present
 from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import KShotScore
+from tam.plain_json import finite
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
@@ -252,12 +253,12 @@ def candidate(
         "seconds": planned.seconds,
         "clock_seconds": round(time.monotonic() - started, 1),  # set-up and validation too
         "scores": {str(one.k): _plain(one) for one in scores},
-        "score": mean if math.isfinite(mean) else None,
+        "score": finite(mean),
     }
 
 
 def _plain(score: KShotScore) -> dict[str, Any]:
-    perplexity = score.perplexity if math.isfinite(score.perplexity) else None
+    perplexity = finite(score.perplexity)
     return {"accuracy": score.accuracy, "perplexity": perplexity, **score.choice._asdict()}
 
 
@@ -281,15 +282,16 @@ def _words(row: dict[str, Any]) -> str:
     if "error" in row:
         return f"{values}: {row['error']}"
     at = ", ".join(
-        f"k={k} {one['accuracy']:.3f}/{_shown(one['perplexity'])}" for k, one in row["scores"].items()
+        f"k={k} {one['accuracy']:.3f}/{shown(one['perplexity'])}" for k, one in row["scores"].items()
     )
     return (
-        f"{values}: {_shown(row['score'])} ({at}), {row['steps']} steps, "
+        f"{values}: {shown(row['score'])} ({at}), {row['steps']} steps, "
         f"{row['seconds']:.1f} s of the GPU alone, {row['clock_seconds']:.0f} s by the clock with all around"
     )
 
 
-def _shown(value: float | None) -> str:
+def shown(value: float | None) -> str:
+    """A score as it is printed."""
     return "infinite" if value is None else f"{value:.3f}"
 
 

@@ -10,10 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import tam
+from tam.__main__ import main as main_of_module
 from tam.cli import main
+from tam.commands.tasks import Tasks
 from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
@@ -333,6 +337,106 @@ def test_wrong_settings_are_named_as_they_are_typed(given: str, call: Any, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+WRONG_VALUES = {
+    "--small-sizes 1": "expected 2 integers, or None, not '1'",
+    "--small-sizes 1 x": "expected 2 integers, or None, not '1 x'",
+    "--method maml --support-sizes a b": "expected 2 integers, not 'a b'",
+    "--method maml --support-sizes 1": "'--support-sizes'. Expected 2 values",
+    "--shots a": "expected integers, not 'a'",
+    "--adapt-rates 0.1 x": "expected numbers, not '0.1 x'",
+    "--steps 1.5": "expected an integer, not '1.5'",
+    "--seed 0x1": "expected an integer, not '0x1'",
+    "--rate fast": "expected a number, not 'fast'",
+    "--patience 1.5": "expected an integer, or None, not '1.5'",
+    "--small-share x": "expected a number, or None, not 'x'",
+    f"--seed {'9' * 5000}": f"expected an integer, not '{'9' * 20}",
+}
+
+
+@pytest.mark.parametrize("given", WRONG_VALUES)
+def test_values_that_cannot_be_read_say_what_was_expected(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tam", "train", "classification", "--out", str(tmp_path / "run"), *given.split()]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    shown = " ".join(word for word in capsys.readouterr().err.split() if word != "│")
+    assert WRONG_VALUES[given] in shown
+    option = next(word for word in reversed(given.split()) if word.startswith("--"))
+    assert option in shown
+    assert not re.search(r"\[/?bold\]|typing|<class|literal", shown)
+
+
+EMPTY_PATHS = [
+    (["train", "classification", "--out", ""], "--out"),
+    (["train", "classification", "--out="], "--out"),
+    (["tasks", "classification", "--out", ""], "--out"),
+    (["eval", ""], "RUN"),
+    (["eval", "run", ""], "RUN"),
+    (["adapt", "", "examples.jsonl", "--out", "rule.json"], "RUN"),
+    (["adapt", "run", "", "--out", "rule.json"], "FILE"),
+    (["adapt", "run", "examples.jsonl", "--out", ""], "--out"),
+    (["predict", "", "rule.json", "a"], "RUN"),
+    (["predict", "run", "", "a"], "FILE"),
+    (["run", "", "--out", "run"], "config"),
+    (["run", "config.json", "--out", ""], "--out"),
+]
+
+
+@pytest.mark.parametrize(("words", "name"), EMPTY_PATHS)
+def test_an_empty_path_is_not_the_current_folder(
+    words: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tam", *words])
+    with pytest.raises(SystemExit) as end:
+        main_of_module()
+    assert end.value.code == f"error: {name} is the name of a file or folder, not ''"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_name_of_tasks_is_no_folder(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tasks.jsonl").write_text("not JSON\n")
+    monkeypatch.chdir(tmp_path)
+    assert call("tasks", "").startswith("error: there is no benchmark ''")
+    assert call("train", "", "--out", "run").startswith("error: NAME is one of")
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", LONG, "--out", "run"], "there is no benchmark 'xxx"),
+        (["train", f"{LONG}.jsonl", "--out", "run"], f"{LONG}.jsonl: there is no such file"),
+        (["eval", LONG], f"{LONG}: there is no finished run here"),
+        (["adapt", LONG, "examples.jsonl", "--out", "rule.json"], f"{LONG}: there is no trained model here"),
+        (["predict", LONG, "rule.json", "a"], f"{LONG}: there is no trained model here"),
+    ],
+)
+def test_names_too_long_for_files(words: list[str], message: str, call: Any) -> None:
+    found = call(*words)
+    assert found.startswith(f"error: {message}")
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize("shortage", [lambda _: torch.empty(2**50), lambda _: np.empty(2**50)])
+def test_too_little_memory_is_said(shortage: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tasks, "run", shortage)
+    assert call("tasks", "classification").startswith("error: there is not enough memory: make the network")
+
+
+def test_other_errors_are_bugs_and_show_in_full(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tasks, "run", lambda _: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="size"):
+        call("tasks", "classification")
+
+
 @pytest.mark.parametrize("option", ["--compositional", "--holdout 0", "--tasks-seed 3"])
 def test_options_of_benchmarks_for_tasks_from_a_file(option: str, call: Any, tmp_path: Path) -> None:
     file = tmp_path / "small_share.jsonl"
@@ -384,6 +488,22 @@ def test_a_reader_that_stops_reading(arguments: list[str], unbuffered: str) -> N
             env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_has_no_room(unbuffered: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [COMMAND, "tasks", *SETS["pathfinding"]],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    message = "error: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, message)
 
 
 def test_head() -> None:

@@ -99,6 +99,14 @@ def test_a_run_that_cannot_be_has_no_folder(
         assert not folder.exists()
 
 
+def test_a_folder_whose_name_is_too_long(small_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("train", str(small_tasks), "--preset", "smoke", "--out", "x" * 300)
+    with pytest.raises(SystemExit, match=r"^error: x+: cannot be written: File name too long$"):
+        tam(monkeypatch, *command)
+    with pytest.raises(SystemExit, match=r"^error: x+: there is no run to resume"):
+        tam(monkeypatch, *command, "--resume")
+
+
 def test_a_folder_called_like_a_benchmark_does_not_hide_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -117,6 +125,11 @@ def test_eval_prints_what_the_run_found(
     printed = capsys.readouterr().out
     for score in result["scores"]:
         assert f"{100 * score['accuracy']:.1f} %" in printed
+
+
+def test_eval_at_a_k_that_no_number_holds(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match=r"^error: --shots is below 2\^63, not \(1000"):
+        tam(monkeypatch, "eval", str(finished), "--shots", f"{10**400}")
 
 
 def test_several_runs_are_trials_of_one_another(
@@ -259,6 +272,34 @@ def test_a_rule_that_cannot_be_written_says_so(
     with pytest.raises(SystemExit, match=f"^error: {out}: cannot be written: "):
         tam(monkeypatch, "adapt", str(finished), "examples.jsonl", "--out", out)
     assert [file.name for file in tmp_path.iterdir()] == ["examples.jsonl"]
+
+
+def test_primitives_that_do_not_go_with_the_model_name_their_file_or_option(
+    finished: Path, small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, run, examples = tmp_path / "tasks.jsonl", tmp_path / "run", tmp_path / "examples.jsonl"
+    lines = [json.loads(line) for line in small_tasks.read_text().splitlines()]
+    examples.write_text('{"x": ["a"], "y": "yes"}\n')
+
+    def train(held: str) -> None:
+        named = [line | {"primitives": ["p", "q" if line["split"] == "train" else held]} for line in lines]
+        tasks.write_text("".join(json.dumps(line) + "\n" for line in named))
+        tam(monkeypatch, "train", str(tasks), "--preset", "smoke", "--out", str(run))
+
+    with pytest.raises(
+        SystemExit, match=rf"^error: {tasks}: task 'i', not for training: .*, not 0 of \['p', 'q'\]"
+    ):
+        train("q")
+    train("new")
+    for place, given, message in (
+        (run, ["p", "q"], r"exactly one .*, not 0 of \['p', 'q'\]"),
+        (run, ["new", "newer"], r"exactly one .*, not 2 of \['new', 'newer'\]"),
+        (run, ["new"], "a task has 2 primitives in this model, not 1"),
+        (run, [], "the model needs the task's primitives"),
+        (finished, ["new"], "the model takes no primitives"),
+    ):
+        with pytest.raises(SystemExit, match=f"^error: --primitives: {message}"):
+            tam(monkeypatch, "adapt", str(place), str(examples), "--out", "rule.json", "--primitives", *given)
 
 
 def test_words_are_tokens_as_they_are_written(

@@ -201,6 +201,11 @@ def test_files_that_are_no_config_are_errors_that_say_where(tmp_path: Path) -> N
 def test_tasks_of_a_config() -> None:
     with pytest.raises(UserError, match="not 'sead'"):
         load_tasks({"path": "tasks.jsonl", "sead": 1})
+    for path in (None, 3, ["tasks.jsonl"]):
+        with pytest.raises(UserError, match="path of tasks is of type str, not"):
+            load_tasks({"path": path})
+    with pytest.raises(UserError, match="a path is the name of a file or folder, not ''"):
+        load_tasks({"path": ""})
     with pytest.raises(UserError, match="a benchmark's options or the path of a file"):
         load_tasks({"name": "transduction", "sead": 1})
     with pytest.raises(UserError, match="no benchmark 'transductio'"):

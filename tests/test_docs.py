@@ -135,7 +135,7 @@ def test_runs_say_what_they_were(results: Results) -> None:
     assert training_cells([long | {"seconds": 130}, long])[1] == "2 to 4 min"
 
 
-def of_scores(name: str, accuracy: float, perplexity: float, interval: float) -> Results:
+def of_scores(name: str, accuracy: float, perplexity: float | None, interval: float | None) -> Results:
     """Results whose only run, TAM by the preset best on a benchmark, has the same scores at every k."""
     results = Results()
     run = results.runs[f"tam-best-{name}-0"]
@@ -157,6 +157,13 @@ def test_runs_are_bold_where_they_are_better_than_the_paper() -> None:
     results = of_scores("transduction", 0.0, 99.0, 0.0)
     assert "- Preset `best`: nowhere (run on transduction alone)." in ahead(results)
     assert "**" not in runs(results)
+
+
+def test_an_infinite_perplexity_is_shown_as_such() -> None:
+    results = of_scores("transduction", 0.0, None, None)
+    assert runs(results).count("∞") == len(results.shots)
+    assert "- Preset `best`: nowhere (run on transduction alone)." in ahead(results)
+    assert "| Transduction, perplexity | – | – | – | – |" in intervals(results)
 
 
 def test_intervals_are_those_of_the_runs(results: Results) -> None:

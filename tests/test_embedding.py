@@ -24,7 +24,7 @@ RULE = TaskEmbedding(np.array([0.1, -2.5], dtype=np.float32), ("a", 1), "m", 0.5
         ({"primitives": "ab"}, "primitives is a list of strings, not 'ab'"),
         ({"primitives": [1]}, "primitives is a list of strings"),
         ({"model": 3}, "model is a string, not 3"),
-        ({"loss": "low"}, "loss is a number, not 'low'"),
+        ({"loss": "low"}, "loss is a number, or null for an infinite one, not 'low'"),
         ({"loss": 10**400}, "too large"),
         ({"is_support": 1}, "is_support is true or false, not 1"),
         ({"vector": 1.0}, "vector is a list of numbers, not 1.0"),
@@ -55,7 +55,9 @@ def test_a_rule_that_cannot_be_written_destroys_none(tmp_path: Path) -> None:
     file = tmp_path / "rule.json"
     RULE.save(file)
     broken = TaskEmbedding(RULE.vector, ("\ud800",), "m", 0.5)
-    for rule, path in ((broken, file), (RULE, tmp_path), (RULE, tmp_path / "none" / "rule.json")):
+    infinite = TaskEmbedding(RULE.vector * np.float32(np.inf), (), "m", 0.5)
+    none = tmp_path / "none" / "rule.json"
+    for rule, path in ((broken, file), (infinite, file), (RULE, tmp_path), (RULE, none)):
         with pytest.raises(UserError, match=f"^{path}: cannot be written"):
             rule.save(path)
     assert TaskEmbedding.load(file) == RULE

@@ -386,7 +386,7 @@ def test_evaluating_leaves_the_model_alone(spec: ModelSpec) -> None:
 def test_a_task_without_an_unseen_primitive_is_an_error() -> None:
     model = sharp_model(replace(ENCODER, primitives=2, slots=2))
     tasks = [replace(task, primitives=("p", "q")) for task in tasks_of("classification", "t")]
-    with pytest.raises(UserError, match=r"'t 0': the model knows all of its primitives"):
+    with pytest.raises(UserError, match=r"task 't 0': exactly one .*, not 0 of \['p', 'q'\]"):
         score(TAM(), model, tasks, 1, Choice(1, 0.1), PROTOCOL, {"p": 0, "q": 1})
     unseen = [replace(task, primitives=("p", "new")) for task in tasks]
     assert len(score(TAM(), model, unseen, 1, Choice(1, 0.1), PROTOCOL, {"p": 0, "q": 1}).tasks) == 3

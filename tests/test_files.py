@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tam.errors import UserError
-from tam.files import read_json, replacing
+from tam.files import path_of, read_json, replacing
 
 
 def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link"]
 
 
-@pytest.mark.parametrize("path", ["", ".", "none/a.txt", "file/a.txt", "a" * 300, "/dev/full", "/"])
+@pytest.mark.parametrize("path", [".", "none/a.txt", "file/a.txt", "a" * 300, "/dev/full", "/"])
 def test_what_cannot_be_written_says_so(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
@@ -53,3 +53,13 @@ def test_files_that_are_no_json_are_errors_that_say_where(tmp_path: Path) -> Non
     file.write_bytes(b"\xff\xfe{}")
     with pytest.raises(UserError, match=r"config\.json: not JSON"):
         read_json(file)
+
+
+def test_an_empty_name_is_none() -> None:
+    assert path_of(".") == Path()
+    with pytest.raises(UserError, match=r"^a path is the name of a file or folder, not ''$"):
+        path_of("")
+    with pytest.raises(UserError, match=r"^--out is the name"):
+        path_of("", "--out")
+    with pytest.raises(UserError, match=r"^a path is the name"), replacing(""):
+        pass

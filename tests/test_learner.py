@@ -1,6 +1,7 @@
 """Fit, adapt, predict, evaluate, save, load: as a user would."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -326,6 +327,7 @@ DAMAGES = {
     "no choices": _changed(choices={}),
     "steps": _changed(choices={"1": [-1, 0.1]}),
     "half a step": _changed(choices={"1": [1.5, 0.1]}),
+    "no rate": _changed(choices={"1": [1, math.inf]}),
     "vocabulary": _changed(vocabulary=list(range(1000))),
     "tokens": _changed(vocabulary="abcdefghij"),
     "primitives": _changed(primitives=[1]),
@@ -366,7 +368,7 @@ def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:
     assert classifier.evaluate(turned, np.array([1])) == classifier.evaluate(test, [1])
 
 
-@pytest.mark.parametrize("shots", [5, [], "5", [1.5], [None], {1: 2}, [0]])
+@pytest.mark.parametrize("shots", [5, [], "5", [1.5], [None], {1: 2}, [0], [10**400]])
 def test_shots_are_values_of_k(classifier: tam.Learner, shots: Any) -> None:
     test = tam.benchmark("classification", train=20, valid=2, test=2).test
     with pytest.raises(tam.UserError, match=r"^shots "):
@@ -412,6 +414,7 @@ def test_what_is_no_list_says_so(transducer: tam.Learner) -> None:
         (lambda: learner.predict(rule, [X], 1.5), "^beams is an integer of at least 1, not 1.5"),
         (lambda: learner.predict_proba(rule, [X], "2"), "^beams is an integer of at least 1, not '2'"),
         (lambda: learner.predict_proba(rule, [X], 0), "^beams is an integer of at least 1, not 0"),
+        (lambda: learner.predict_proba(rule, [X], 10**30), r"^beams is below 2\^31, not 10000"),
         (lambda: learner.predict_proba(rule, [X], True), "^beams is an integer of at least 1, not True"),
     ):
         with pytest.raises(tam.UserError, match=message):
@@ -502,18 +505,32 @@ def test_what_cannot_be_written_says_so(classifier: tam.Learner, tmp_path: Path)
             tam.Learner(preset="smoke").fit(tasks, folder)
 
 
-def test_no_name_has_a_zero_byte(classifier: tam.Learner) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a\0b", r"^'a\\x00b': no name of a file has the character \\0"),
+        ("", "^a path is the name of a file or folder, not ''$"),
+        ("x" * 300, "^x{300}(/learner.json)?: (cannot be|there is no)"),
+    ],
+)
+def test_names_that_no_file_has(
+    name: str, message: str, classifier: tam.Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     rule = classifier.adapt([(X, 0)])
     tasks = tam.benchmark("classification", train=20, valid=2, test=2)
     for use in (
-        lambda: classifier.save("a\0b"),
-        lambda: tam.load("a\0b"),
-        lambda: tam.Learner(preset="smoke").fit(tasks, "a\0b"),
-        lambda: rule.save("a\0b"),
-        lambda: tam.TaskEmbedding.load("a\0b"),
+        lambda: classifier.save(name),
+        lambda: tam.load(name),
+        lambda: tam.Learner(preset="smoke").fit(tasks, name),
+        lambda: rule.save(name),
+        lambda: tam.TaskEmbedding.load(name),
+        lambda: tasks.write(name),
+        lambda: tam.read_tasks(name),
     ):
-        with pytest.raises(tam.UserError, match=r"^'a\\x00b': no name of a file has the character \\0"):
+        with pytest.raises(tam.UserError, match=message):
             use()
+    assert not list(tmp_path.iterdir())
 
 
 def test_fit_takes_tasks_not_their_name() -> None:

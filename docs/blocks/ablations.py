@@ -3,7 +3,7 @@
 import re
 
 from blocks.results import Results
-from blocks.runs import distinct, score_cells, scores_of, steps_of, steps_words
+from blocks.runs import distinct, score_cells, steps_of, steps_words, widths_of
 from blocks.table import table
 from blocks.words import duration, k_heads, number
 from tam.report.curve import TITLES as METHODS
@@ -72,7 +72,7 @@ def small(results: Results) -> str:
         for more, title in SMALL.items():
             found = results.by_shots(method, "small", "classification", more)
             for run in distinct(found):
-                intervals += [100 * width for width in scores_of(run, "accuracy_interval").values()]
+                intervals += [100 * width for width in widths_of(run, "accuracy").values()]
                 steps, time = number(steps_of(run)), duration(run["seconds"])
                 scores = score_cells(results, "accuracy", found)
                 rows.append([METHODS[method], title, steps, time, *scores])

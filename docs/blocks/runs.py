@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from blocks.results import Facts, Results
 from blocks.words import bare_score, duration, number, span
+from tam.plain_json import infinite_if_none
 
 
 def settings_words(run: Facts) -> str:
@@ -36,8 +37,14 @@ def steps_words(found: Sequence[Facts]) -> str:
 
 
 def scores_of(run: Facts, metric: str) -> dict[int, float]:
-    """The scores of a run for each k."""
-    return {one["k"]: one[metric] for one in run["scores"]}
+    """The scores of a run for each k; a perplexity that its file has as null is infinite."""
+    return {one["k"]: infinite_if_none(one[metric]) for one in run["scores"]}
+
+
+def widths_of(run: Facts, metric: str) -> dict[int, float]:
+    """Half the widths of the 95 % intervals of a run's scores for each k, where they have some."""
+    widths = {one["k"]: one[f"{metric}_interval"] for one in run["scores"]}
+    return {k: width for k, width in widths.items() if width is not None}
 
 
 def score_cells(

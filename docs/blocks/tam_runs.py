@@ -1,10 +1,11 @@
 """Runs of TAM on the plain benchmarks, beside the paper's TAM."""
 
+import math
 import re
 from collections.abc import Iterator
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import scores_of, settings_words, time_words
+from blocks.runs import scores_of, settings_words, time_words, widths_of
 from blocks.table import table
 from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, score
 
@@ -63,12 +64,12 @@ def intervals(results: Results) -> str:
     rows = []
     for name, title in BENCHMARKS.items():
         metric = results.metric(name)
-        found: dict[int, list[float]] = {}
-        for _, run in shown_runs(results, name):
-            for k, interval in scores_of(run, f"{metric}_interval").items():
-                found.setdefault(k, []).append(interval)
-        widths = [" to ".join(f"± {score(metric, end(of))}" for end in (min, max)) for of in found.values()]
-        rows.append([f"{title}, {metric}", *widths])
+        each = [widths_of(run, metric) for _, run in shown_runs(results, name)]
+        found = [[widths[k] for widths in each if k in widths] for k in results.shots]
+        spans = [
+            " to ".join(f"± {score(metric, end(of))}" for end in (min, max)) if of else "–" for of in found
+        ]
+        rows.append([f"{title}, {metric}", *spans])
     return table(["", *k_heads(results.shots)], rows)
 
 
@@ -89,9 +90,10 @@ def _better(results: Results, name: str, run: Facts) -> dict[int, bool]:
     scale, digits, sign = SCALE[metric], DIGITS[metric], 1 if metric == "accuracy" else -1
     printed = dict(zip(results.shots, zip(paper["mean"], paper["error"], strict=True), strict=True))
     found: dict[int, bool] = {}
-    for one in run["scores"]:
-        mean, error = printed[one["k"]]
-        margin = round(sign * (round(scale * one[metric], digits) - mean), digits + 1)
+    widths = widths_of(run, metric)
+    for k, value in scores_of(run, metric).items():
+        mean, error = printed[k]
+        margin = round(sign * (round(scale * value, digits) - mean), digits + 1)
         if margin > 0:
-            found[one["k"]] = margin > max(error, scale * one[f"{metric}_interval"])
+            found[k] = margin > max(error, scale * widths.get(k, math.inf))
     return found

@@ -1,5 +1,6 @@
 """How numbers, scores, times and lists are written."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 SCALE = {"accuracy": 100, "perplexity": 1}
@@ -22,6 +23,8 @@ def span(values: Sequence[int]) -> str:
 
 def bare_score(metric: str, value: float) -> str:
     """A score without its unit."""
+    if math.isinf(value):
+        return "∞"
     return f"{SCALE[metric] * value:.{DIGITS[metric]}f}"
 
 

@@ -1,6 +1,5 @@
 """The command `tam`."""
 
-import os
 import re
 import sys
 from dataclasses import fields
@@ -11,7 +10,9 @@ import tyro
 from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
-from tam.errors import SettingError, UserError
+from tam.commands.values import REGISTRY
+from tam.errors import SettingError, UserError, short_memory_is_told
+from tam.output import output_may_end
 from tam.sections import Network, Protocol, Training
 from tam.settings import SETTINGS
 
@@ -23,6 +24,7 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
         prog="tam",
         description="Learn a new sequence task from a handful of examples.",
         config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+        registry=REGISTRY,
     )
 
 
@@ -48,16 +50,13 @@ def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where → cannot be shown, ? is
-    try:
+    with output_may_end():
         try:
-            _command().run()
-        finally:
-            sys.stdout.flush()  # here a closed pipe can be caught, when Python ends it cannot
-    except SettingError as error:
-        sys.exit(f"error: {_as_typed(str(error), sys.argv[2:])}")
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            with short_memory_is_told():
+                _command().run()
+        except SettingError as error:
+            sys.exit(f"error: {_as_typed(str(error), sys.argv[2:])}")
+        except UserError as error:
+            sys.exit(f"error: {error}")
+        except KeyboardInterrupt:
+            sys.exit(130)

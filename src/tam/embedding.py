@@ -1,6 +1,5 @@
 """A task embedding: what was learned of one task, as a plain value."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tam.errors import UserError, shown
 from tam.files import path_of, read_json, replacing
+from tam.plain_json import finite, infinite_if_none, json_text
 from tam.tasks.task import Label
 
 
@@ -96,7 +96,7 @@ class TaskEmbedding:
             "model": self.model,
             "labels": list(self.labels),
             "primitives": list(self.primitives),
-            "loss": self.loss,
+            "loss": finite(self.loss),
             "is_support": self.is_support,
             "vector": [float(value) for value in self.vector],
         }
@@ -112,14 +112,26 @@ class TaskEmbedding:
             if not np.isfinite(vector).all():
                 raise ValueError("vector is a list of finite numbers, and one of these is not")
             labels, primitives = tuple(given["labels"]), tuple(given["primitives"])
-            return cls(vector, labels, given["model"], float(given["loss"]), primitives, given["is_support"])
+            return cls(
+                vector,
+                labels,
+                given["model"],
+                float(infinite_if_none(given["loss"])),
+                primitives,
+                given["is_support"],
+            )
         except (TypeError, ValueError, OverflowError) as error:
             raise EmbeddingError(f"not a task embedding: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON; a file that was there is replaced once this one is written."""
+        values = self.to_json()
+        if not np.isfinite(self.vector).all():
+            raise EmbeddingError(
+                f"{path}: cannot be written: the task was not learned, its numbers are infinite"
+            )
         with replacing(path) as file:
-            file.write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+            file.write_text(json_text(values) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "TaskEmbedding":
@@ -148,7 +160,10 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "model": (lambda value: isinstance(value, str), "a string"),
     "labels": (_are_labels, "a list of different integers or strings"),
     "primitives": (_is_list_of(str), "a list of strings"),
-    "loss": (lambda value: type(value) in (int, float), "a number"),
+    "loss": (
+        lambda value: value is None or type(value) in (int, float),
+        "a number, or null for an infinite one",
+    ),
     "is_support": (lambda value: isinstance(value, bool), "true or false"),
     "vector": (_is_list_of(int, float), "a list of numbers"),
 }

@@ -1,5 +1,8 @@
 """The one error that a user's mistake raises, and how it shows what was given."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """A mistake in what the user gave: the message says what was given, what is expected, and where.
@@ -15,6 +18,20 @@ class SettingError(UserError):
 
 class UnwritableError(UserError):
     """A file that cannot be written."""
+
+
+@contextmanager
+def short_memory_is_told() -> Generator[None]:
+    """Turn what Python, numpy and torch raise where memory is short into an error that says so."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        torch_says = "OutOfMemoryError" in type(error).__name__ or "can't allocate memory" in str(error)
+        if not (torch_says or isinstance(error, MemoryError)):
+            raise
+        raise UserError(
+            "there is not enough memory: make the network smaller, or the tasks and rows that go at once"
+        ) from None
 
 
 def shown(value: object) -> str:

@@ -21,6 +21,7 @@ from tam.models.collate import collate
 from tam.sections import Protocol
 from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Integers, Kind, Task
+from tam.tasks.unknown import unknown_slot
 
 _ROWS_AT_ONCE = 40_000
 
@@ -53,8 +54,9 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks."""
-        return float(np.mean([task.perplexity for task in self.tasks]))
+        """Mean over the tasks; infinite if one is, or if no number holds it."""
+        with np.errstate(over="ignore"):
+            return float(np.mean([task.perplexity for task in self.tasks]))
 
     def interval(self, metric: str) -> float:
         """Half the width of the 95 % interval of the mean over tasks."""
@@ -62,8 +64,11 @@ class KShotScore(NamedTuple):
 
 
 def interval(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean of these values."""
-    return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    """Half the width of the 95 % interval of the mean of these values; NaN where there is none."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return math.nan
+    with np.errstate(over="ignore"):
+        return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
 class Episode(NamedTuple):
@@ -180,6 +185,9 @@ def _score_choices(
     primitives: Mapping[str, int] | None,
 ) -> dict[Choice, tuple[TaskScore, ...]]:
     """The tasks' scores after each number of steps at each rate; tasks are learned at all rates together."""
+    if primitives is not None:
+        for task in tasks:
+            unknown_slot(f"task {task.name!r}", task.primitives, primitives)
     weight = next(model.parameters())
     sums = {Choice(n, rate): np.zeros((len(tasks), 4)) for rate in rates for n in steps}
     for some in _chunks(episodes(tasks, k, protocol), len(rates), method.at_once(model)):
@@ -188,11 +196,6 @@ def _score_choices(
             weight.device
         )
         query = collate(members, [e.query for e in some], primitives).to(weight.device)
-        if support.primitives is not None and support.unknown is None:
-            raise UserError(
-                f"task {members[0].name!r}: the model knows all of its primitives, so there is nothing to "
-                "learn; give tasks with one unseen primitive, or set use_primitives to False"
-            )
         each = weight.new_tensor(rates).repeat_interleave(len(some))
         for n, states in zip(steps, method.adapt(model, support, steps, each), strict=True):
             for rate, found in zip(rates, states.split(len(some)), strict=True):

@@ -10,8 +10,10 @@ from typing import Any
 from tam.errors import UnwritableError, UserError
 
 
-def path_of(name: str | Path) -> Path:
-    """A file or folder that can be; an error says if no such name can."""
+def path_of(name: str | Path, option: str = "a path") -> Path:
+    """A file or folder that can be; an error says if no such name can, and to which option it was given."""
+    if not str(name):
+        raise UserError(f"{option} is the name of a file or folder, not ''")
     if "\0" in str(name):
         raise UserError(f"{str(name)!r}: no name of a file has the character \\0")
     return Path(name)

@@ -11,6 +11,7 @@ from tam.errors import UserError, shown
 from tam.models import ModelSpec
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
+from tam.tasks.unknown import PrimitivesError, unknown_slot
 from tam.tasks.vocabulary import Vocabulary, plain, sort_key
 
 
@@ -93,22 +94,17 @@ class Intake:
         """The primitives of a task, of which one is unknown to the model; none in one that uses none."""
         names = listed(given)
         if names is None or not all(isinstance(primitive, str) for primitive in names):
-            raise UserError(f"{name}: primitives are a list of strings, not {shown(given)}")
+            raise PrimitivesError(name, f"primitives are a list of strings, not {shown(given)}")
         if bool(names) != (self.primitives is not None):
             need = "needs the task's primitives" if self.primitives is not None else "takes no primitives"
-            raise UserError(f"{name}: the model {need}; given: {names}")
+            raise PrimitivesError(name, f"the model {need}; given: {names}")
         if self.primitives is None:
             return ()
         if self.spec.slots and len(names) != self.spec.slots:
-            raise UserError(
-                f"{name}: a task has {self.spec.slots} primitives in this model, not {len(names)}: {names}"
+            raise PrimitivesError(
+                name, f"a task has {self.spec.slots} primitives in this model, not {len(names)}: {names}"
             )
-        if (unknown := sum(primitive not in self.primitives for primitive in names)) != 1:
-            why = "" if unknown else "; where all are known, there is nothing to learn"
-            raise UserError(
-                f"{name}: exactly one of its primitives is unknown to the model, "
-                f"not {unknown} of {names}{why}"
-            )
+        unknown_slot(name, names, self.primitives)
         return tuple(names)
 
     def _ids(self, row: Any, longest: int) -> list[int]:

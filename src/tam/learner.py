@@ -25,6 +25,7 @@ from tam.models.packing import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
+from tam.training.checks import check_integers
 from tam.training.folder import Log
 from tam.training.loop import train
 from tam.training.saved import Saved
@@ -72,7 +73,7 @@ class Learner:
         if self._start is not None and self.config == self._made:  # else it is the user's own
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
-            place = path_of(folder or temporary)
+            place = path_of(temporary if folder is None else folder)
             try:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -210,7 +211,9 @@ class Learner:
             values = [plain(k) for k in listed(shots) or ()]
             if not values or not all(isinstance(k, int) for k in values):
                 raise UserError(f"shots are values of k in a list, such as [1, 5], not {shown(shots)}")
-            protocol = self.config.override(shots=tuple(values)).protocol
+            asked = self.config.override(shots=tuple(values))
+            check_integers(asked)
+            protocol = asked.protocol
         return [
             score(self.method, self.model_, own, k, self._choice_at(k), protocol, self.primitives_)
             for k in protocol.shots
@@ -327,6 +330,8 @@ class Learner:
             raise UserError(f"beams has no effect on classification: leave it out (given: {shown(beams)})")
         if not isinstance(count := plain(beams), int) or count < 1:
             raise UserError(f"beams is an integer of at least 1, not {shown(beams)}")
+        if count >= 2**31:
+            raise UserError(f"beams is below 2^31, not {shown(beams)}")
         return count
 
     def _label_probabilities(

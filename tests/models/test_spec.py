@@ -35,6 +35,11 @@ TRANSDUCE: dict[str, Any] = {"kind": "transduction", "vocabulary": 12, "max_x": 
         (CLASSIFY | {"tasks": 9, "conditioning": "none"}, "with conditioning 'none' have no embeddings"),
         (CLASSIFY | {"tasks": 9, "primitives": 9, "slots": 3}, "composed of primitives have no embeddings"),
         (CLASSIFY | {"unknown": True}, "unknown stands for a primitive"),
+        (CLASSIFY | {"heads": True}, "heads is an integer, not True"),
+        (CLASSIFY | {"max_x": 1.5}, "max_x is an integer, not 1.5"),
+        (CLASSIFY | {"layers": 10**9}, "layers is 1000000000 and width 128, which is too large a network"),
+        (CLASSIFY | {"width": 10**6}, "width 1000000, which is too large a network"),
+        (CLASSIFY | {"bottleneck": 10**9, "conditioning": "adapter"}, "the larger of width and bottleneck"),
     ],
 )
 def test_wrong_specs_are_refused(options: dict[str, Any], message: str) -> None:

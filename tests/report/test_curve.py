@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tam.errors import UserError
 from tam.report.curve import CEILING, OURS, draw, reference, rows_of, score_table
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -69,3 +70,19 @@ def test_the_picture_names_the_method(tmp_path: Path) -> None:
         assert png.exists()
         assert text.count("the paper's ") == (label is not None)
         assert label is None or label in text
+
+
+def test_an_infinite_perplexity_is_a_word_in_the_table_and_a_gap_in_the_picture(tmp_path: Path) -> None:
+    scores = [{"k": 1, "perplexity": None, "perplexity_interval": None}]
+    scores.append({"k": 5, "perplexity": 2.0, "perplexity_interval": 0.5})
+    run = result("nearest", name="mine") | {"kind": "transduction", "scores": scores}
+    assert score_table(run).splitlines()[1].split()[2:] == ["infinite", "2.00", "±", "0.50"]
+    for shown in (scores, scores[:1]):
+        assert draw(run | {"scores": shown}, tmp_path / "scores")[1].exists()
+
+
+def test_a_picture_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "scores.png").mkdir()
+    with pytest.raises(UserError, match=r"scores\.png: cannot be written: it exists and is not a file"):
+        draw(result("tam"), tmp_path / "scores")
+    assert {path.name for path in tmp_path.iterdir()} == {"scores.svg", "scores.png"}

@@ -17,8 +17,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from tam import evaluation
 from tam.config import Config
 from tam.errors import UserError
+from tam.evaluation import TaskScore
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
 from tam.training import checkpoint
@@ -238,6 +240,9 @@ def test_a_model_of_each_sort_trains(toy_tasks: MakeTasks, toy_config: MakeConfi
         ({"use_primitives": True}, "classification", "primitives"),
         ({"method": "multitask", "unknown_share": 0.5}, "classification", "unknown_share has no effect"),
         ({"device": "cuda"}, "classification", "device is 'cuda', but torch finds no GPU here"),
+        ({"warmup": 10**400}, "classification", r"warmup is below 2\^63, not 1000"),
+        ({"shots": (1, 2**63)}, "classification", r"shots is below 2\^63, not \(1, 9223372036854775808\)"),
+        ({"layers": 10**12}, "classification", "layers is 1000000000000 and width 8, .* too large a network"),
     ],
 )
 def test_settings_that_do_not_go_with_the_tasks_are_errors(
@@ -257,8 +262,8 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
     [
         ("train", ("p0",), "task 'changed' has 1 primitives, and task 'train 0' has 2"),
         ("valid", ("p0", "q0", "q1"), "task 'changed' has 3 primitives"),
-        ("valid", ("p0", "q0"), "task 'changed', .*, has 0 primitives that no training task has"),
-        ("test", ("new", "newer"), r"has 2 primitives that no .* of \['new', 'newer'\]"),
+        ("valid", ("p0", "q0"), "task 'changed', not for training: exactly one .*, not 0 of .*; change its"),
+        ("test", ("new", "newer"), r"exactly one .*, not 2 of \['new', 'newer'\]: .* use_primitives"),
     ],
 )
 def test_primitives_are_checked_before_a_run_starts(
@@ -269,8 +274,9 @@ def test_primitives_are_checked_before_a_run_starts(
     *others, last = tasks.splits[split]
     changed = replace(last, name="changed", primitives=primitives)
     splits = dict(tasks.splits) | {split: (*others, changed)}
-    with pytest.raises(UserError, match=message):
-        check(toy_config(), replace(tasks, splits=splits))
+    for checked in (check, lambda config, tasks: Trainer(config, tasks, Path())):
+        with pytest.raises(UserError, match=message):
+            checked(toy_config(), replace(tasks, splits=splits))
 
 
 def test_draws_are_not_what_the_weights_were_made_of(
@@ -321,10 +327,46 @@ def test_a_checkpoint_is_not_taken_up_with_other_settings(
         train(toy_config(seed=1, rate=0.5), toy_tasks(), tmp_path, ignore)
 
 
-def test_a_result_that_is_none_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(UserError, match=r"result.json: not the result of a run: it has no 'config'"):
-        read_result(tmp_path)
+NOT_RESULTS: list[tuple[dict[str, Any], str]] = [
+    ({"method": 3}, "method is a string, not 3"),
+    ({"kind": "sorting"}, r"kind is one of \['classification', 'transduction'\], not 'sorting'"),
+    ({"kind": []}, r"kind is one of .*, not \[\]"),
+    ({"tasks": None}, "tasks is an object, not None"),
+    ({"fingerprint": 3}, "fingerprint is a string, not 3"),
+    ({"config": 3}, "config is an object, not 3"),
+    ({"config": {"seed": "x"}}, "seed is of type int, not 'x'"),
+    ({"scores": {}}, "scores is a list of scores, one or more, not {}"),
+    ({"scores": []}, r"scores is a list of scores, one or more, not \[\]"),
+    ({"scores": ["x"]}, r"scores\[0\] is an object, not 'x'"),
+    ({"scores": [{}]}, r"it has no 'scores\[0\].k'"),
+    ({"k": 0}, r"scores\[0\].k is an integer of at least 1, not 0"),
+    ({"k": True}, r"scores\[0\].k is an integer of at least 1, not True"),
+    ({"accuracy": None}, r"scores\[0\].accuracy is a number, not None"),
+    ({"perplexity": "inf"}, r"scores\[0\].perplexity is a number, or null for an infinite one, not 'inf'"),
+    ({"accuracy_interval": []}, r"scores\[0\].accuracy_interval is a number, or null for none, not \[\]"),
+]
+
+
+def test_a_result_that_is_none_is_an_error(toy_config: MakeConfig, tmp_path: Path) -> None:
+    names = ("accuracy", "accuracy_interval", "perplexity", "perplexity_interval")
+    score = {"k": 1} | dict.fromkeys(names, 0.5)
+    right = {"method": "tam", "kind": "classification", "tasks": {}, "fingerprint": "f", "scores": [score]}
+    right["config"] = plain(toy_config().to_json())
+    file = tmp_path / "result.json"
+    assert read_result(tmp_path) is None
+    for missing in right:
+        file.write_text(json.dumps({name: value for name, value in right.items() if name != missing}))
+        with pytest.raises(UserError, match=rf"result.json: not the result of a run: it has no '{missing}'"):
+            read_result(tmp_path)
+    for change, message in NOT_RESULTS:
+        wrong = {"scores": [score | change]} if change.keys() <= score.keys() else change
+        file.write_text(json.dumps(right | wrong))
+        with pytest.raises(UserError, match=f"result.json: not the result of a run: {message}"):
+            read_result(tmp_path)
+    file.write_text(json.dumps(right | {"config": {}, "scores": [score | {"perplexity": None}]}))
+    result = read_result(tmp_path)
+    assert result is not None
+    assert result["config"] == plain(Config().to_json())  # what is not there has its default
 
 
 def test_primitives_are_tokens(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
@@ -379,6 +421,30 @@ def test_after_divergence_the_last_good_checkpoint_stays(
     train(toy_config(), toy_tasks(), folder, ignore)
     assert_same_weights(weights(folder), weights(whole))
     assert records(folder) == records(whole)
+
+
+def test_an_infinite_perplexity_is_taken_up_as_such(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, tasks = toy_config(steps=3), toy_tasks("transduction")
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "_task_score", lambda *_: TaskScore(0.0, math.inf))
+        train(config, tasks, tmp_path, ignore)
+    assert read_tensors(checkpoint_file(tmp_path))[1]["best"]["1"][1] == [None, 0.0]
+    trainer = Trainer(config, tasks, tmp_path)
+    trainer.read_checkpoint()
+    assert trainer.state.best[1].quality == (math.inf, 0.0)
+    trainer.validate()
+    assert trainer.state.best[1].quality[0] < math.inf
+
+
+def test_a_blank_loss_that_is_infinite_is_null(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self: step(self)._replace(start=torch.tensor(math.inf)))
+    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    assert records(tmp_path)[0]["blank_loss"] is None
 
 
 # ── Stopping and taking up ────────────────────────────────────────────────────────────────────────
@@ -558,6 +624,39 @@ def _damage(path: Path, how: str) -> None:
         write_tensors(path, tensors | {"adam.mean": torch.zeros(3)}, header)
     elif how == "other numbers":
         write_tensors(path, tensors | {"generator": torch.zeros(3, dtype=torch.uint8)}, header)
+
+
+BEST = [1, [0.5, 0.5], [1, 0.1]]
+WRONG_HEADERS: list[tuple[dict[str, Any], str]] = [
+    ({"step": None}, "steps are integers of at least 0"),
+    ({"step": -1}, "steps are integers of at least 0"),
+    ({"step": True}, "steps are integers of at least 0"),
+    ({"seconds": None}, "seconds, scores and rates are numbers"),
+    ({"seconds": -1.0}, "seconds, scores and rates are numbers"),
+    ({"best": None}, "NoneType"),
+    ({"best": {"one": BEST}}, "'one'"),
+    ({"best": {"1": BEST[:2]}}, "not enough values"),
+    ({"best": {"1": ["1", *BEST[1:]]}}, "steps are integers"),
+    ({"best": {"1": [1, [0.5], [1, 0.1]]}}, "not enough values"),
+    ({"best": {"1": [1, ["a", 0.5], [1, 0.1]]}}, "scores and rates are numbers"),
+    ({"best": {"1": [1, [0.5, 0.5], [1]]}}, "Choice"),
+    ({"config": 3}, "its config is an object, not 3"),
+]
+
+
+def test_a_checkpoint_s_header_is_checked(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    path = checkpoint_file(tmp_path)
+    tensors, header = read_tensors(path)
+    for change, message in WRONG_HEADERS:
+        write_tensors(path, tensors, header | change)
+        with pytest.raises(UserError, match=rf"checkpoint.safetensors: .*{message}"):
+            Trainer(toy_config(steps=1), toy_tasks(), tmp_path).read_checkpoint()
+    write_tensors(path, tensors, [header])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match=r"not a file of tam, or a damaged one \('its header is no object'\)"):
+        read_tensors(path)
 
 
 @pytest.mark.parametrize(

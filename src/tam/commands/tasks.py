@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import tyro
 
+from tam.commands.values import path
 from tam.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Tasks:
     """Print counts by primitive, lengths, class balance and uniqueness instead."""
     ceiling: bool = False
     """Print how well a Bayes-optimal learner does, at k = 0, 1, 5, 10, 20."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    out: Annotated[Path | None, path("--out", "FILE")] = None
     """Write the whole set to this file, as JSONL."""
     compositional: bool = False
     """Give primitives; valid and test tasks have one that training never shows."""

@@ -1,5 +1,6 @@
 """`tam train`: train on a benchmark or on your own tasks, evaluate, and show the result."""
 
+import os
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Any, get_args
 
 import tyro
 
+from tam.commands.values import path
 from tam.config import Config
 from tam.errors import SettingError, UserError
 from tam.presets import PRESETS_BY_BENCHMARK, Preset
@@ -20,7 +22,7 @@ class Train:
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")]
+    out: Annotated[Path, path("--out", "FOLDER")]
     """The folder of the run."""
     method: str = "tam"
     """How the shared weights are trained and how a new task is learned: tam, agnostic, multitask, maml,
@@ -106,7 +108,7 @@ class Train:
 
         if not self.source:
             raise UserError(f"NAME is one of {list(get_args(Name))}, or a file or folder of tasks, not ''")
-        if self.source not in get_args(Name) and Path(self.source).exists():
+        if self.source not in get_args(Name) and os.path.exists(self.source):
             given = {"compositional": self.compositional, "tasks-seed": self.tasks_seed}
             if self.holdout is not None:
                 given["holdout"] = True

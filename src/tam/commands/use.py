@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import tyro
 
+from tam.commands.values import path
 from tam.errors import UserError
 
-Run = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
-File = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+Run = Annotated[Path, path("RUN", "RUN")]
+File = Annotated[Path, tyro.conf.Positional, path("FILE", "FILE")]
 
 
 def _several(metavar: str, hint: str = "") -> Any:
@@ -21,7 +22,7 @@ def _several(metavar: str, hint: str = "") -> Any:
 class Eval:
     """Score the test tasks of a run at each k; of several runs, show the spread over them."""
 
-    run_folders: Annotated[tuple[Path, ...], tyro.conf.Positional, _several("RUN [RUN ...]", "(required)")]
+    run_folders: Annotated[tuple[Run, ...], tyro.conf.Positional, _several("RUN [RUN ...]", "(required)")]
     """The folder of a finished run, or of several that differ in their seed."""
     shots: Annotated[tuple[int, ...], _several("INT [INT ...]")] = ()
     """The values of k; those of the run if not given."""
@@ -47,11 +48,11 @@ class Eval:
 class Adapt:
     """Learn a task from examples, and write its embedding."""
 
-    run_folder: Run
+    run_folder: Annotated[Run, tyro.conf.Positional]
     """The folder of a finished run, or of a saved learner."""
     examples: File
     """JSONL, one example a line: {"x": [tokens], "y": label or [tokens]}."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    out: Annotated[Path, path("--out", "FILE")]
     """Where the task embedding goes, as JSON."""
     primitives: Annotated[tuple[str, ...], _several("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives."""
@@ -61,6 +62,7 @@ class Adapt:
         from tam.intake import ExamplesError
         from tam.learner import load
         from tam.tasks.jsonl import read_examples
+        from tam.tasks.unknown import PrimitivesError
 
         learner = load(self.run_folder)
         by_line = read_examples(self.examples)
@@ -69,6 +71,8 @@ class Adapt:
         except ExamplesError as error:
             place = "" if error.example is None else f":{list(by_line)[error.example]}"
             raise UserError(f"{self.examples}{place}: {error.problem}") from None
+        except PrimitivesError as error:
+            raise UserError(f"--primitives: {error.problem}") from None
         rule.save(self.out)
         print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
         print(f'next: tam predict {self.run_folder} {self.out} "{_some_input(learner)}"')
@@ -78,7 +82,7 @@ class Adapt:
 class Predict:
     """Answer inputs with a task embedding."""
 
-    run_folder: Run
+    run_folder: Annotated[Run, tyro.conf.Positional]
     """The folder of a finished run, or of a saved learner."""
     rule: File
     """A task embedding that `tam adapt` wrote."""

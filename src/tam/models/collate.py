@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.models.batch import Batch
 from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.unknown import unknown_slot
 
 
 def collate(
@@ -79,13 +79,7 @@ def _compositional(tasks: Sequence[Task], primitives: Mapping[str, int] | None) 
     if primitives is None:
         return {}
     ids = torch.tensor([[primitives.get(name, -1) for name in task.primitives] for task in tasks])
-    unknown = ids < 0
-    if not unknown.any():
+    if (ids >= 0).all():
         return {"primitives": ids}
-    for task, count in zip(tasks, unknown.sum(1).tolist(), strict=True):
-        if count != 1:
-            raise UserError(
-                f"task {task.name!r}: exactly one of its primitives is unknown to the model, not {count} "
-                f"of {list(task.primitives)}"
-            )
-    return {"primitives": ids.clamp(min=0), "unknown": unknown.int().argmax(1)}
+    unknown = [unknown_slot(f"task {task.name!r}", task.primitives, primitives) for task in tasks]
+    return {"primitives": ids.clamp(min=0), "unknown": torch.tensor(unknown)}

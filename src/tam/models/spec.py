@@ -1,6 +1,6 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 Kind = Literal["classification", "transduction"]
@@ -9,6 +9,8 @@ Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 
 DEFAULT_BOTTLENECK = 8
+MOST_WEIGHTS = 10**9
+"""The most that one matrix of each layer has together: more is a slip of the keyboard, and no network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,10 @@ class ModelSpec:
                 raise ValueError(f"{name} is one of {list(get_args(choices))}, not {getattr(self, name)!r}")
 
     def _check_sizes(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type in (int, int | None) and value is not None and type(value) is not int:
+                raise ValueError(f"{field.name} is an integer, not {value!r}")
         smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "bottleneck": 1}
         for name, least in smallest.items():
             value = getattr(self, name)
@@ -104,6 +110,11 @@ class ModelSpec:
                 raise ValueError(f"{name} is at least {least}, not {value}")
         if self.width % self.heads:
             raise ValueError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+        if self.layers * self.width * max(self.width, self.bottleneck or 0) > MOST_WEIGHTS:
+            raise ValueError(
+                f"layers is {self.layers} and width {self.width}, which is too large a network: layers × "
+                f"width × the larger of width and bottleneck is at most {MOST_WEIGHTS:,}"
+            )
         if self.conditioning != "adapter" and self.bottleneck is not None:
             raise ValueError(
                 f"bottleneck is the width of an adapter and has no effect with conditioning "

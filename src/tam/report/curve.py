@@ -1,11 +1,14 @@
 """The picture of a run: its score against k, beside the paper's and the ceiling."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tam.files import replacing
+from tam.plain_json import infinite_if_none
 from tam.report.table import table
 
 OURS, CEILING = "this run", "ceiling"
@@ -43,7 +46,7 @@ def reference(name: str, method: str, *, compositional: bool) -> dict[str, dict[
 def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """A run's scores and what to compare them with, in the headline metric, for each k."""
     metric = metric_of(result)
-    ours = {score["k"]: score[metric] for score in result["scores"]}
+    ours = {score["k"]: infinite_if_none(score[metric]) for score in result["scores"]}
     options = result["tasks"]
     compositional = bool(options.get("compositional"))
     untold = compositional and result["config"]["network"]["use_primitives"] is False
@@ -72,10 +75,14 @@ def score_table(result: Mapping[str, Any]) -> str:
 
 def _with_interval(metric: str, score: Mapping[str, Any]) -> str:
     width = score[f"{metric}_interval"]
-    return _number(metric, score[metric]) + ("" if width is None else f" ± {_number(metric, width)}")
+    return _number(metric, infinite_if_none(score[metric])) + (
+        "" if width is None else f" ± {_number(metric, width)}"
+    )
 
 
 def _number(metric: str, value: float) -> str:
+    if math.isinf(value):
+        return "infinite"
     return f"{100 * value:.1f} %" if metric == "accuracy" else f"{value:.2f}"
 
 
@@ -90,10 +97,10 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     for name, values in rows_of(result).items():
         colour, line, order = looks.get(name, ("#6b7280", "--", 2))  # the paper's
         scale = 100 if metric == "accuracy" else 1
-        shots = [k for k in sorted(values) if k > 0]
+        shown = {k: scale * value for k, value in sorted(values.items()) if k > 0 and math.isfinite(value)}
         axes.plot(
-            shots,
-            [scale * values[k] for k in shots],
+            list(shown),
+            list(shown.values()),
             line,
             color=colour,
             marker="o",
@@ -112,5 +119,6 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     axes.legend(frameon=False)
     written = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
     for file in written:
-        figure.savefig(file, dpi=150)
+        with replacing(file) as temporary:
+            figure.savefig(temporary, dpi=150, format=file.suffix[1:])
     return written

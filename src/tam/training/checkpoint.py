@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from tam.errors import UserError
 from tam.files import replacing
+from tam.plain_json import json_text
 
 _PART = re.compile(r"\..+\.\d+\.part")
 """What a file is called until it is whole: its name, and the process that writes it."""
@@ -31,7 +32,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         try:
-            save_file(plain, temporary, {"tam": json.dumps(header)})
+            save_file(plain, temporary, {"tam": json_text(header)})
         except SafetensorError as error:
             raise OSError(str(error)) from None
         with open(temporary, "rb") as file:
@@ -40,7 +41,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a file that is there whole or not at all."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json_text(value, indent=1) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -51,11 +52,13 @@ def write_text(path: Path, text: str) -> None:
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the header of a file that `write_tensors` wrote."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"{path}: there is no such file")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["tam"])
+            if not isinstance(header, dict):
+                raise KeyError("its header is no object")
             return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
         raise UserError(f"{path}: not a file of tam, or a damaged one ({error})") from None

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 
 from tam.config import Config
-from tam.errors import SettingError, UserError
+from tam.errors import SettingError, UserError, shown
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
+from tam.tasks.unknown import PrimitivesError, unknown_slot
 
 
 def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
@@ -27,6 +28,7 @@ def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
 
 def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
     """The model that fits these tasks."""
+    check_integers(config)
     method = make_method(config)
     if method.classification_only and tasks.kind != "classification":
         others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
@@ -62,12 +64,24 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
         raise UserError(str(error)) from None
 
 
+def check_integers(config: Config) -> None:
+    """Raise an error unless every integer is one that tensors can hold, and floats."""
+    for section in (config.network, config.settings, config.training, config.protocol):
+        for name, value in vars(section).items():
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int) and abs(number) >= 2**63:
+                    raise SettingError(f"{name} is below 2^63, not {shown(value)}")
+
+
 def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
     """The model of a run; an error if the settings do not go with these tasks or this machine."""
     if config.device == "cpu" and config.training.precision == "bfloat16":
         raise SettingError("precision bfloat16 is for GPUs: give device cuda, or precision float32")
     check_device(config.device)
-    return spec_of(tasks, config)
+    spec = spec_of(tasks, config)
+    if (primitives := known_primitives(tasks, config)) is not None:
+        check_primitives(tasks, primitives)
+    return spec
 
 
 def check_device(device: str) -> None:
@@ -79,20 +93,18 @@ def check_device(device: str) -> None:
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
     """Raise an error unless tasks have as many primitives each, and those to be learned one unseen."""
     slots = len(tasks.train[0].primitives)
+    file = f"{tasks.options['path']}: " if "path" in tasks.options else ""
     for task in tasks:
         if len(task.primitives) != slots:
             raise UserError(
-                f"task {task.name!r} has {len(task.primitives)} primitives, and task "
+                f"{file}task {task.name!r} has {len(task.primitives)} primitives, and task "
                 f"{tasks.train[0].name!r} has {slots}: give all tasks as many"
             )
     for task in (task for name, some in tasks.splits.items() if name != "train" for task in some):
-        unseen = [name for name in task.primitives if name not in primitives]
-        if len(unseen) != 1:
-            raise UserError(
-                f"task {task.name!r}, which is not for training, has {len(unseen)} primitives that no "
-                f"training task has, of {list(task.primitives)}: it needs exactly one, which is then "
-                "learned; or set use_primitives to False"
-            )
+        try:
+            unknown_slot(f"{file}task {task.name!r}, not for training", task.primitives, primitives)
+        except PrimitivesError as error:
+            raise UserError(f"{error}; change its primitives, or set use_primitives to False") from None
 
 
 def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:
@@ -106,6 +118,8 @@ def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:
 
 def check_config(config: Config, written: Mapping[str, Any] | None, path: Path) -> None:
     """Raise an error if what stands in a file was made with other settings."""
+    if written is not None and not isinstance(written, dict):
+        raise UserError(f"{path}: its config is an object, not {shown(written)}")
     if written is not None and (changes := config.differences(written)):
         raise UserError(
             f"{path}: the run there has other settings: {'; '.join(changes)}: resume it without changing "

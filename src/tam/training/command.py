@@ -1,11 +1,12 @@
 """`python -m tam run CONFIG --out FOLDER [--resume]`: what runs where nothing but the core is installed."""
 
 import argparse
-import json
 import sys
-from pathlib import Path
 
-from tam.errors import UserError
+from tam.errors import UserError, short_memory_is_told
+from tam.files import path_of
+from tam.output import output_may_end
+from tam.plain_json import json_text
 from tam.training.log import TrainingLog
 from tam.training.loop import InterruptedRunError
 from tam.training.run import check, load_tasks, read_config, run, start
@@ -15,17 +16,18 @@ def main() -> None:
     """Run a config file."""
     parser = argparse.ArgumentParser(prog="python -m tam run", description="Train and evaluate one config.")
     parser.add_argument("run", choices=["run"], help=argparse.SUPPRESS)
-    parser.add_argument("config", type=Path, help="a JSON file like the config.json of a run")
-    parser.add_argument("--out", type=Path, required=True, help="the folder of the run")
+    parser.add_argument("config", help="a JSON file like the config.json of a run")
+    parser.add_argument("--out", required=True, help="the folder of the run")
     parser.add_argument("--resume", action="store_true", help="take up a run that was stopped")
     arguments = parser.parse_args()
     try:
-        config, source = read_config(arguments.config)
+        file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
+        config, source = read_config(file)
         tasks = load_tasks(source)
         check(config, tasks)
-        start(arguments.out, config, source, resume=arguments.resume)
-        with TrainingLog(config.training.steps) as log:
-            result = run(config, tasks, arguments.out, log)
+        start(out, config, source, resume=arguments.resume)
+        with short_memory_is_told(), TrainingLog(config.training.steps) as log:
+            result = run(config, tasks, out, log)
     except UserError as error:
         sys.exit(f"error: {error}")
     except InterruptedRunError as error:
@@ -33,4 +35,5 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     if result:  # of several processes, one has it
-        print(json.dumps(result["scores"], indent=1))
+        with output_may_end():
+            print(json_text(result["scores"], indent=1))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import UnwritableError, UserError
+from tam.plain_json import json_text
 from tam.training import distribution
 from tam.training.checkpoint import write_text
 
@@ -74,7 +75,7 @@ def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
     with open(path, "a", encoding="utf-8") as file:
 
         def record(values: Mapping[str, Any]) -> None:
-            file.write(json.dumps(values) + "\n")
+            file.write(json_text(values) + "\n")
             file.flush()
             log(values)
 

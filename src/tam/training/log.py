@@ -49,8 +49,9 @@ class TrainingLog:
         print(f"{start}{line}", end="" if self._bar and not keep else "\n", file=sys.stderr, flush=True)
 
     @staticmethod
-    def _score(score: Mapping[str, float]) -> str:
-        return f"{score['accuracy']:.0%} (perplexity {score['perplexity']:.2f})"
+    def _score(score: Mapping[str, float | None]) -> str:
+        perplexity = "infinite" if score["perplexity"] is None else f"{score['perplexity']:.2f}"
+        return f"{score['accuracy']:.0%} (perplexity {perplexity})"
 
 
 def _duration(seconds: float) -> str:

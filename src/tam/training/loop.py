@@ -5,7 +5,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from tam.errors import UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.models import Model, build_model
+from tam.plain_json import finite, infinite_if_none
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -189,7 +190,7 @@ class Trainer:
         tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
-        best = {str(k): [b.step, b.quality, b.choice] for k, b in self.state.best.items()}
+        best = {str(k): [b.step, list(map(finite, b.quality)), b.choice] for k, b in self.state.best.items()}
         header = {
             "step": self.state.step,
             "seconds": self.state.seconds,
@@ -215,13 +216,25 @@ class Trainer:
         try:
             self.adam.load(groups["adam"])
             self.generator.set_state(tensors["generator"])
-            best = {
-                int(k): Best(step, (q[0], q[1]), Choice(*choice))
-                for k, (step, q, choice) in header["best"].items()
-            }
-            self.state = State(header["step"], header["seconds"], best)
+            self.state = _state_of(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
+
+
+def _state_of(header: Mapping[str, Any]) -> State:
+    """The state in the header of a checkpoint; ValueError or TypeError if it is none."""
+    best = {
+        int(k): Best(step, (infinite_if_none(first), infinite_if_none(second)), Choice(*choice))
+        for k, (step, (first, second), choice) in dict(header["best"]).items()
+    }
+    state = State(header["step"], header["seconds"], best)
+    steps = [state.step, *(one.step for one in best.values()), *(one.choice.steps for one in best.values())]
+    numbers = [state.seconds, *(x for one in best.values() for x in (*one.quality, one.choice.rate))]
+    if not all(type(step) is int and step >= 0 for step in steps):
+        raise ValueError(f"steps are integers of at least 0, not {steps}")
+    if not all(type(x) in (int, float) for x in numbers) or not 0 <= state.seconds < math.inf:
+        raise ValueError(f"seconds, scores and rates are numbers, not {numbers}")
+    return state
 
 
 def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
@@ -310,7 +323,7 @@ def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     return {
         "step": trainer.state.step,
         "loss": round(end, 5),
-        "blank_loss": round(start, 5),
+        "blank_loss": finite(round(start, 5)),
         "inner_steps": round(steps, 2),
         "gradient": round(norm, 4),
         "rate": rate,
@@ -322,7 +335,7 @@ def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
     return {
         str(score.k): {
             "accuracy": round(score.accuracy, 4),
-            "perplexity": round(score.perplexity, 4),
+            "perplexity": finite(round(score.perplexity, 4)),
             "steps": score.choice.steps,
             "rate": score.choice.rate,
         }

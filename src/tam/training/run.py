@@ -1,6 +1,7 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
 import math
+import os
 import platform
 import statistics
 import time
@@ -17,6 +18,7 @@ from tam.evaluation import KShotScore, episodes, evaluate, score
 from tam.files import read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
+from tam.plain_json import finite
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
@@ -26,7 +28,7 @@ from tam.training.checkpoint import load_weights, read_tensors, write_json
 from tam.training.checks import (
     check_config,
     check_device,
-    check_primitives,
+    check_integers,
     check_settings,
     check_tasks,
     known_primitives,
@@ -34,6 +36,7 @@ from tam.training.checks import (
 )
 from tam.training.folder import Log, best_file, checkpoint_file, writing_to
 from tam.training.loop import train
+from tam.training.result import checked_result
 
 
 def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> TaskSet:
@@ -43,7 +46,7 @@ def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> T
         for name, value in source.items():
             if name not in expected:
                 raise UserError(f"tasks from a file have path, splits and seed, not {name!r}")
-            if value is not None and type(value) is not expected[name]:
+            if (value is not None or name == "path") and type(value) is not expected[name]:
                 raise UserError(f"{name} of tasks is of type {expected[name].__name__}, not {value!r}")
         return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
     try:
@@ -70,8 +73,6 @@ def check(config: Config, tasks: TaskSet) -> None:
     check_settings(config, tasks)
     rows = min(config.training.rows, max(map(len, tasks.train)))
     make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
-    if (primitives := known_primitives(tasks, config)) is not None:
-        check_primitives(tasks, primitives)
     for some in (tasks.valid, tasks.test):
         episodes(some, max(config.protocol.shots), config.protocol)
 
@@ -82,14 +83,14 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         return
     file = folder / "config.json"
     if resume:
-        if not file.exists():
+        if not os.path.exists(file):
             raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
         written, tasks = read_config(file)
         check_config(config, written.to_json(), file)
         if tasks != dict(source):
             raise UserError(f"{file}: the run there has the tasks {tasks}, not {dict(source)}")
         return
-    if file.exists():
+    if os.path.exists(file):
         raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,12 +124,13 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a finished run; None if it is not finished."""
     file = folder / "result.json"
-    if not file.exists():
+    if not os.path.exists(file):
         return None
-    result = read_json(file)
-    if missing := [name for name in ("config", "fingerprint", "kind", "scores") if name not in result]:
-        raise UserError(f"{file}: not the result of a run: it has no {missing[0]!r}")
-    return result
+    values = read_json(file)
+    try:
+        return checked_result(values)
+    except UserError as error:
+        raise UserError(f"{file}: not the result of a run: {error}") from None
 
 
 def evaluate_run(
@@ -146,6 +148,7 @@ def evaluate_run(
     check_device(config.device)
     changes = {"shots": tuple(shots) or None, "supports": supports}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
+    check_integers(asked)
     tasks = load_tasks(source)
     check_tasks(tasks, result, folder / "result.json")
     trained = config.protocol.shots
@@ -162,7 +165,8 @@ def evaluate_run(
 def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One result of several runs that differ in their seed: means, and the standard deviation over runs.
 
-    The intervals of a single run, which are over tasks, stay as they are.
+    The intervals of a single run, which are over tasks, stay as they are. Where a run's perplexity is
+    infinite, so is the mean: None.
     """
     first = results[0]
     for other in results:
@@ -182,7 +186,9 @@ def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         row: dict[str, Any] = {"k": trials[0]["k"], "trials": len(trials)}
         for metric in ("accuracy", "perplexity"):
             values = [trial[metric] for trial in trials]
-            row |= {metric: statistics.mean(values), f"{metric}_interval": statistics.stdev(values)}
+            known = None not in values
+            row[metric] = statistics.mean(values) if known else None
+            row[f"{metric}_interval"] = statistics.stdev(values) if known else None
         scores.append(row)
     return dict(first) | {"scores": scores}
 
@@ -198,25 +204,20 @@ def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model
 
 
 def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
-    """Scores as plain values."""
+    """Scores as plain values: None for an infinite perplexity, and for the interval of a single task."""
     return [
         {
             "k": one.k,
             "accuracy": one.accuracy,
-            "accuracy_interval": _or_none(one.interval("accuracy")),
-            "perplexity": one.perplexity,
-            "perplexity_interval": _or_none(one.interval("perplexity")),
+            "accuracy_interval": finite(one.interval("accuracy")),
+            "perplexity": finite(one.perplexity),
+            "perplexity_interval": finite(one.interval("perplexity")),
             "steps": one.choice.steps,
             "rate": one.choice.rate,
             "tasks": len(one.tasks),
         }
         for one in scores
     ]
-
-
-def _or_none(width: float) -> float | None:
-    """The width of an interval; None if one task has none."""
-    return None if math.isnan(width) else width
 
 
 def _result(

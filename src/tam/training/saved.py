@@ -1,5 +1,7 @@
 """A trained model on disk, with all that is needed to use it: `learner.json` and `model.safetensors`."""
 
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -47,7 +49,7 @@ class Saved:
     def read(cls, folder: Path, device: str) -> "Saved":
         """Read both files; nothing in them is executed."""
         file = folder / "learner.json"
-        if not file.is_file():
+        if not os.path.isfile(file):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
         values = read_json(file)
         try:
@@ -55,7 +57,8 @@ class Saved:
         except UserError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise UserError(f"{file}: not the description of a trained model ({error!r})") from None
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise UserError(f"{file}: not the description of a trained model ({reason})") from None
 
     @classmethod
     def _from_values(cls, values: Mapping[str, Any], folder: Path, device: str) -> "Saved":
@@ -94,7 +97,8 @@ def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
 
 def _choices(values: Mapping[str, Any]) -> dict[int, Choice]:
     found = {int(k): Choice(steps, float(rate)) for k, (steps, rate) in values.items()}
-    right = all(k >= 1 and type(one.steps) is int and one.steps >= 0 <= one.rate for k, one in found.items())
+    right = all(k >= 1 and type(one.steps) is int and one.steps >= 0 for k, one in found.items())
+    right = right and all(0 <= one.rate < math.inf for one in found.values())
     if not found or not right:
         raise ValueError("choices are a number of steps and a rate for each k")
     return found

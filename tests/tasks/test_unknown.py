@@ -1,0 +1,79 @@
+"""One primitive of a new task is unknown to the model; wherever that is checked, the same is said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tam.errors import UserError
+from tam.evaluation import Choice, score
+from tam.intake import Intake
+from tam.methods import TAM
+from tam.models import ModelSpec, build_model
+from tam.models.collate import collate
+from tam.sections import Protocol
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.unknown import PrimitivesError, unknown_slot
+from tam.tasks.vocabulary import Vocabulary
+from tam.training.checks import check_primitives
+
+KNOWN = {"add": 0, "sort": 1}
+LETTERS = Vocabulary("ab")
+SPEC = ModelSpec(
+    kind="classification", vocabulary=2, classes=2, max_x=1, primitives=2, slots=2, layers=1, width=8, heads=2
+)
+
+
+def task(name: str, *primitives: str) -> Task:
+    x = Sequences.from_lists([[0], [1]] * 4, 2)
+    return Task(name, LETTERS, x, Classes(np.array([0, 1] * 4), ("no", "yes")), primitives)
+
+
+def before_a_run(wrong: Task) -> None:
+    splits = {"train": (task("a", "add", "sort"),), "valid": (task("b", "add", "new"),), "test": (wrong,)}
+    check_primitives(TaskSet(splits, LETTERS, {"path": "own.jsonl"}), KNOWN)
+
+
+def to_a_learner(wrong: Task) -> None:
+    Intake(SPEC, LETTERS, KNOWN).tasks([wrong])
+
+
+def in_a_batch(wrong: Task) -> None:
+    collate([task("fine", "new", "add"), wrong], [np.arange(1)] * 2, KNOWN)
+
+
+def when_scoring(wrong: Task) -> None:
+    model = build_model(SPEC, torch.Generator().manual_seed(0))
+    protocol = Protocol(shots=(1,), supports=1, queries=2)
+    score(TAM(), model, [task("fine", "new", "add"), wrong], 1, Choice(1, 0.1), protocol, KNOWN)
+
+
+def test_the_slot_is_where_the_unknown_one_stands() -> None:
+    assert unknown_slot("t", ["new", "add"], KNOWN) == 0
+    assert unknown_slot("t", ["add", "new"], KNOWN) == 1
+
+
+@pytest.mark.parametrize("check", [before_a_run, to_a_learner, in_a_batch, when_scoring])
+@pytest.mark.parametrize("primitives", [("add", "sort"), ("new", "newer"), ("new", "new")])
+def test_all_say_the_same_of_a_task(check: Callable[[Task], None], primitives: tuple[str, ...]) -> None:
+    check(task("right", "sort", "new"))
+    with pytest.raises(PrimitivesError) as told:
+        unknown_slot("", primitives, KNOWN)
+    with pytest.raises(UserError, match="task 'wrong'") as caught:
+        check(task("wrong", *primitives))
+    assert told.value.problem in str(caught.value)
+    assert (
+        f", not {sum(name not in KNOWN for name in primitives)} of {list(primitives)}: " in told.value.problem
+    )
+
+
+def test_the_file_is_named_before_a_run() -> None:
+    with pytest.raises(
+        UserError, match=r"^own\.jsonl: task 'wrong', not for training: exactly one .*; change"
+    ):
+        before_a_run(task("wrong", "add", "sort"))
+    with pytest.raises(UserError, match=r"^own\.jsonl: task 'wrong' has 1 primitives, and task 'a' has 2"):
+        before_a_run(replace(task("wrong"), primitives=("new",)))
