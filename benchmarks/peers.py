@@ -127,7 +127,7 @@ def main() -> None:
         "ratios": found,
     }
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     print(f"\nwritten to {FILE.relative_to(ROOT)}")
     unequal = [row["name"] for row in rows if row.get("difference", 0) > ALIKE]
     if unequal:

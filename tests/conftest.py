@@ -1,10 +1,11 @@
-"""A cache folder of the tests' own, so that no test reads or leaves a file in the user's."""
+"""For all tests: one thread, and a cache folder of their own, so that none leaves a file in the user's."""
 
 import os
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+import torch
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -15,3 +16,9 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAM_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Workers have a core each: threads that wait for one another would be in each other's way."""
+    torch.set_num_threads(1)

@@ -1,7 +1,7 @@
 """The k-shot protocol: what is drawn, what is chosen on what, and what the scores mean."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,14 +26,6 @@ DIGITS = Vocabulary(range(5))
 PROTOCOL = Protocol(shots=(1, 3), supports=2, queries=9, adapt_steps=(1, 2, 6), adapt_rates=(0.03, 0.3))
 ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
 DECODER = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=3, layers=1, width=8, heads=2)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Generator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def classification(name: str, seed: int, size: int = 30) -> Task:

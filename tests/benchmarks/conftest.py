@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 
 from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Sequences, Task
@@ -23,14 +22,6 @@ def load() -> Generator[Callable[[str], ModuleType]]:
     sys.path.insert(0, str(FOLDER))
     yield import_module
     sys.path.remove(str(FOLDER))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Generator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module", params=["classification", "transduction"])

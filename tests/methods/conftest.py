@@ -1,6 +1,6 @@
 """Small models of every sort in float64, and batches of random examples for them."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -38,14 +38,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "compositional_spec" in metafunc.fixturenames:
         chosen = {name: spec for name, spec in SPECS.items() if spec.compositional}
         metafunc.parametrize("compositional_spec", list(chosen.values()), ids=list(chosen))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Generator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def _random_batch(spec: ModelSpec, tasks: int = 3, rows: int = 5, seed: int = 0) -> Batch:

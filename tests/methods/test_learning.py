@@ -5,7 +5,6 @@ each of five tokens stands for another one. Tokens behind the first say nothing.
 """
 
 import re
-from collections.abc import Generator
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import torch
 
 import tam
 from tam.config import Config
@@ -58,14 +56,6 @@ CASES = {
     "nearest": Case("nearest", "classification", 0, {"shots": (2,), "steps": 0}),
     "nearest-transduction": Case("nearest", "transduction", 0, {"shots": (8,), "steps": 0}),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Generator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def make_task(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tam.config import Config
 from tam.tasks.draws import Draws
@@ -20,14 +19,6 @@ from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
 DIGITS = Vocabulary(range(5))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Generator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def _task(kind: str, name: str, rule: int, size: int, primitives: tuple[str, ...]) -> Task:
