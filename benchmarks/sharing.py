@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-SETTLE = 0.3
+SETTLE = 0.5
 """Seconds in which a GPU finishes what was launched before."""
 LONGEST = 60.0
 """Seconds after which others go on, so that they do not wait for ever for what hangs."""

@@ -38,6 +38,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.config = Config.from_preset("paper")
+        self.device = torch.device("cpu")
         self.state = SimpleNamespace(step=0, seconds=0.0)
         self.adam = SimpleNamespace(norm=torch.tensor(1.0))
         self.validated: list[int] = []
