@@ -15,7 +15,7 @@ from blocks.page import BLOCKS, fill
 from blocks.results import Results
 from blocks.runs import settings_words, time_words, training_cells
 from blocks.tam_runs import ahead, intervals, runs, shown_runs
-from blocks.tuning import budgets, choices, longer, tuning
+from blocks.tuning import best_weights, budgets, choices, tuning
 from blocks.words import number, span
 from tam.config import Config
 from tam.report.figures import FIGURES
@@ -168,7 +168,7 @@ def test_an_infinite_perplexity_is_shown_as_such() -> None:
 
 def test_intervals_are_those_of_the_runs(results: Results) -> None:
     found = [run["scores"][0]["accuracy_interval"] for _, run in shown_runs(results, "classification")]
-    assert len(found) == 4
+    assert len(found) == 5
     low, high = (f"± {100 * end(found):.1f} %" for end in (min, max))
     assert f"| Classification, accuracy | {low} to {high} |" in intervals(results)
 
@@ -179,21 +179,21 @@ def test_ablations_are_beside_the_paper_where_it_has_them(results: Results) -> N
     tuned, norm = (results.runs[f"tam-{name}-0"] for name in ("tuned-classification", ABLATION))
     for row, run, paper in ((rows[0], tuned, 41), (rows[4], norm, 42)):
         steps = number(run["config"]["training"]["steps"])
-        assert f"| TAM | {steps} | {100 * run['scores'][0]['accuracy']:.1f}\u00a0({paper}) |" in row
+        time = f"{run['gpu_seconds']:.0f} s"
+        assert f"| TAM | {time} | {steps} | {100 * run['scores'][0]['accuracy']:.1f}\u00a0({paper}) |" in row
     assert rows[5].startswith("|  | multitask | ")
     assert "(" not in rows[5]  # the paper has it for TAM alone
     del results.runs[f"tam-{ABLATION}-0"]
-    assert "| TAM | – | –\u00a0(42) |" in ablations(results)
+    assert "| TAM | – | – | –\u00a0(42) |" in ablations(results)
 
 
-def test_sweeps_are_in_order_with_the_tuned_run_among_them(results: Results) -> None:
+def test_sweeps_are_in_order(results: Results) -> None:
     rows = [line.split(" | ") for line in sweeps(results).splitlines()[2:]]
-    asked = {"T": [1, 5, 12, 25], "N": [20, 50, 128, 300]}
+    asked = {"T": [1, 5, 10, 25], "N": [20, 50, 100, 300]}
     assert [row[0] for row in rows] == [f"| {name} = {n}" for name, values in asked.items() for n in values]
-    assert rows[2][1:] == rows[6][1:]
     run = results.runs["tam-sweep-classification-T5-0"]
-    steps, seconds = run["config"]["training"]["steps"], run["gpu_seconds_asked"]
-    assert rows[1][1:4] == [number(steps), f"{seconds:g}", f"{1000 * seconds / steps:.1f}"]
+    steps, seconds = run["config"]["training"]["steps"], run["gpu_seconds"]
+    assert rows[1][1:4] == [f"{seconds:.0f} s", number(steps), f"{1000 * seconds / steps:.1f}"]
     assert rows[1][4] == f"{100 * run['scores'][0]['accuracy']:.1f}"
 
 
@@ -225,38 +225,38 @@ def test_compositional_runs_are_beside_the_paper(results: Results) -> None:
     assert shown.endswith(f"\n\nThey took {span(steps)} training steps.")
 
 
-def test_budgets_show_what_was_asked_for_and_what_came_of_it(results: Results) -> None:
+def test_budgets_show_seconds_steps_and_how_well_steps_are_timed(results: Results) -> None:
     run = results.runs["tam-tuned-classification-0"]
     training = [run["config"]["training"] | {"steps": steps} for steps in (70, 30)]
-    runs = [
-        run | {"config": run["config"] | {"training": one}, "gpu_seconds_asked": seconds}
-        for one, seconds in zip((*training, training[0]), (16.0, 16.0, 10.0), strict=True)
-    ]
-    results.runs = {f"tam-tuned-{place}-0": one for place, one in enumerate(runs)}
+    runs = [run | {"config": run["config"] | {"training": one}, "gpu_seconds": 14.0} for one in training]
+    old = {name: value for name, value in runs[1].items() if name != "gpu_seconds"} | {"gpu_seconds_asked": 8}
+    none = runs[1] | {"gpu_seconds": 0.0}
+    names = ("tam-tuned-classification-0", "tam-tuned-transduction-0", "tam-long-0-0", "nearest-tuned-0-0")
+    results.runs = dict(zip(names, [*runs, old, none], strict=True))
+    chosen = {"values": {"rate": 0.1}, "seconds": 4.0, "steps": 40}
     candidates = [
-        {"values": {"rate": 0.1, "tasks": 2}, "ms": 3.0, "steps": 5},
-        {"values": {"rate": 0.2, "tasks": 2}, "ms": 6.0, "steps": 9},
-        {"values": {"rate": 0.2, "tasks": 4}, "ms": 60.0, "steps": 6},  # another step
+        chosen,
+        {"values": {"rate": 0.2}, "steps": 9},
         {"values": {"rate": 0.1}, "error": "it diverged"},
     ]
-    results.tuning = {"tam-classification": {"candidates": candidates, "seconds_each": 4.0}}
-    assert budgets(results).splitlines()[2:5] == [
-        "| `tuned` | 2 | 16 | 30 to 70 |",
-        "| `tuned` | 1 | 10 | 70 |",
-        "| each candidate of tuning | 3 | 4 | 5 to 9 |",
+    facts = {"method": "tam", "benchmark": "classification", "shots": None, "seconds_each": 4.0}
+    results.tuning = {"tam-classification": facts | {"candidates": candidates, "chosen": chosen}}
+    *rows, _, timed = budgets(results).splitlines()[2:]
+    assert rows == [
+        "| `tuned` | 2 | 14 | 30 to 70 |",
+        "| each candidate of tuning | 2 | 4 | 9 to 40 |",
+        "| `long` | 1 | 8, older | 30 |",
     ]
-    assert budgets(results).endswith(" by factors of up to 2.0.")
+    assert timed.endswith("It was 2.00 to 2.00 times that of tuning.")
 
 
-def test_longer_runs_are_beside_their_candidates(results: Results) -> None:
-    chosen = {"steps": 7, "score": 0.5, "scores": {"5": {}, "20": {}}}
-    results.tuning["multitask-classification"] = {"chosen": chosen}
+def test_best_weights_are_parts_of_the_steps(results: Results) -> None:
     run = results.runs["multitask-tuned-classification-0"]
-    training = run["config"]["training"] | {"steps": 70}
-    scores = [{"k": k, "accuracy": accuracy} for k, accuracy in ((1, 0.9), (5, 0.2), (10, 0.9), (20, 0.3))]
-    run |= {"config": run["config"] | {"training": training}, "scores": scores}
-    line = "| multitask, classification | accuracy | 7 | 50.0 % | 70 | 25.0 % |"
-    assert line in longer(results).splitlines()
+    training = run["config"]["training"] | {"steps": 109}
+    steps = {"20": 109, "10": 27, "5": 14, "1": 7}
+    run |= {"config": run["config"] | {"training": training}, "best_steps": steps}
+    line = "| multitask, classification | 109 | 1/16 | 1/8 | 1/4 | all |"
+    assert line in best_weights(results).splitlines()
 
 
 def test_the_budget_of_tuning_is_named(results: Results) -> None:

@@ -3,7 +3,7 @@
 import re
 
 from blocks.results import Results
-from blocks.runs import distinct, score_cells, steps_of, steps_words, widths_of
+from blocks.runs import distinct, score_cells, steps_of, steps_words, time_cell, widths_of
 from blocks.table import table
 from blocks.words import duration, k_heads, number
 from tam.report.curve import TITLES as METHODS
@@ -43,25 +43,25 @@ def ablations(results: Results) -> str:
             paper = [f"{100 * mean:.0f}" for mean in printed] if printed else None
             first = title if method == "tam" else ""
             scores = score_cells(results, "accuracy", found, paper)
-            rows.append([first, METHODS[method], steps_words(distinct(found)), *scores])
-    return table(["", "", "training steps", *k_heads(results.shots)], rows, left=(0, 1))
+            runs = distinct(found)
+            rows.append([first, METHODS[method], time_cell(runs), steps_words(runs), *scores])
+    return table(["", "", "time", "training steps", *k_heads(results.shots)], rows, left=(0, 1))
 
 
 def sweeps(results: Results) -> str:
     """TAM with other numbers of inner steps and of examples of a task in a step."""
-    tuned = results.by_shots("tam", "tuned", "classification")
     rows = []
     for letter, section, setting in (("T", "settings", "inner_steps"), ("N", "training", "rows")):
         stem = re.compile(rf"tam-sweep-classification(-{letter}\d+)-0")
         names = [found[1] for file in results.runs if (found := stem.fullmatch(file))]
         sweep = [results.by_shots("tam", "sweep", "classification", name) for name in names]
-        both = [(found, next(iter(found.values()))) for found in (tuned, *sweep)]
+        both = [(found, next(iter(found.values()))) for found in sweep]
         for found, run in sorted(both, key=lambda one: one[1]["config"][section][setting]):
-            asked, steps = run["gpu_seconds_asked"], steps_of(run)
+            steps, ms = steps_of(run), 1000 * run["gpu_seconds"] / steps_of(run)
             what = f"{letter} = {run['config'][section][setting]}"
             scores = score_cells(results, "accuracy", found)
-            rows.append([what, number(steps), f"{asked:g}", f"{1000 * asked / steps:.1f}", *scores])
-    head = ["", "training steps", "seconds asked for", "ms counted for a step"]
+            rows.append([what, time_cell([run]), number(steps), f"{ms:.1f}", *scores])
+    head = ["", "time", "training steps", "ms a step"]
     return table([*head, *k_heads(results.shots)], rows)
 
 

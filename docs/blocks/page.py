@@ -21,7 +21,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "sweeps": ablations.sweeps,
     "small": ablations.small,
     "tuning": tuning.tuning,
-    "longer": tuning.longer,
+    "best weights": tuning.best_weights,
     "budgets": tuning.budgets,
     "choices": tuning.choices,
     "limits": limits.limits,

@@ -18,7 +18,22 @@ def settings_words(run: Facts) -> str:
 def time_words(run: Facts) -> str:
     """How long a run took, and where."""
     where = "CPU" if run["config"]["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
-    return f"{duration(run['seconds'])}, {where}"
+    alone = " alone" if "gpu_seconds" in run else ""
+    return f"{duration(_seconds(run))}, {where}{alone}"
+
+
+def _seconds(run: Facts) -> float:
+    """How long a run took, of the GPU alone if that is known."""
+    return run.get("gpu_seconds", run["seconds"])
+
+
+def time_cell(found: Sequence[Facts]) -> str:
+    """How long some runs took."""
+    if not found:
+        return "–"
+    times = [_seconds(run) for run in found]
+    low, high = duration(min(times)), duration(max(times))
+    return low if low == high else f"{low.removesuffix(' min')} to {high}"
 
 
 def distinct(by_shots: dict[int, Facts]) -> list[Facts]:
@@ -66,10 +81,7 @@ def training_cells(found: Sequence[Facts]) -> list[str]:
     supports = span([run["config"]["protocol"]["supports"] for run in found])
     if not any(steps_of(run) for run in found):
         return ["none", "none", supports, _tuned_words(found)]
-    times = [run["seconds"] for run in found]
-    low, high = duration(min(times)), duration(max(times))
-    time = low if low == high else f"{low.removesuffix(' min')} to {high}"
-    return [steps_words(found), time, supports, _tuned_words(found)]
+    return [steps_words(found), time_cell(found), supports, _tuned_words(found)]
 
 
 def _tuned_words(found: Sequence[Facts]) -> str:

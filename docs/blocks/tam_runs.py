@@ -10,7 +10,8 @@ from blocks.table import table
 from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, score
 
 KINDS = {
-    "long": "tuned settings, longer",
+    "long": "longer",
+    "tuned": "tuned",
     "best": "preset `best`",
     "paper": "preset `paper`",
     "quick": "preset `quick`",

@@ -1,13 +1,12 @@
 """What was tried on validation tasks, what was chosen, and the steps that it was given."""
 
-import json
-import statistics
 from collections.abc import Iterator
+from fractions import Fraction
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import distinct, scores_of, steps_of
+from blocks.runs import distinct, steps_of
 from blocks.table import table
-from blocks.words import number, score, span
+from blocks.words import k_heads, number, score, span
 from tam.report.curve import TITLES as METHODS
 
 
@@ -59,59 +58,63 @@ def _budget_words(facts: Facts) -> str:
     return f"{facts['seconds_each']} seconds ({facts['counted']})"
 
 
-def longer(results: Results) -> str:
-    """Chosen candidates on validation tasks beside the longer runs with their settings on test tasks."""
+def best_weights(results: Results) -> str:
+    """After which part of its steps each tuned run had the weights that did best on the validation tasks."""
     rows = []
-    for method in ("agnostic", "multitask", "tam"):
+    for method in ("agnostic", "multitask", "maml", "cavia", "tam"):
         for name, title in BENCHMARKS.items():
-            chosen = results.tuning[f"{method}-{name}"]["chosen"]
             (run,) = distinct(results.by_shots(method, "tuned", name))
-            metric = results.metric(name)
-            scores = scores_of(run, metric)
-            mean = statistics.mean(scores[int(k)] for k in chosen["scores"])
-            candidate = [number(chosen["steps"]), score(metric, chosen["score"])]
-            tuned = [number(steps_of(run)), score(metric, mean)]
-            rows.append([f"{METHODS[method]}, {title.lower()}", metric, *candidate, *tuned])
-    head = ["", "", "steps of the candidate", "validation tasks", "steps of the tuned run", "test tasks"]
-    return table(head, rows, left=(0, 1))
+            shares = (Fraction(step, steps_of(run)).limit_denominator(16) for step in _best_steps(run))
+            parts = ("all" if share == 1 else str(share) for share in shares)
+            rows.append([f"{METHODS[method]}, {title.lower()}", number(steps_of(run)), *parts])
+    return table(["", "training steps", *k_heads(results.shots)], rows)
+
+
+def _best_steps(run: Facts) -> list[int]:
+    """After how many steps it had its best weights, for each k."""
+    return [step for _, step in sorted(run["best_steps"].items(), key=lambda one: int(one[0]))]
 
 
 def budgets(results: Results) -> str:
-    """The seconds that each kind of run was to have, the steps that came of them, and how wrong they are."""
-    groups: dict[tuple[str, float], list[int]] = {}
+    """The seconds of each kind of run and the steps that came of them, and how well steps are timed."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    older: dict[tuple[str, str], list[int]] = {}
     for file, run in results.runs.items():
-        if "gpu_seconds_asked" in run:
-            groups.setdefault((file.split("-")[1], run["gpu_seconds_asked"]), []).append(steps_of(run))
+        kind = f"`{file.split('-')[1]}`"
+        if run.get("gpu_seconds"):
+            groups.setdefault((kind, f"{run['gpu_seconds']:.0f}"), []).append(steps_of(run))
+        elif "gpu_seconds_asked" in run:
+            asked = f"{run['gpu_seconds_asked']:g}, older"
+            older.setdefault((kind, asked), []).append(steps_of(run))
     rows = [
-        [f"`{kind}`", str(len(steps)), f"{asked:g}", span(steps)]
-        for (kind, asked), steps in sorted(groups.items(), key=lambda one: (-one[0][1], one[0][0]))
+        [kind, str(len(steps)), seconds, span(steps)]
+        for found in (groups, older)
+        for (kind, seconds), steps in sorted(found.items())
     ]
-    rows.append(["each candidate of tuning", *_candidates(results)])
-    shown = table(["runs", "how many", "seconds asked for", "training steps"], rows)
+    rows.insert(len(groups), ["each candidate of tuning", *_candidates(results)])
+    shown = table(["runs", "how many", "seconds", "training steps"], rows)
+    ratios = list(_timed_again(results))
     return (
-        f"{shown}\n\nCandidates of one method on one benchmark that differ in nothing but the rate have "
-        f"steps of the same cost. Their times were counted as different by factors of up to "
-        f"{max(_same_step_ratios(results)):.1f}."
+        f"{shown}\n\nThe time of a step was measured again for each tuned run, by another process. It was "
+        f"{min(ratios):.2f} to {max(ratios):.2f} times that of tuning."
     )
 
 
 def _candidates(results: Results) -> list[str]:
-    """How many candidates there were, the seconds that each was to have, and the steps that came of them."""
+    """How many candidates there were, the seconds that each had, and the steps that came of them."""
     found = [one for facts in _trained(results) for one in facts["candidates"] if "steps" in one]
     seconds = sorted({facts["seconds_each"] for facts in _trained(results)})
     asked = " and ".join(f"{one:g}" for one in seconds)
     return [str(len(found)), asked, span([one["steps"] for one in found])]
 
 
-def _same_step_ratios(results: Results) -> Iterator[float]:
-    """By what factor the times counted for equal steps differ."""
-    for facts in results.tuning.values():
-        times: dict[str, list[float]] = {}
-        for one in facts["candidates"]:
-            if "ms" in one:
-                rest = {name: value for name, value in one["values"].items() if name != "rate"}
-                times.setdefault(json.dumps(rest, sort_keys=True), []).append(one["ms"])
-        yield from (max(found) / min(found) for found in times.values())
+def _timed_again(results: Results) -> Iterator[float]:
+    """The time of a step of each tuned run over that of the candidate with the same settings."""
+    for facts in _trained(results):
+        chosen = facts["chosen"]
+        by_shots = results.by_shots(facts["method"], "tuned", facts["benchmark"])
+        run = by_shots[facts["shots"] or min(by_shots)]
+        yield run["gpu_seconds"] / steps_of(run) / (chosen["seconds"] / chosen["steps"])
 
 
 def choices(results: Results) -> str:
