@@ -231,8 +231,12 @@ def test_budgets_show_seconds_steps_and_how_well_steps_are_timed(results: Result
     runs = [run | {"config": run["config"] | {"training": one}, "gpu_seconds": 14.0} for one in training]
     old = {name: value for name, value in runs[1].items() if name != "gpu_seconds"} | {"gpu_seconds_asked": 8}
     none = runs[1] | {"gpu_seconds": 0.0}
-    names = ("tam-tuned-classification-0", "tam-tuned-transduction-0", "tam-long-0-0", "nearest-tuned-0-0")
-    results.runs = dict(zip(names, [*runs, old, none], strict=True))
+    results.runs = {
+        "tam-tuned-classification-0": runs[0],
+        "tam-tuned-transduction-0": runs[1],
+        "tam-long-classification-0": old,
+        "nearest-tuned-classification-0": none,
+    }
     chosen = {"values": {"rate": 0.1}, "seconds": 4.0, "steps": 40}
     candidates = [
         chosen,
