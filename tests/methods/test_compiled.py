@@ -47,7 +47,8 @@ def test_losses(kind: Callable[..., Any], weights: Tensor | None, present: Tenso
 @pytest.mark.parametrize(
     ("function", "given"),
     [
-        (search._note, (numbers(3), numbers(3, 4), numbers(3, seed=1), numbers(3, 4, seed=1), numbers(3))),  # pyright: ignore
+        (search._lower, (numbers(3), numbers(3, seed=1), numbers(3, 4), numbers(3, 4, seed=1))),  # pyright: ignore
+        (search._watch, (numbers(3), numbers(3, seed=1), numbers(3), numbers(3, seed=2), numbers(1)[0])),  # pyright: ignore
         (
             search._adam_by_tensors,  # pyright: ignore
             (*(numbers(3, 4, seed=seed) for seed in range(4)), torch.ones(3), *numbers(3).unbind()),

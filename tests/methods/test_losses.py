@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tam.methods.losses import ExampleLosses, example_losses, losses_of
+from tam.methods.losses import ExampleLosses, backward, example_losses, losses_of, put
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -73,3 +73,24 @@ def test_the_loss_of_a_model_is_of_the_given_answers(
                 expected = -sum(outcomes[task, row, place, id].item() for place, id in enumerate(answer))
                 assert losses.predictions[task, row] == len(answer)
             assert losses.total[task, row].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("in_one", [True, False])
+@pytest.mark.parametrize("add", [True, False])
+def test_gradients_are_added_or_take_the_place_of_others(*, add: bool, in_one: bool) -> None:
+    whole = torch.arange(6.0)
+    sums = [whole[:4].view(2, 2), whole[4:]]
+    found = [torch.full((2, 2), 10.0).t(), torch.tensor([20.0, 30.0])]
+    expected = torch.tensor([10.0, 10.0, 10.0, 10.0, 20.0, 30.0]) + (torch.arange(6.0) if add else 0.0)
+    put(sums, found, whole=whole if in_one else None, add=add)
+    assert torch.equal(whole, expected)
+
+
+@pytest.mark.parametrize("add", [True, False])
+def test_backward_returns_the_gradients_of_inputs_and_leaves_those_of_parameters(*, add: bool) -> None:
+    theta, x = torch.nn.Parameter(torch.tensor([2.0, 3.0])), torch.tensor(5.0, requires_grad=True)
+    theta.grad = torch.tensor([1.0, 1.0])
+    (of_x,) = backward((theta * x).sum(), [theta], [x], add=add)
+    assert of_x.item() == 5.0
+    assert theta.grad.tolist() == ([6.0, 6.0] if add else [5.0, 5.0])
+    assert x.grad is None

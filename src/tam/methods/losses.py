@@ -38,10 +38,12 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     return losses_of(log_prob, batch).per_task()
 
 
-def backward(loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = ()) -> Sequence[Tensor]:
-    """Add the gradient of θ to `.grad`, and return those of the inputs.
+def backward(
+    loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = (), *, add: bool = True
+) -> Sequence[Tensor]:
+    """Add the gradient of θ to `.grad`, or put it there in the place of what is; return those of the inputs.
 
-    The same as `loss.backward()`, but all parameters' `.grad` are added to in one operation, which counts
+    The same as `loss.backward()`, but all parameters' `.grad` are changed in one operation, which counts
     on a GPU: there are a hundred of them.
     """
     for parameter in theta:
@@ -50,11 +52,21 @@ def backward(loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = (
     found = torch.autograd.grad(loss, [*inputs, *theta], materialize_grads=True)
     gradients, found = found[: len(inputs)], found[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
-    if loss.is_cuda and (whole := _whole(sums)) is not None:
-        whole += torch.cat([part.flatten() for part in found])
-    else:
-        torch._foreach_add_(sums, found)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    put(sums, found, whole=_whole(sums) if loss.is_cuda else None, add=add)
     return gradients
+
+
+def put(sums: list[Tensor], found: Sequence[Tensor], *, whole: Tensor | None, add: bool) -> None:
+    """Add what was found to the sums, or put it in their place; `whole` is the vector of them all, if any."""
+    if whole is None:
+        change = torch._foreach_add_ if add else torch._foreach_copy_  # pyright: ignore
+        change(sums, list(found))
+        return
+    parts = [part.flatten() for part in found]
+    if add:
+        whole += torch.cat(parts)
+    else:
+        torch.cat(parts, out=whole)
 
 
 def _whole(parts: Sequence[Tensor]) -> Tensor | None:

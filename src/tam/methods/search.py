@@ -21,12 +21,14 @@ EPSILON = 1e-8
 class Descent:
     """Points on their way down, by plain gradient descent.
 
-    Usage is a loop of `observe(loss at z)` and `step(gradient at z)`. No value is read back to Python,
-    so that a loop can be captured as one CUDA graph.
+    Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; of `watch` in place of `observe` where
+    nobody asks which z was the best. No value is read back to Python, so that a loop can be captured as one
+    CUDA graph.
 
     Attributes:
         z: Where the search is, `[B, S]`.
-        best_z: Where the loss was lowest, `[B, S]`.
+        best: The lowest loss, `[B]`.
+        best_z: Where it was, `[B, S]`.
         active: Which tasks still move, `[B]`, as 0 or 1.
         count: How many these are.
     """
@@ -34,19 +36,21 @@ class Descent:
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         self.z = self.best_z = start
         self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else rate
-        self.patience = patience
+        self._patience = start.new_full((), math.inf if patience is None else patience)
         self.active = start.new_ones(len(start))
         self.count = start.new_full((), len(start))
         self.best = torch.full_like(self.active, math.inf)
         self._worse = torch.zeros_like(self.active)
 
     def observe(self, loss: Tensor) -> None:
+        """Note the loss at z, `[B]`, and z where it is the lowest so far; tasks stop as in `watch`."""
+        self.best_z = _lower(loss.detach(), self.best, self.z, self.best_z)
+        self.watch(loss)
+
+    def watch(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
-        state = (loss.detach(), self.z, self.best, self.best_z, self._worse)
-        self.best, self.best_z, self._worse = _note(*state)
-        if self.patience is not None:
-            self.active = self.active * (self._worse < self.patience)
-            self.count = self.active.sum()
+        state = (loss.detach(), self.best, self._worse, self.active, self._patience)
+        self.best, self._worse, self.active, self.count = _watch(*state)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""
@@ -79,13 +83,19 @@ class Descent:
 
 
 @compiled_on_gpu
-def _note(
-    loss: Tensor, z: Tensor, best: Tensor, best_z: Tensor, worse: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The lowest loss so far, where it was, and for how many steps there was none lower."""
-    improved = loss < best
-    best_z = torch.where(improved.unsqueeze(1), z, best_z)
-    return torch.minimum(best, loss), best_z, torch.where(improved, 0.0, worse + 1)
+def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
+    """Where the loss is lowest: z if it is lower there than the best, else where that was."""
+    return torch.where((loss < best).unsqueeze(1), z, best_z)
+
+
+@compiled_on_gpu
+def _watch(
+    loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The lowest loss so far, for how many steps there was none lower, which tasks move, and how many."""
+    worse = torch.where(loss < best, 0.0, worse + 1)
+    active = active * (worse < patience)
+    return torch.minimum(best, loss), worse, active, active.sum()
 
 
 class Search(Descent):

@@ -40,18 +40,19 @@ class TAM(TamSettings, Method):
         prefix = Prefix(model, batch) if self.theta_update == "accumulated" else None
         batch = batch if prefix is None else prefix.batch
         search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0, Δθ = 0
-        taken = search.active.new_zeros(())
+        moved: list[Tensor] = []
         loss, gradient = z_gradient(model, search.z, batch, chosen)
         start = loss
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
-            search.observe(loss)
+            search.watch(loss)
             search.step(gradient)  # z ← z − ∇z
             loss, gradient = z_gradient(
-                model, search.z, batch, chosen, theta_weights=search.active
+                model, search.z, batch, chosen, theta_weights=search.active, add=prefix is not None
             )  # Δθ −= ∇θ
-            taken = taken + search.count
+            moved.append(search.count)
             if self.theta_update == "interleaved":
                 update(search.count)
+        taken = torch.stack(moved).sum()
         if prefix is not None:
             prefix.backward(model)
             update(taken)  # θ ← θ + Δθ
@@ -82,7 +83,13 @@ class TAM(TamSettings, Method):
 
 
 def z_gradient(
-    model: Model, z: Tensor, batch: Batch, chosen: Tensor | None = None, theta_weights: Tensor | None = None
+    model: Model,
+    z: Tensor,
+    batch: Batch,
+    chosen: Tensor | None = None,
+    theta_weights: Tensor | None = None,
+    *,
+    add: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The loss of every task at z, `[B]`, and its gradient in z, `[B, S]`.
 
@@ -95,6 +102,7 @@ def z_gradient(
         theta_weights: Adds to `.grad` of θ, and of the batch's prefix if it has one, the gradient of the
             tasks' losses (over all rows), weighted by these, `[B]`. A task of weight 0 gets no gradient in
             z either. None: θ is left alone.
+        add: Whether the gradient of θ is added to what is in `.grad`, or takes its place.
     """
     rows = z.detach().unsqueeze(1)
     rows = (rows if chosen is None else rows.repeat(1, batch.rows, 1)).requires_grad_()
@@ -105,7 +113,7 @@ def z_gradient(
                 (gradient,) = torch.autograd.grad(losses.sum, rows)
         else:
             inputs = [rows] if batch.prefix is None else [rows, batch.prefix]
-            gradient, *of_prefix = backward(losses.sum, list(model.parameters()), inputs)
+            gradient, *of_prefix = backward(losses.sum, list(model.parameters()), inputs, add=add)
             if batch.prefix is not None:
                 so_far, (found,) = batch.prefix.grad, of_prefix
                 batch.prefix.grad = found if so_far is None else so_far.add_(found)
