@@ -106,8 +106,8 @@ class Search(Descent):
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
         self._steps = 0
         if start.is_cuda:  # where many small operations cost more than what they compute
-            numbers = (1.0, 1.0, self.rate)
-            self._numbers = [n if isinstance(n, Tensor) else start.new_full((), n) for n in numbers]
+            rate = self.rate if isinstance(self.rate, Tensor) else start.new_full((), self.rate)
+            self._numbers = [torch.ones_like(start), torch.ones_like(start), rate]
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
@@ -143,7 +143,10 @@ def _adam(
 def _adam_by_tensors(
     z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, *numbers: Tensor
 ) -> list[Tensor]:
-    """The step, given the powers of Adam's decays before it, and the rate, as tensors."""
+    """The step, given the powers of Adam's decays before it, and the rate, as tensors.
+
+    The powers are `[B, S]`, so that all is one kernel: what has another shape would be another.
+    """
     first, second = numbers[0] * BETAS[0], numbers[1] * BETAS[1]
     moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, numbers[2])
     return [*moved, first, second]
