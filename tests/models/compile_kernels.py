@@ -22,8 +22,8 @@ NUMBERS = {
 }  # fmt: skip
 IN_FLOAT = {
     "h_in", "h_out", "g_out", "g_in", "g_residual", "inverses", "next_inverses", "b_qkv", "next_b_qkv", "b_o",
-    "b_inner", "b_out", "weights", "biases", "matrices", "vectors", "squares", "lines", "g_matrices",
-    "g_vectors", "g_norms", "g", "parts", "before", "g_before", "rows", "out",
+    "b_inner", "b_out", "weights", "biases", "squares", "lines", "g_weights", "g_norms", "g", "parts",
+    "before", "g_before", "rows", "out",
 }  # fmt: skip
 
 

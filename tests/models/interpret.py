@@ -11,6 +11,7 @@ from agreement import Case, disagreement  # pyright: ignore[reportMissingImports
 
 from tam.methods.tam import TAM
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model, fused, launch, transformer
+from tam.training.adam import Adam
 
 
 def let_loops_have_bounds() -> None:
@@ -60,6 +61,7 @@ def step_error() -> float:
     batch = Batch(x=draw(5, 2, 3, 4), x_length=draw(5, 2, 3), y=draw(5, 2, 3, 3), y_length=draw(4, 2, 3))
     tam = TAM(inner_steps=2, inner_rate=0.1, patience=None)
     exact = copy.deepcopy(model).double()
+    Adam(model, (), 1.0)  # after which the weights stand one after another, as they do in training
     assert isinstance(model.backbone, Transformer)
     model.backbone.kernels = True
     model.backbone.forward = model.backbone.prefix = None  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from tam.models import ModelSpec, Transformer, build_model
-from tam.models.fused import can_fuse, can_see
+from tam.models.fused import can_fuse, can_see, in_rows
+from tam.training.adam import Adam
 
 pytest.importorskip("triton")
 
@@ -62,6 +63,28 @@ def test_kernels_compile_for_a_gpu() -> None:
     on_chip = [int(line.split()[1]) for line in done.stdout.splitlines()]
     assert len(on_chip) == 29
     assert max(on_chip) < 227 * 1024
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: bool) -> None:
+    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=4, max_y=3, layers=2, width=16, heads=1)
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    assert isinstance(model.backbone, Transformer)
+    if trained:
+        Adam(model, (), 1.0)
+    weights = [weight for block in model.backbone.blocks for weight in block.parameters()]
+    expected = torch.stack([torch.cat([w.flatten() for w in part]) for part in (weights[:14], weights[14:])])
+    rows = in_rows(weights)
+    assert torch.equal(rows, expected)
+    rows.zero_()
+    assert all(bool(weight.eq(0).all()) == trained for weight in weights if weight.dim() == 2)
+
+
+def test_weights_are_taken_in_the_order_of_an_optimiser() -> None:
+    model = Transformer(layers=2, width=16, heads=1, bottleneck=None, generator=torch.Generator())
+    weights = [weight for block in model.blocks for weight in block.parameters()]
+    taken = model._fused_weights  # pyright: ignore[reportPrivateUsage]
+    assert [id(weight) for weight in taken] == [id(weight) for weight in weights]
 
 
 def test_kernels_are_for_gpus_only() -> None:

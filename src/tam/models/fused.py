@@ -3,11 +3,11 @@
 All blocks are one operation for autograd, with a first derivative only. The residual stream stays in
 float32; matrix products are in bfloat16 under autocast, else in float32.
 
-Shapes: R rows, L places, Q of them read, d width; of each block 12 · d² entries of matrices and 13 · d of
-vectors.
+Shapes: R rows, L places, Q of them read, d width, W = 12 · d² + 13 · d weights of a block.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -119,16 +119,17 @@ def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor]
     return keys_values.permute(0, 2, 3, 4, 1, 5).float().contiguous()
 
 
-def _gather(weights: Sequence[Tensor]) -> Tensor:
-    """All weights in one row: first the matrices of all blocks, then the vectors."""
-    ordered = sorted(weights, key=lambda weight: -weight.dim())  # which keeps their order otherwise
-    return torch.cat([weight.detach().flatten() for weight in ordered])
-
-
-def _scatter(row: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """The matrices `[blocks, 12 · d²]` and the vectors `[blocks, 13 · d]` in such a row."""
-    blocks = len(row) // (12 * width**2 + 13 * width)
-    return row[: blocks * 12 * width**2].view(blocks, -1), row[blocks * 12 * width**2 :].view(blocks, -1)
+def in_rows(weights: Sequence[Tensor]) -> Tensor:
+    """The weights of every block, `[blocks, W]`: not copied if they stand one after another in memory."""
+    blocks, place = len(weights) // _PER_BLOCK, weights[0].storage_offset()
+    storage = weights[0].untyped_storage().data_ptr()
+    for weight in weights:
+        here = weight.untyped_storage().data_ptr() == storage and weight.storage_offset() == place
+        if not here or not weight.is_contiguous():
+            return torch.cat([weight.detach().flatten() for weight in weights]).view(blocks, -1)
+        place += weight.numel()
+    size = sum(weight.numel() for weight in weights) // blocks
+    return weights[0].detach().as_strided((blocks, size), (size, 1))
 
 
 @torch.library.custom_op("tam::blocks", mutates_args=())
@@ -139,19 +140,18 @@ def _forward(
     weights: list[Tensor],
     shape: list[int],
     half: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The hidden states read; and for the way back what was standardised, q, k, v, mixtures and weights.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The hidden states read; for the way back what was standardised, q, k, v, mixtures and folded weights.
 
     Of these, q, k, v may have a gradient from elsewhere. If no place is read, the last block makes no more.
     """
     kernels = Kernels(hidden, packing, before, shape, half)
     places, width = kernels.places, kernels.width
-    row = _gather(weights)
-    given, vectors = _scatter(row, width)
-    blocks = len(given)
-    matrices = torch.empty_like(given, dtype=torch.bfloat16 if half else torch.float32)
+    rows = in_rows(weights)
+    blocks = len(rows)
+    matrices = hidden.new_empty(blocks, 12 * width**2, dtype=torch.bfloat16 if half else torch.float32)
     biases = hidden.new_empty(blocks, 9 * width)
-    kernels.fold(given, vectors, matrices, biases)
+    kernels.fold(rows, matrices, biases)
     reading = kernels.places_of(blocks - 1, blocks)[0]
     normed = matrices.new_empty((2 * blocks - 1) * places + reading, width)
     inverses = hidden.new_empty(len(normed))
@@ -187,7 +187,6 @@ def _forward(
         mixed,
         matrices,
         biases,
-        row,
     )
 
 
@@ -199,7 +198,7 @@ def _(
     weights: list[Tensor],
     shape: list[int],
     half: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     rows, length, width = hidden.shape
     blocks = len(weights) // _PER_BLOCK
     matrices = hidden.new_empty(blocks, 12 * width**2, dtype=torch.bfloat16 if half else torch.float32)
@@ -213,7 +212,6 @@ def _(
         matrices.new_empty((blocks - 1) * places + rows * reading, width),
         matrices,
         hidden.new_empty(blocks, 9 * width),
-        hidden.new_empty(blocks * (12 * width**2 + 13 * width)),
     )
 
 
@@ -224,20 +222,21 @@ def _backward(
     hidden: Tensor,
     packing: list[Tensor],
     before: list[Tensor],
+    weights: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted at what is before, and of matrices and vectors.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients at the hidden states, and if wanted at what is before, and of the weights `[blocks, W]`.
 
     `of_qkv` is what q, k, v get from elsewhere. Whether what is wanted is looked
     at is known only when this runs, where a recorded graph asks for it always.
     """
-    normed, inverses, qkv, mixed, matrices, biases, row = kept
+    normed, inverses, qkv, mixed, matrices, biases = kept
     kernels = Kernels(hidden, packing, before, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    given, to = _scatter(row, width), _empty_gradients(hidden, before, blocks, wanted)
+    rows, to = in_rows(weights), _empty_gradients(hidden, before, blocks, wanted)
     if wanted and not of_weights():
         wanted = False
         for nothing in to:
@@ -282,13 +281,13 @@ def _backward(
                     g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
                     which=which, block=index, blocks=blocks,
                 )  # fmt: skip
-                kernels.unfold(squares, lines, *given, *to[1:], norms, block=index, blocks=blocks)
+                kernels.unfold(squares, lines, rows, to[1], norms, block=index, blocks=blocks)
         g = hidden.new_empty(places, width)
         halves.append(matrices.new_empty(places, width))
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
     if wanted:
         with beside.work():
-            kernels.norm_gradients(norms, to[2])
+            kernels.norm_gradients(norms, to[1])
     beside.finish()
     return g.view(hidden.shape), *to
 
@@ -300,56 +299,48 @@ def _(
     hidden: Tensor,
     packing: list[Tensor],
     before: list[Tensor],
+    weights: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    blocks = len(kept[-2])
+) -> tuple[Tensor, Tensor, Tensor]:
+    blocks = len(weights) // _PER_BLOCK
     return torch.empty_like(hidden), *_empty_gradients(hidden, before, blocks, wanted)
 
 
 def _empty_gradients(
     hidden: Tensor, before: Sequence[Tensor], blocks: int, wanted: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Room for the gradients at what is before, and of matrices and vectors."""
+) -> tuple[Tensor, Tensor]:
+    """Room for the gradients at what is before, and of the weights."""
     width, count = hidden.shape[-1], blocks if wanted else 0
     return (
         torch.empty_like(before[0]) if before and wanted else hidden.new_empty(0),
-        hidden.new_empty(count, 12 * width**2),
-        hidden.new_empty(count, 13 * width),
+        hidden.new_empty(count, 12 * width**2 + 13 * width),
     )
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     hidden, packing, before, weights, ctx.shape, _ = inputs
     ctx.set_materialize_grads(False)
-    ctx.packing, ctx.before = len(packing), len(before)
-    ctx.save_for_backward(hidden, *packing, *before, *output[1:])
-    ctx.shapes = [tuple(weight.shape) for weight in weights]
+    ctx.counts = [1, len(packing), len(before), len(weights)]
+    ctx.save_for_backward(hidden, *packing, *before, *weights, *output[1:])
 
 
 def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-    hidden, *kept = ctx.saved_tensors
-    packing, kept = kept[: ctx.packing], kept[ctx.packing :]
-    before, kept = kept[: ctx.before], kept[ctx.before :]
+    saved = iter(ctx.saved_tensors)
+    (hidden,), packing, before, weights = (list(islice(saved, count)) for count in ctx.counts)
     gradient, of_qkv = gradients[0], gradients[_QKV]
     if gradient is None:
         rows, width = hidden.shape[0], hidden.shape[2]
         gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
     wanted = any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2])
-    found = _backward(gradient, of_qkv, hidden, packing, before, kept, ctx.shape, wanted)
-    g, g_before, matrices, vectors = found
+    found = _backward(gradient, of_qkv, hidden, packing, before, weights, list(saved), ctx.shape, wanted)
+    g, g_before, g_weights = found
     nothing = [None] * len(packing)
     if not wanted:
-        return g, nothing, [None] * len(before), [None] * len(ctx.shapes), None, None
-    of_weights: list[Tensor] = []
-    for block in range(len(matrices)):
-        sources = {2: matrices[block], 1: vectors[block]}
-        places = {2: 0, 1: 0}
-        for shape in ctx.shapes[block * _PER_BLOCK : (block + 1) * _PER_BLOCK]:
-            kind, size = len(shape), torch.Size(shape).numel()
-            of_weights.append(sources[kind].narrow(0, places[kind], size).view(shape))
-            places[kind] += size
+        return g, nothing, [None] * len(before), [None] * len(weights), None, None
+    parts = g_weights.flatten().split([weight.numel() for weight in weights])
+    of_weights = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
     return g, nothing, [g_before, None] if before else [], of_weights, None, None
 
 

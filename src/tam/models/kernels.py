@@ -433,41 +433,53 @@ def weight_gradients(
 
 
 @triton.jit
-def _norm_before(row, D: tl.constexpr):
-    """Whether a LayerNorm comes before rows of the matrices, and where its scale is among the vectors.
+def _of_layer(row, of_q, of_kv, of_o, of_inner, of_out, D: tl.constexpr):
+    """The number of the layer whose matrix has a row.
 
-    The matrices are 12 · D rows of D: W_qkv, W_o, W₁, and W₂ with four in one of its own. The vectors are
-    scale, shift, b_qkv, b_o, scale, shift, b₁, b₂.
+    The matrices are 12 · D rows of D: W_q, W_kv, W_o, W₁, and W₂ with four in one of its own.
     """
-    return (row < 3 * D) | ((row >= 4 * D) & (row < 8 * D)), tl.where(row < 4 * D, 0, 6 * D)
+    of_mlp = tl.where(row < 8 * D, of_inner, of_out)
+    return tl.where(row < D, of_q, tl.where(row < 3 * D, of_kv, tl.where(row < 4 * D, of_o, of_mlp)))
 
 
 @triton.jit
-def _bias_of(row, D: tl.constexpr):
-    """Where the bias of a row of the matrices is among the vectors."""
-    return row + tl.where(row < 4 * D, 2 * D, 4 * D)
+def _starts_of(row, D: tl.constexpr):
+    """Where a block's weights would have row 0 of the matrices, and its bias, if a row's layer went so far.
+
+    They are a LayerNorm's scale and shift, W_q, b_q, W_kv, b_kv, W_o, b_o, scale and shift, W₁, b₁, W₂, b₂.
+    """
+    vectors = _of_layer(row, 2, 3, 5, 8, 12, D)  # before the matrix
+    first, end = _of_layer(row, 0, 1, 3, 4, 8, D), _of_layer(row, 1, 3, 4, 8, 12, D)  # of its rows, over D
+    return vectors * D, (vectors + end * D - first) * D
 
 
 @triton.jit
-def fold(matrices, vectors, folded, biases, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
+def _norm_before(row, D: tl.constexpr):
+    """Whether a LayerNorm comes before rows of the matrices, and where the weights have its scale."""
+    return (row < 3 * D) | ((row >= 4 * D) & (row < 8 * D)), tl.where(row < 4 * D, 0, 4 * D * D + 6 * D)
+
+
+@triton.jit
+def fold(weights, folded, biases, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
     """W · scale and b + W · shift of a block's linear layers, where a LayerNorm comes before."""
     start, block, column = tl.program_id(0) * span, tl.program_id(1), tl.arange(0, D)
     row = start + tl.arange(0, span)
-    at = block * (12 * D * D) + row[:, None] * D + column[None, :]
-    vectors += block * (13 * D)
-    w = tl.load(matrices + at)
-    bias = tl.load(vectors + _bias_of(row, D), mask=row < 9 * D, other=0.0)
+    at = row[:, None] * D + column[None, :]
+    weights += block * (12 * D * D + 13 * D)
+    matrix, vector = _starts_of(start, D)
+    w = tl.load(weights + matrix + at)
+    bias = tl.load(weights + vector + row, mask=row < 9 * D, other=0.0)
     normed, norm = _norm_before(start, D)
     if normed:
-        bias += tl.sum(w * tl.load(vectors + norm + D + column)[None, :], 1)
-        w *= tl.load(vectors + norm + column)[None, :]
-    tl.store(folded + at, w.to(dtype))
+        bias += tl.sum(w * tl.load(weights + norm + D + column)[None, :], 1)
+        w *= tl.load(weights + norm + column)[None, :]
+    tl.store(folded + block * (12 * D * D) + at, w.to(dtype))
     tl.store(biases + block * (9 * D) + row, bias, mask=row < 9 * D)
 
 
 @triton.jit
 def unfold(
-    squares, lines, matrices, vectors, g_matrices, g_vectors, g_norms, shares, block, blocks,
+    squares, lines, weights, g_weights, g_norms, shares, block, blocks,
     span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """A block's weights' gradients, given in shares those of the folded ones; of scale and shift, parts."""
@@ -480,28 +492,30 @@ def unfold(
         first = share * blocks + block
         total += tl.load(squares + first * (12 * D * D) + at)
         line += tl.load(lines + first * (12 * D) + row)
-    tl.store(g_vectors + block * (13 * D) + _bias_of(row, D), line, mask=row < 9 * D)
+    weights += block * (12 * D * D + 13 * D)
+    g_weights += block * (12 * D * D + 13 * D)
+    matrix, vector = _starts_of(start, D)
+    tl.store(g_weights + vector + row, line, mask=row < 9 * D)
     normed, norm = _norm_before(start, D)
-    at += block * (12 * D * D)
     if normed:
-        w = tl.load(matrices + at)
+        w = tl.load(weights + matrix + at)
         to = g_norms + (block * tiles + tile) * (2 * D) + column
         tl.store(to, tl.sum(total * w, 0))
         tl.store(to + D, tl.sum(line[:, None] * w, 0))
-        scale = vectors + block * (13 * D) + norm + column
+        scale = weights + norm + column
         total = total * tl.load(scale)[None, :] + line[:, None] * tl.load(scale + D)[None, :]
-    tl.store(g_matrices + at, total)
+    tl.store(g_weights + matrix + at, total)
 
 
 @triton.jit
-def norm_gradients(g_norms, g_vectors, tiles, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
+def norm_gradients(g_norms, g_weights, tiles, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
     """Gradients of scale and shift of a block's first or second LayerNorm: sums of the parts of `unfold`."""
     block, second, column = tl.program_id(0), tl.program_id(1), tl.arange(0, 2 * D)
     each: tl.constexpr = D // span
     total = tl.zeros((2 * D,), tl.float32)
     for tile in range(second * 4 * each, (3 + second * 5) * each):
         total += tl.load(g_norms + (block * tiles + tile) * (2 * D) + column)
-    tl.store(g_vectors + block * (13 * D) + second * (6 * D) + column, total)
+    tl.store(g_weights + block * (12 * D * D + 13 * D) + second * (4 * D * D + 6 * D) + column, total)
 
 
 @triton.jit

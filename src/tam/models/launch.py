@@ -397,11 +397,11 @@ class Kernels:
             _tiles(block.w_out, width, part),
         )
 
-    def fold(self, matrices: Tensor, vectors: Tensor, folded: Tensor, biases: Tensor) -> None:
+    def fold(self, weights: Tensor, folded: Tensor, biases: Tensor) -> None:
         """Launch the kernel that makes each LayerNorm a part of the matrix after it."""
         span = rows_at_once(self.width)
-        grid = (12 * self.width // span, len(matrices))
-        self._module.fold[grid](matrices, vectors, folded, biases, span=span, **self._constants)
+        grid = (12 * self.width // span, len(weights))
+        self._module.fold[grid](weights, folded, biases, span=span, **self._constants)
 
     def unfold(self, *tensors: Tensor, block: int, blocks: int) -> None:
         """Launch its backward kernel, on the gradients that `weight_gradients` left of a block."""
@@ -409,11 +409,11 @@ class Kernels:
         grid = (12 * self.width // span,)
         self._module.unfold[grid](*tensors, SHARES, block, blocks, span=span, **self._constants)
 
-    def norm_gradients(self, g_norms: Tensor, g_vectors: Tensor) -> None:
+    def norm_gradients(self, g_norms: Tensor, g_weights: Tensor) -> None:
         """Launch the kernel that adds up what `unfold` left of all LayerNorms' scales and shifts."""
         grid = (len(g_norms), 2)
         constants = self._constants | {"span": rows_at_once(self.width)}
-        self._module.norm_gradients[grid](g_norms, g_vectors, g_norms.shape[1], **constants)
+        self._module.norm_gradients[grid](g_norms, g_weights, g_norms.shape[1], **constants)
 
     def weight_gradients(
         self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int
