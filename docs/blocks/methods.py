@@ -1,9 +1,9 @@
 """Every method beside the paper's, on plain and on compositional benchmarks."""
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import distinct, score_cells, steps_of, steps_words, training_cells
+from blocks.runs import distinct, score_cells, steps_words, training_cells
 from blocks.table import table
-from blocks.words import as_printed, capitalised, k_heads, span
+from blocks.words import as_printed, capitalised, k_heads
 from tam.report.curve import TITLES as METHODS
 
 UNTOLD = "tam without primitives"
@@ -12,7 +12,7 @@ UNTOLD = "tam without primitives"
 
 def methods(results: Results) -> str:
     """Every method on every benchmark, ours beside the paper's."""
-    head = ["", "training steps", "time", "supports", "tuned", *k_heads(results.shots)]
+    head = ["", "training steps", "time", *k_heads(results.shots)]
     known = dict.fromkeys([*METHODS, *(run["method"] for run in results.runs.values())])
     parts = []
     for name in BENCHMARKS:
@@ -22,12 +22,8 @@ def methods(results: Results) -> str:
 
 
 def method_row(results: Results, name: str, method: str) -> list[str] | None:
-    """Ours and the paper's scores of a method on a benchmark; None if there are neither.
-
-    For each k ours is the tuned run, else one by the preset best.
-    """
-    best, tuned = (results.by_shots(method, kind, name) for kind in ("best", "tuned"))
-    found = dict(sorted((best | tuned).items()))
+    """The scores of a method's tuned runs on a benchmark, and the paper's; None if there are neither."""
+    found = results.by_shots(method, "tuned", name)
     paper = results.paper_rows(name).get(method)
     if not found and paper is None:
         return None
@@ -38,7 +34,7 @@ def method_row(results: Results, name: str, method: str) -> list[str] | None:
 def compositional(results: Results) -> str:
     """The methods on compositional tasks, ours beside the paper's."""
     head = ["", "training steps", *k_heads(results.shots)]
-    parts, steps = [], []
+    parts = []
     for name in BENCHMARKS:
         rows = []
         for method in (*METHODS, UNTOLD):
@@ -46,11 +42,10 @@ def compositional(results: Results) -> str:
             by_shots = results.by_shots(short, "compositional", name, more)
             found, paper = distinct(by_shots), results.paper_rows(name, compositional=True).get(method)
             if found or paper is not None:
-                steps += map(steps_of, found)
                 title = capitalised(METHODS[short] + method.removeprefix(short))
                 rows.append([title, steps_words(found), *_scores(results, name, by_shots, paper)])
         parts.append(f"{_headline(results, name)}\n\n{table(head, rows)}")
-    return "\n\n".join([*parts, f"They took {span(steps)} training steps."])
+    return "\n\n".join(parts)
 
 
 def _headline(results: Results, name: str) -> str:

@@ -59,12 +59,11 @@ class Results:
         }
 
     def by_shots(self, method: str, kind: str, name: str, more: str = "") -> dict[int, Facts]:
-        """For each k the run of a method and a kind on a benchmark (seed 0) that scores it, with `kind`."""
+        """For each k the run of a method and a kind on a benchmark (seed 0) that scores it."""
         stem = f"{method}-{kind}-{name}{more}"
         found: dict[int, Facts] = {}
         for file, run in self.runs.items():
             if re.fullmatch(rf"{stem}(-k\d+)?-0", file):
-                run: Facts = {**run, "kind": kind}
                 for one in run["scores"]:
                     if one["k"] in found:
                         raise ValueError(f"two runs {stem} have a score at k = {one['k']}")

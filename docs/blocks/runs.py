@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from blocks.results import Facts, Results
-from blocks.words import bare_score, duration, number, span
+from blocks.words import bare_score, duration, number
 from tam.plain_json import infinite_if_none
 
 
@@ -18,8 +18,7 @@ def settings_words(run: Facts) -> str:
 def time_words(run: Facts) -> str:
     """How long a run took, and where."""
     where = "CPU" if run["config"]["device"] == "cpu" else run["device"].removeprefix("NVIDIA ")
-    alone = " alone" if "gpu_seconds" in run else ""
-    return f"{duration(_seconds(run))}, {where}{alone}"
+    return f"{duration(_seconds(run))}, {where}{_alone(run)}"
 
 
 def _seconds(run: Facts) -> float:
@@ -27,12 +26,17 @@ def _seconds(run: Facts) -> float:
     return run.get("gpu_seconds", run["seconds"])
 
 
+def _alone(run: Facts) -> str:
+    """Whether that is the time of a GPU alone, not by the clock."""
+    return " alone" if "gpu_seconds" in run else ""
+
+
 def time_cell(found: Sequence[Facts]) -> str:
     """How long some runs took."""
     if not found:
         return "–"
-    times = [_seconds(run) for run in found]
-    low, high = duration(min(times)), duration(max(times))
+    ends = (min(found, key=_seconds), max(found, key=_seconds))
+    low, high = (f"{duration(_seconds(run))}{_alone(run)}" for run in ends)
     return low if low == high else f"{low.removesuffix(' min')} to {high}"
 
 
@@ -75,19 +79,7 @@ def score_cells(
 
 
 def training_cells(found: Sequence[Facts]) -> list[str]:
-    """Of the runs of a method their steps, their time, the supports of a test task, and whether tuned."""
-    if not found:
-        return ["–"] * 4
-    supports = span([run["config"]["protocol"]["supports"] for run in found])
-    if not any(steps_of(run) for run in found):
-        return ["none", "none", supports, _tuned_words(found)]
-    return [steps_words(found), time_cell(found), supports, _tuned_words(found)]
-
-
-def _tuned_words(found: Sequence[Facts]) -> str:
-    """Whether runs are tuned ones, or at which k."""
-    tuned = [run for run in found if run["kind"] == "tuned"]
-    if len(tuned) == len(found):
-        return "yes"
-    shots = [str(one["k"]) for run in tuned for one in run["scores"]]
-    return f"at k = {', '.join(shots)}" if shots else "no"
+    """Of the runs of a method their steps and their time."""
+    if found and not any(steps_of(run) for run in found):
+        return ["none", "none"]
+    return [steps_words(found), time_cell(found)]

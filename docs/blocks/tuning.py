@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import distinct, steps_of
+from blocks.runs import distinct, steps_of, steps_words
 from blocks.table import table
 from blocks.words import k_heads, number, score, span
 from tam.report.curve import TITLES as METHODS
@@ -55,24 +55,26 @@ def _value_words(value: object) -> str:
 
 def _budget_words(facts: Facts) -> str:
     """How long each candidate trained, and how that was counted."""
-    return f"{facts['seconds_each']} seconds ({facts['counted']})"
+    return f"{facts['seconds_each']:g} seconds ({facts['counted']})"
 
 
 def best_weights(results: Results) -> str:
     """After which part of its steps each tuned run had the weights that did best on the validation tasks."""
     rows = []
-    for method in ("agnostic", "multitask", "maml", "cavia", "tam"):
+    for method, called in METHODS.items():
         for name, title in BENCHMARKS.items():
-            (run,) = distinct(results.by_shots(method, "tuned", name))
-            shares = (Fraction(step, steps_of(run)).limit_denominator(16) for step in _best_steps(run))
-            parts = ("all" if share == 1 else str(share) for share in shares)
-            rows.append([f"{METHODS[method]}, {title.lower()}", number(steps_of(run)), *parts])
+            by_shots = results.by_shots(method, "tuned", name)
+            trained = {k: run for k, run in by_shots.items() if steps_of(run)}
+            if trained:
+                parts = [_best_part(trained[k], k) if k in trained else "–" for k in results.shots]
+                rows.append([f"{called}, {title.lower()}", steps_words(distinct(trained)), *parts])
     return table(["", "training steps", *k_heads(results.shots)], rows)
 
 
-def _best_steps(run: Facts) -> list[int]:
-    """After how many steps it had its best weights, for each k."""
-    return [step for _, step in sorted(run["best_steps"].items(), key=lambda one: int(one[0]))]
+def _best_part(run: Facts, k: int) -> str:
+    """After which part of its steps a run had its best weights at a k."""
+    share = Fraction(run["best_steps"][str(k)], steps_of(run)).limit_denominator(16)
+    return "all" if share == 1 else str(share)
 
 
 def budgets(results: Results) -> str:
@@ -95,8 +97,8 @@ def budgets(results: Results) -> str:
     shown = table(["runs", "how many", "seconds", "training steps"], rows)
     ratios = list(_timed_again(results))
     return (
-        f"{shown}\n\nThe time of a step was measured again for each tuned run, by another process. It was "
-        f"{min(ratios):.2f} to {max(ratios):.2f} times that of tuning."
+        f"{shown}\n\nThe time of a step was measured again for each tuned run, by another process. At the k "
+        f"of tuning it was {min(ratios):.2f} to {max(ratios):.2f} times the time that tuning measured."
     )
 
 
