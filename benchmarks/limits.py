@@ -23,7 +23,6 @@ that inputs are new, not that θ is not learned.
 import argparse
 import math
 import platform
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,6 +33,7 @@ import numpy as np
 import torch
 
 from tam.config import Config
+from tam.ending import command
 from tam.errors import UserError
 from tam.evaluation import KShotScore, choose, interval, score
 from tam.files import read_json
@@ -84,9 +84,9 @@ def main() -> None:
         "torch": torch.__version__,
         **provenance(),
     }
-    if given.out.exists():
-        facts["models"] = read_json(given.out)["models"]
-    try:
+    with command():
+        if given.out.exists():
+            facts["models"] = read_json(given.out)["models"]
         for folder in given.folders:
             found = measure(folder, given.device, given.tasks, given.many, given.most_steps)
             others = [one for one in facts["models"] if one["model"] != found["model"]]
@@ -95,9 +95,7 @@ def main() -> None:
             given.out.parent.mkdir(parents=True, exist_ok=True)
             write_json(given.out, facts)
             print(f"{shown(found)}\n", flush=True)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    print(f"written: {given.out}")
+        print(f"written: {given.out}")
 
 
 def measure(folder: Path, device: str, count: int, many: int, most_steps: int) -> Facts:

@@ -18,6 +18,7 @@ import tam
 from tam.__main__ import main as main_of_module
 from tam.cli import main
 from tam.commands.tasks import Tasks
+from tam.errors import InterruptedRunError, UserError
 from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
@@ -429,6 +430,33 @@ def test_names_too_long_for_files(words: list[str], message: str, call: Any) -> 
 def test_too_little_memory_is_said(shortage: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tasks, "run", shortage)
     assert call("tasks", "classification").startswith("error: there is not enough memory: make the network")
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (UserError("a mistake"), "error: a mistake"),
+        (InterruptedRunError("stopped"), "stopped; take it up again with the same command and --resume"),
+        (
+            MemoryError(),
+            "error: there is not enough memory: make the network smaller, or the tasks and rows ",
+        ),
+        (KeyboardInterrupt(), "130"),
+    ],
+)
+@pytest.mark.parametrize("words", ["tasks classification", "run config.json --out run"])
+def test_all_commands_end_alike(
+    error: BaseException, end: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Tasks, "run", fails)
+    monkeypatch.setattr("tam.training.command.read_config", fails)
+    monkeypatch.setattr(sys, "argv", ["tam", *words.split()])
+    with pytest.raises(SystemExit) as caught:
+        main_of_module()
+    assert str(caught.value.code).startswith(end)
 
 
 def test_other_errors_are_bugs_and_show_in_full(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from tam import evaluation
 from tam.config import Config
-from tam.errors import UserError
+from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import TaskScore
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
@@ -27,7 +27,7 @@ from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import alone_in, best_file, checkpoint_file
 from tam.training.log import TrainingLog
-from tam.training.loop import DivergedError, InterruptedRunError, Trainer, train
+from tam.training.loop import DivergedError, Trainer, train
 from tam.training.run import check, read_config, read_result, run, start
 
 MakeTasks = Callable[..., TaskSet]
@@ -516,7 +516,7 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
             assert process.returncode == -signal.SIGKILL
         else:
             assert process.returncode == 1
-            assert "take it up with --resume" in errors
+            assert "take it up again with the same command and --resume" in errors
             assert "Traceback" not in errors
             assert read_tensors(checkpoint_file(parts))[1]["step"] == records(parts)[-1]["step"]
     process = start_run(file, "--out", parts, "--resume")
