@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from tam.errors import InterruptedRunError, UserError
 from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
+MODULE = [sys.executable, "-m", "tam", "run", "config.json", "--out", "run"]
 SMALL = ["--train", "5", "--valid", "2", "--test", "3", "--examples", "8"]
 SETS = {
     "classification": ["classification", "--n", "3", *SMALL],
@@ -532,6 +534,22 @@ def test_output_that_has_no_room(unbuffered: str) -> None:
         )
     message = "error: the output cannot be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, message)
+
+
+@pytest.mark.parametrize("words", [[COMMAND, "tasks", *SETS["pathfinding"]], [COMMAND, "--help"], MODULE])
+def test_output_that_is_closed(words: list[str]) -> None:
+    shell = f"{shlex.join(words)} >&-"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    message = "error: the output cannot be written: standard output is closed\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_standard_error_that_is_closed() -> None:
+    """What is asked for comes all the same; of a mistake the exit code is left."""
+    for words, code in ((SETS["pathfinding"], 0), (["clasification"], 1)):
+        shell = f"{shlex.join([COMMAND, 'tasks', *words])} 2>&-"
+        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (code, "" if code else run("tasks", *words).stdout)
 
 
 def test_head() -> None:

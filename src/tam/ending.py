@@ -14,6 +14,7 @@ from tam.errors import InterruptedRunError, UserError, short_memory_is_told
 @contextmanager
 def command(told: Callable[[UserError], str] = str) -> Generator[None]:
     """Do what a command does; `told` is how it shows an error of the user's."""
+    _check_streams()
     with _output_may_end():
         try:
             with short_memory_is_told():
@@ -24,6 +25,14 @@ def command(told: Callable[[UserError], str] = str) -> Generator[None]:
             sys.exit(f"{error}; take it up again with the same command and --resume")
         except KeyboardInterrupt:
             sys.exit(130)
+
+
+def _check_streams() -> None:
+    """Raise an error, before any work is done, if standard output is closed; do without standard error."""
+    if sys.stderr is None:  # as after 2>&-: the exit code says how it went
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if sys.stdout is None:
+        sys.exit("error: the output cannot be written: standard output is closed")
 
 
 @contextmanager
