@@ -46,7 +46,7 @@ from tam.tasks.draws import Draws
 from tam.tasks.family import Choice, Family
 from tam.tasks.task import Classes, Sequences, Task
 from tam.training.checkpoint import write_json
-from tam.training.checks import check_tasks
+from tam.training.checks import check_device, check_tasks
 from tam.training.run import read_result
 from tam.training.saved import Saved
 
@@ -72,19 +72,18 @@ def main() -> None:
     given = parser.parse_args()
     if given.tasks < 2 or given.most_steps < 1:
         parser.error("--tasks is at least 2, for intervals over tasks, and --most-steps at least 1")
-    if given.device != "cpu" and not torch.cuda.is_available():
-        parser.error(f"device {given.device!r} was asked for, but torch finds no GPU here")
-    facts: Facts = {
-        "what": "loss and error of training and test tasks, learned from few and from many examples",
-        "command": "python benchmarks/limits.py",
-        "many": given.many,
-        "floor": FLOOR,
-        "models": [],
-        "device": torch.cuda.get_device_name() if given.device != "cpu" else platform.machine(),
-        "torch": torch.__version__,
-        **provenance(),
-    }
     with command():
+        check_device(given.device)
+        facts: Facts = {
+            "what": "loss and error of training and test tasks, learned from few and from many examples",
+            "command": "python benchmarks/limits.py",
+            "many": given.many,
+            "floor": FLOOR,
+            "models": [],
+            "device": torch.cuda.get_device_name() if given.device != "cpu" else platform.machine(),
+            "torch": torch.__version__,
+            **provenance(),
+        }
         if given.out.exists():
             facts["models"] = read_json(given.out)["models"]
         for folder in given.folders:
