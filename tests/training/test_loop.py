@@ -319,6 +319,24 @@ def test_a_disk_that_is_full_loses_nothing(
     assert_same_weights(weights(folder), weights(whole))
 
 
+def test_a_run_whose_log_nobody_reads_is_not_finished(
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: Callable[[TaskSet, Config], Path],
+    start_run: Start,
+    tmp_path: Path,
+) -> None:
+    """As by `2>&1 | head -1`."""
+    process = start_run(write_config(toy_tasks(), toy_config(steps=5)), "--out", tmp_path / "run")
+    assert process.stderr is not None
+    process.stderr.close()
+    process.stderr = None
+    assert process.communicate(timeout=60)[0] == ""
+    assert process.returncode == 1
+    assert not (tmp_path / "run" / "result.json").exists()
+    assert not list((tmp_path / "run").glob(".*"))
+
+
 def test_a_checkpoint_is_not_taken_up_with_other_settings(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
