@@ -31,13 +31,14 @@ from sharing import present
 from tune import CHEAP, FOLDER, GRID, MODERATE, ROOT, RUN_SHOTS, Subject, Values, shown
 
 from tam.config import Config
-from tam.errors import UserError
+from tam.ending import command
+from tam.errors import InterruptedRunError
 from tam.files import read_json
 from tam.methods import METHODS
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
-from tam.training.loop import InterruptedRunError, Trainer
+from tam.training.loop import Trainer
 from tam.training.run import check, run
 from tam.training.saved import Saved
 
@@ -134,15 +135,13 @@ def main() -> None:
     if given.train_steps is not None and given.train_steps < 1:
         parser.error(f"--train-steps is at least 1, not {given.train_steps}")
     chosen = runs[given.name]
-    with tempfile.TemporaryDirectory() as folder:
+    with command(), tempfile.TemporaryDirectory() as folder:
+        options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
+        config = config_of(chosen, given.device, given.preset)
+        length = Plan(given.train_steps) if given.train_steps else given.seconds
         try:
-            options = BenchmarkOptions(name=chosen.benchmark, compositional=chosen.compositional)
-            config = config_of(chosen, given.device, given.preset)
-            length = Plan(given.train_steps) if given.train_steps else given.seconds
             with present():
                 result = make_run(config, make(options), length, Path(folder), Stopwatch())
-        except UserError as error:
-            sys.exit(f"error: {error}")
         except InterruptedRunError as error:
             sys.exit(f"{error}; nothing is written")
         write_result(given.out, given.name, result)

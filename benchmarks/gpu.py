@@ -24,10 +24,12 @@ from agreement import Case, disagreement
 from alone import FailedError, one_by_one
 
 from tam.config import Config
+from tam.ending import command
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
+from tam.training.checks import check_device
 from tam.training.loop import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,8 +86,8 @@ def main() -> None:
     names = ["classification", "transduction", "pathfinding"]
     parser.add_argument("--benchmarks", nargs="+", choices=names, default=names, help="to time")
     arguments = parser.parse_args()
-    if not torch.cuda.is_available():
-        raise SystemExit("error: torch finds no GPU here")
+    with command():
+        check_device("cuda")
     facts = Facts(arguments.out)
     jobs: list[Job] = []
     if arguments.only != "times":

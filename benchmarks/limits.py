@@ -23,9 +23,8 @@ that inputs are new, not that θ is not learned.
 import argparse
 import math
 import platform
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tam.config import Config
+from tam.ending import command
 from tam.errors import UserError
 from tam.evaluation import KShotScore, choose, interval, score
 from tam.files import read_json
@@ -45,8 +44,9 @@ from tam.tasks.benchmark import BenchmarkOptions, choices, family_of, make
 from tam.tasks.draws import Draws
 from tam.tasks.family import Choice, Family
 from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
-from tam.training.checks import check_tasks
+from tam.training.checks import check_device, check_tasks
 from tam.training.run import read_result
 from tam.training.saved import Saved
 
@@ -59,6 +59,8 @@ FLOOR = 0.0
 """The least loss and the least error that are possible."""
 
 Facts = dict[str, Any]
+Scores = dict[str, dict[str, KShotScore]]
+"""Of each group of tasks, at each k by its name."""
 
 
 def main() -> None:
@@ -72,21 +74,20 @@ def main() -> None:
     given = parser.parse_args()
     if given.tasks < 2 or given.most_steps < 1:
         parser.error("--tasks is at least 2, for intervals over tasks, and --most-steps at least 1")
-    if given.device != "cpu" and not torch.cuda.is_available():
-        parser.error(f"device {given.device!r} was asked for, but torch finds no GPU here")
-    facts: Facts = {
-        "what": "loss and error of training and test tasks, learned from few and from many examples",
-        "command": "python benchmarks/limits.py",
-        "many": given.many,
-        "floor": FLOOR,
-        "models": [],
-        "device": torch.cuda.get_device_name() if given.device != "cpu" else platform.machine(),
-        "torch": torch.__version__,
-        **provenance(),
-    }
-    if given.out.exists():
-        facts["models"] = read_json(given.out)["models"]
-    try:
+    with command():
+        check_device(given.device)
+        facts: Facts = {
+            "what": "loss and error of training and test tasks, learned from few and from many examples",
+            "command": "python benchmarks/limits.py",
+            "many": given.many,
+            "floor": FLOOR,
+            "models": [],
+            "device": torch.cuda.get_device_name() if given.device != "cpu" else platform.machine(),
+            "torch": torch.__version__,
+            **provenance(),
+        }
+        if given.out.exists():
+            facts["models"] = read_json(given.out)["models"]
         for folder in given.folders:
             found = measure(folder, given.device, given.tasks, given.many, given.most_steps)
             others = [one for one in facts["models"] if one["model"] != found["model"]]
@@ -95,72 +96,96 @@ def main() -> None:
             given.out.parent.mkdir(parents=True, exist_ok=True)
             write_json(given.out, facts)
             print(f"{shown(found)}\n", flush=True)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    print(f"written: {given.out}")
+        print(f"written: {given.out}")
 
 
 def measure(folder: Path, device: str, count: int, many: int, most_steps: int) -> Facts:
     """The numbers of one model, the gaps between them, and what limits it."""
+    result, saved = finished(folder, device)
+    started = time.monotonic()
+    options = BenchmarkOptions(**result["tasks"])
+    tasks = make(options)
+    check_tasks(tasks, result, folder / "result.json")
+    groups = groups_of(tasks, options, count)
+    classes = max(tasks.n_classes, 1)
+    protocol = protocol_for(saved.config.protocol, many // classes, most_steps)
+    scores = scores_of(saved, tasks.valid, groups, protocol)
+    check_finite(scores, folder)
+    gaps = {metric: gaps_of(scores, metric) for metric in ("loss", "error")}
+    copied = ("method", "version", "kind", "tasks", "fingerprint", "config", "seconds", "device")
+    return {
+        "model": folder.name,
+        **{name: result[name] for name in copied},
+        "trained_by": {name: result.get(name) for name in ("commit", "code")},
+        "tasks_each": len(groups["test"]),
+        "protocol": {name: list(getattr(protocol, name)) for name in ("adapt_steps", "adapt_rates")}
+        | {"supports": protocol.supports, "queries": protocol.queries},
+        "chosen": {
+            name: {"k": one.k, "examples": one.k * classes, **one.choice._asdict()}
+            | {"at_most": one.choice.steps == max(protocol.adapt_steps)}
+            for name, one in scores["test"].items()
+        },
+        "scores": {group: {name: plain(one) for name, one in of.items()} for group, of in scores.items()},
+        "gaps": gaps,
+        "limits": {metric: {str(k): largest(found, k) for k in SHOTS} for metric, found in gaps.items()},
+        "measuring_seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def finished(folder: Path, device: str) -> tuple[Facts, Saved]:
+    """The result and the last weights of a run; an error if there is none that can be asked."""
     result = read_result(folder)
     if result is None:
         raise UserError(f"{folder}: there is no finished run here (no result.json)")
-    config = Config.from_json(result["config"])
     saved = Saved.read(folder, device)
-    if config.settings.per_shots:
-        raise UserError(f"{folder}: {config.method} has one model per k, which cannot be asked at others")
+    if saved.config.settings.per_shots:
+        raise UserError(
+            f"{folder}: {saved.config.method} has one model per k, which cannot be asked at others"
+        )
     if saved.primitives is not None:
         raise UserError(
             f"{folder}: the model knows the primitives of training tasks: nothing is to be learned"
         )
     if "name" not in result["tasks"]:
         raise UserError(f"{folder}: only tasks of a benchmark can be drawn anew, not {result['tasks']}")
-    started = time.monotonic()
-    options = BenchmarkOptions(**result["tasks"])
-    tasks = make(options)
-    check_tasks(tasks, result, folder / "result.json")
+    return result, saved
+
+
+def groups_of(tasks: TaskSet, options: BenchmarkOptions, count: int) -> dict[str, list[Task]]:
+    """As many training as test tasks, and the same training tasks with the examples that θ has seen."""
     count = min(count, len(tasks.train), len(tasks.test))
     train = spread(len(tasks.train), count)
     family = family_of(options)
     drawn = choices(family, options)["train"]
-    anew = [new_examples(tasks.train[i], family, drawn[i], options.test_examples) for i in train]
-    test = [tasks.test[i] for i in spread(len(tasks.test), count)]
-    protocol = protocol_for(config.protocol, many // max(tasks.n_classes, 1), most_steps)
-    method = make_method(saved.config)
-    scores: dict[str, dict[str, KShotScore]] = {"training": {}, "test": {}, "seen": {}}
-    chosen: Facts = {}
-    for name, k in zip((*map(str, SHOTS), "many"), protocol.shots, strict=True):
-        choice = choose(method, saved.model, tasks.valid, k, protocol).choice
-        chosen[name] = {"k": k, "examples": k * max(tasks.n_classes, 1), **choice._asdict()}
-        chosen[name]["at_most"] = choice.steps == max(protocol.adapt_steps)
-        groups = {"training": anew, "test": test}
-        if name == "many":
-            groups["seen"] = [tasks.train[i] for i in train]
-        for group, some in groups.items():
-            scores[group][name] = score(method, saved.model, some, k, choice, protocol)
-            if not math.isfinite(scores[group][name].perplexity):
-                raise UserError(
-                    f"{folder}: a loss of {group} tasks at k = {k} is infinite: gaps cannot be told"
-                )
-    losses, errors = (
-        {group: {name: values(one, metric) for name, one in of.items()} for group, of in scores.items()}
-        for metric in ("loss", "error")
-    )
-    gaps = {"loss": gaps_of(losses), "error": gaps_of(errors)}
-    copied = ("method", "version", "kind", "tasks", "fingerprint", "config", "seconds", "device")
     return {
-        "model": folder.name,
-        **{name: result[name] for name in copied},
-        "trained_by": {name: result.get(name) for name in ("commit", "code")},
-        "tasks_each": count,
-        "protocol": {name: list(getattr(protocol, name)) for name in ("adapt_steps", "adapt_rates")}
-        | {"supports": protocol.supports, "queries": protocol.queries},
-        "chosen": chosen,
-        "scores": {group: {name: plain(one) for name, one in of.items()} for group, of in scores.items()},
-        "gaps": gaps,
-        "limits": {metric: {str(k): largest(found, k) for k in SHOTS} for metric, found in gaps.items()},
-        "measuring_seconds": round(time.monotonic() - started, 1),
+        "training": [new_examples(tasks.train[i], family, drawn[i], options.test_examples) for i in train],
+        "test": [tasks.test[i] for i in spread(len(tasks.test), count)],
+        "seen": [tasks.train[i] for i in train],
     }
+
+
+def scores_of(
+    saved: Saved, valid: Sequence[Task], groups: Mapping[str, Sequence[Task]], protocol: Protocol
+) -> Scores:
+    """The scores of each group at each k; what was seen is asked with many examples only."""
+    method = make_method(saved.config)
+    scores: Scores = {group: {} for group in groups}
+    for name, k in zip((*map(str, SHOTS), "many"), protocol.shots, strict=True):
+        choice = choose(method, saved.model, valid, k, protocol).choice
+        for group, some in groups.items():
+            if group != "seen" or name == "many":
+                scores[group][name] = score(method, saved.model, some, k, choice, protocol)
+    return scores
+
+
+def check_finite(scores: Scores, folder: Path) -> None:
+    """Raise an error if a loss is infinite."""
+    for group, of in scores.items():
+        for one in of.values():
+            if not math.isfinite(one.perplexity):
+                raise UserError(
+                    f"{folder}: a loss of {group} tasks at k = {one.k} is infinite: gaps cannot be told"
+                )
 
 
 def spread(size: int, count: int) -> list[int]:
@@ -213,8 +238,9 @@ def mean(some: Sequence[float]) -> Facts:
     return {"mean": float(np.mean(some)), "interval": interval(some)}
 
 
-def gaps_of(found: dict[str, dict[str, list[float]]]) -> Facts:
-    """The parts of what test tasks are above the floor by, given the values of every task of each group."""
+def gaps_of(scores: Scores, metric: str) -> Facts:
+    """The parts of what test tasks are above the floor by."""
+    found = {group: {name: values(one, metric) for name, one in of.items()} for group, of in scores.items()}
     training, test = mean(found["training"]["many"]), mean(found["test"]["many"])
     new_inputs = np.subtract(found["training"]["many"], found["seen"]["many"])
     few = {str(k): mean(np.subtract(found["test"][str(k)], found["test"]["many"]).tolist()) for k in SHOTS}

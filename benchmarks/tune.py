@@ -14,7 +14,6 @@ of them, it would take its test tasks.
 import argparse
 import math
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from budget import COUNTED, Measure, Plan, Stopwatch, device_name, let_go, plan,
 from sharing import present
 
 from tam.config import Config
+from tam.ending import command
 from tam.errors import UserError
 from tam.evaluation import KShotScore
 from tam.plain_json import finite
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--shots", type=int, help="for a method with one model per k: which k")
     parser.add_argument("--preset", default="best", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    try:
+    with command():
         subject = Subject(
             method=given.method,
             benchmark=given.benchmark,
@@ -173,8 +173,6 @@ def main() -> None:
         tasks = make(BenchmarkOptions(name=subject.benchmark))
         with present():
             tune(subject, tasks, given.seconds, Stopwatch(), given.out)
-    except UserError as error:
-        sys.exit(f"error: {error}")
 
 
 def tune(

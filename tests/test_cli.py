@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,9 +19,11 @@ import tam
 from tam.__main__ import main as main_of_module
 from tam.cli import main
 from tam.commands.tasks import Tasks
+from tam.errors import InterruptedRunError, UserError
 from tam.methods import METHODS
 
 COMMAND = str(Path(sys.executable).with_name("tam"))
+MODULE = [sys.executable, "-m", "tam", "run", "config.json", "--out", "run"]
 SMALL = ["--train", "5", "--valid", "2", "--test", "3", "--examples", "8"]
 SETS = {
     "classification": ["classification", "--n", "3", *SMALL],
@@ -315,6 +318,10 @@ WRONG_SETTINGS = {
     "--steps=-1": "--steps is at least 0, not -1",
     "--small-share 2 --support mixed": "--small-share is at most 1, not 2.0",
     "--small_share 2 --support mixed": "--small-share is at most 1, not 2.0",
+    "--supports 1000000000": "--supports is at most 1000, not 1000000000",
+    "--adapt-steps 5 1000000000": "--adapt-steps is at most 10000, not (5, 1000000000)",
+    "--inner-steps 1000000000": "--inner-steps is at most 10000, not 1000000000",
+    "--method maml --inner-steps 1000000000": "--inner-steps is at most 10000, not 1000000000",
     "--small-after 5": "--small-after has no effect unless support is 'mixed'",
     "--width 30": "--width is a multiple of heads; 30 is not one of 4",
     "--heads 3": "width is a multiple of heads; 64 is not one of 3",
@@ -431,6 +438,33 @@ def test_too_little_memory_is_said(shortage: Any, call: Any, monkeypatch: pytest
     assert call("tasks", "classification").startswith("error: there is not enough memory: make the network")
 
 
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (UserError("a mistake"), "error: a mistake"),
+        (InterruptedRunError("stopped"), "stopped; take it up again with the same command and --resume"),
+        (
+            MemoryError(),
+            "error: there is not enough memory: make the network smaller, or the tasks and rows ",
+        ),
+        (KeyboardInterrupt(), "130"),
+    ],
+)
+@pytest.mark.parametrize("words", ["tasks classification", "run config.json --out run"])
+def test_all_commands_end_alike(
+    error: BaseException, end: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Tasks, "run", fails)
+    monkeypatch.setattr("tam.training.command.read_config", fails)
+    monkeypatch.setattr(sys, "argv", ["tam", *words.split()])
+    with pytest.raises(SystemExit) as caught:
+        main_of_module()
+    assert str(caught.value.code).startswith(end)
+
+
 def test_other_errors_are_bugs_and_show_in_full(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tasks, "run", lambda _: torch.zeros(2) @ torch.zeros(3))
     with pytest.raises(RuntimeError, match="size"):
@@ -504,6 +538,22 @@ def test_output_that_has_no_room(unbuffered: str) -> None:
         )
     message = "error: the output cannot be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, message)
+
+
+@pytest.mark.parametrize("words", [[COMMAND, "tasks", *SETS["pathfinding"]], [COMMAND, "--help"], MODULE])
+def test_output_that_is_closed(words: list[str]) -> None:
+    shell = f"{shlex.join(words)} >&-"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    message = "error: the output cannot be written: standard output is closed\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_standard_error_that_is_closed() -> None:
+    """What is asked for comes all the same; of a mistake the exit code is left."""
+    for words, code in ((SETS["pathfinding"], 0), (["clasification"], 1)):
+        shell = f"{shlex.join([COMMAND, 'tasks', *words])} 2>&-"
+        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (code, "" if code else run("tasks", *words).stdout)
 
 
 def test_head() -> None:

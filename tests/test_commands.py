@@ -132,6 +132,11 @@ def test_eval_at_a_k_that_no_number_holds(finished: Path, monkeypatch: pytest.Mo
         tam(monkeypatch, "eval", str(finished), "--shots", f"{10**400}")
 
 
+def test_eval_with_more_supports_than_can_be_meant(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match=r"^error: --supports is at most 1000, not 1000000000$"):
+        tam(monkeypatch, "eval", str(finished), "--supports", f"{10**9}")
+
+
 def test_several_runs_are_trials_of_one_another(
     finished: Path,
     small_tasks: Path,

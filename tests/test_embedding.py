@@ -47,8 +47,10 @@ def test_a_damaged_file_says_what_is_wrong(change: dict[str, Any], message: str,
 def test_a_missing_part_is_named() -> None:
     values = RULE.to_json()
     del values["vector"]
-    with pytest.raises(UserError, match="not a task embedding: there is no vector"):
+    with pytest.raises(UserError, match="not a task embedding: it has no 'vector'"):
         TaskEmbedding.from_json(values)
+    with pytest.raises(UserError, match="not a task embedding: 'int' object"):
+        TaskEmbedding.from_json(3)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_rule_that_cannot_be_written_destroys_none(tmp_path: Path) -> None:

@@ -411,11 +411,12 @@ def test_what_is_no_list_says_so(transducer: tam.Learner) -> None:
         (lambda: learner.predict(None, [X]), "^expected a task embedding, .* or a list of them, not None"),
         (lambda: learner.predict("rule.json", [X]), "^expected a task embedding, .*, not 'rule.json'"),
         (lambda: learner.predict([rule, None], [X, X]), "^expected a task embedding"),
-        (lambda: learner.predict(rule, [X], 1.5), "^beams is an integer of at least 1, not 1.5"),
-        (lambda: learner.predict_proba(rule, [X], "2"), "^beams is an integer of at least 1, not '2'"),
-        (lambda: learner.predict_proba(rule, [X], 0), "^beams is an integer of at least 1, not 0"),
-        (lambda: learner.predict_proba(rule, [X], 10**30), r"^beams is below 2\^31, not 10000"),
-        (lambda: learner.predict_proba(rule, [X], True), "^beams is an integer of at least 1, not True"),
+        (lambda: learner.predict(rule, [X], 1.5), "^beams is an integer from 1 to 1000, not 1.5"),
+        (lambda: learner.predict_proba(rule, [X], "2"), "^beams is an integer from 1 to 1000, not '2'"),
+        (lambda: learner.predict_proba(rule, [X], 0), "^beams is an integer from 1 to 1000, not 0"),
+        (lambda: learner.predict_proba(rule, [X], 10**30), r"^beams is an integer from 1 to 1000, not 1000"),
+        (lambda: learner.predict_proba(rule, [X], 1001), "^beams is an integer from 1 to 1000, not 1001"),
+        (lambda: learner.predict_proba(rule, [X], True), "^beams is an integer from 1 to 1000, not True"),
     ):
         with pytest.raises(tam.UserError, match=message):
             use()

@@ -11,8 +11,8 @@ from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
 from tam.commands.values import REGISTRY
-from tam.errors import SettingError, UserError, short_memory_is_told
-from tam.output import output_may_end
+from tam.ending import command
+from tam.errors import SettingError, UserError
 from tam.sections import Network, Protocol, Training
 from tam.settings import SETTINGS
 
@@ -50,13 +50,9 @@ def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where → cannot be shown, ? is
-    with output_may_end():
-        try:
-            with short_memory_is_told():
-                _command().run()
-        except SettingError as error:
-            sys.exit(f"error: {_as_typed(str(error), sys.argv[2:])}")
-        except UserError as error:
-            sys.exit(f"error: {error}")
-        except KeyboardInterrupt:
-            sys.exit(130)
+    with command(_told):
+        _command().run()
+
+
+def _told(error: UserError) -> str:
+    return _as_typed(str(error), sys.argv[2:]) if isinstance(error, SettingError) else str(error)

@@ -1,6 +1,6 @@
 """A task embedding: what was learned of one task, as a plain value."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tam.errors import UserError, shown
 from tam.files import path_of, read_json, replacing
+from tam.json_parts import STRING, TRUTH, Part, check_parts, is_list_of, number_or_null
 from tam.plain_json import finite, infinite_if_none, json_text
 from tam.tasks.task import Label
 
@@ -106,7 +107,9 @@ class TaskEmbedding:
         """From plain values."""
         try:
             given = {"is_support": False, **values}  # older files do not say
-            _check_parts(given)
+            check_parts(given, _PARTS)
+            if unknown := [name for name in given if name not in _PARTS]:
+                raise ValueError(f"it has {', '.join(_PARTS)}, and no {unknown[0]!r}")
             with np.errstate(over="ignore"):
                 vector = np.array(given["vector"], dtype=np.float64).astype(np.float32)
             if not np.isfinite(vector).all():
@@ -120,7 +123,7 @@ class TaskEmbedding:
                 primitives,
                 given["is_support"],
             )
-        except (TypeError, ValueError, OverflowError) as error:
+        except (UserError, TypeError, ValueError, OverflowError) as error:
             raise EmbeddingError(f"not a task embedding: {error}") from None
 
     def save(self, path: str | Path) -> None:
@@ -148,32 +151,15 @@ def _check_is_one(value: object) -> None:
         raise UserError(f"expected a task embedding, not {shown(value)}")
 
 
-def _is_list_of(*types: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(type(item) in types for item in value)
-
-
 def _are_labels(value: Any) -> bool:
-    return _is_list_of(int, str)(value) and len(set(value)) == len(value)
+    return is_list_of(int, str)(value) and len(set(value)) == len(value)
 
 
-_PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "model": (lambda value: isinstance(value, str), "a string"),
-    "labels": (_are_labels, "a list of different integers or strings"),
-    "primitives": (_is_list_of(str), "a list of strings"),
-    "loss": (
-        lambda value: value is None or type(value) in (int, float),
-        "a number, or null for an infinite one",
-    ),
-    "is_support": (lambda value: isinstance(value, bool), "true or false"),
-    "vector": (_is_list_of(int, float), "a list of numbers"),
+_PARTS = {
+    "model": STRING,
+    "labels": Part(_are_labels, "a list of different integers or strings"),
+    "primitives": Part(is_list_of(str), "a list of strings"),
+    "loss": number_or_null("an infinite one"),
+    "is_support": TRUTH,
+    "vector": Part(is_list_of(int, float), "a list of numbers"),
 }
-
-
-def _check_parts(given: Mapping[str, Any]) -> None:
-    for name, (fits, what) in _PARTS.items():
-        if name not in given:
-            raise ValueError(f"there is no {name}")
-        if not fits(given[name]):
-            raise ValueError(f"{name} is {what}, not {shown(given[name])}")
-    if unknown := [name for name in given if name not in _PARTS]:
-        raise ValueError(f"it has {', '.join(_PARTS)}, and no {unknown[0]!r}")

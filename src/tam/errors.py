@@ -1,4 +1,4 @@
-"""The one error that a user's mistake raises, and how it shows what was given."""
+"""The one error that a user's mistake raises and how it shows what was given, and that of a stopped run."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +18,10 @@ class SettingError(UserError):
 
 class UnwritableError(UserError):
     """A file that cannot be written."""
+
+
+class InterruptedRunError(Exception):
+    """The run stopped before its end, and can be taken up from its last checkpoint."""
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import math
 from types import UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from tam.errors import SettingError
+from tam.errors import SettingError, shown
 
 
 def check_types(settings: object) -> None:
@@ -14,8 +14,8 @@ def check_types(settings: object) -> None:
         if get_origin(expected) is Literal:
             _one_of(settings, name, get_args(expected))
         elif get_origin(expected) is not ClassVar and not _fits(value, expected):
-            shown = expected.__name__ if isinstance(expected, type) and not get_args(expected) else expected
-            raise SettingError(f"{name} is of type {shown}, not {value!r}")
+            named = expected.__name__ if isinstance(expected, type) and not get_args(expected) else expected
+            raise SettingError(f"{name} is of type {named}, not {value!r}")
         numbers = value if isinstance(value, tuple) else (value,)
         if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
             raise SettingError(f"{name} is finite, not {value!r}")
@@ -27,6 +27,15 @@ def check_at_least(settings: object, least: float, *names: str) -> None:
         value = getattr(settings, name)
         if value is not None and not value >= least:
             raise SettingError(f"{name} is at least {least}, not {value!r}")
+
+
+def check_at_most(settings: object, most: float, *names: str) -> None:
+    """Raise an error if a field of one of these names has a value above the most; None is none."""
+    for name in names:
+        value = getattr(settings, name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(number is not None and number > most for number in numbers):
+            raise SettingError(f"{name} is at most {most}, not {shown(value)}")
 
 
 def _fits(value: object, expected: Any) -> bool:

@@ -328,10 +328,8 @@ class Learner:
     def _check_beams(self, beams: object) -> int:
         if self.model_.spec.kind == "classification" and beams != 1:
             raise UserError(f"beams has no effect on classification: leave it out (given: {shown(beams)})")
-        if not isinstance(count := plain(beams), int) or count < 1:
-            raise UserError(f"beams is an integer of at least 1, not {shown(beams)}")
-        if count >= 2**31:
-            raise UserError(f"beams is below 2^31, not {shown(beams)}")
+        if not isinstance(count := plain(beams), int) or not 1 <= count <= 1000:
+            raise UserError(f"beams is an integer from 1 to 1000, not {shown(beams)}")
         return count
 
     def _label_probabilities(

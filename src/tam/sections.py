@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tam.errors import SettingError
-from tam.field_checks import check_at_least, check_types
+from tam.field_checks import check_at_least, check_at_most, check_types
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +80,10 @@ NO_STEPS: tuple[tuple[int], tuple[float]] = ((0,), (0.0,))
 """What is chosen from where a method takes no steps."""
 
 
+MOST_STEPS = 10_000
+"""To learn a task in: more take hours or, where a gradient goes through them, all memory."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """The k-shot protocol: see `tam.evaluation`."""
@@ -87,11 +91,11 @@ class Protocol:
     shots: tuple[int, ...] = (1, 5, 10, 20)
     """The values of k: examples a task, for classification examples a class."""
     supports: int = 4
-    """How many support sets are drawn for each task."""
+    """How many support sets are drawn for each task, up to 1000."""
     queries: int = 100
     """How many queries each of them is scored on, at most."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
-    """The numbers of inner steps to choose from; 0 alone for a method that takes none."""
+    """The numbers of inner steps to choose from, up to 10,000; 0 alone for a method that takes none."""
     adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
     """The rates to choose from; 0 alone for a method that takes no steps."""
     support_seed: int = 0
@@ -110,3 +114,5 @@ class Protocol:
             if len(set(value)) < len(value):
                 raise SettingError(f"{name} has every value once, not {value!r}")
         check_at_least(self, 1, "supports", "queries")
+        check_at_most(self, 1000, "supports")
+        check_at_most(self, MOST_STEPS, "adapt_steps")

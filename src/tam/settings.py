@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, cast
 
 from tam.errors import SettingError, UserError
-from tam.field_checks import check_at_least, check_types
+from tam.field_checks import check_at_least, check_at_most, check_types
+from tam.sections import MOST_STEPS
 
 
 class SmallSupports(NamedTuple):
@@ -61,8 +62,8 @@ class TamSettings(MethodSettings):
         check_types(self)
         check_at_least(self, 1, "inner_steps", "patience")
         check_at_least(self, 0, "inner_rate", "small_share", "small_after")
-        if self.small_share is not None and self.small_share > 1:
-            raise SettingError(f"small_share is at most 1, not {self.small_share!r}")
+        check_at_most(self, 1, "small_share")
+        check_at_most(self, MOST_STEPS, "inner_steps")
         if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
             raise SettingError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
         for name in ("small_share", "small_after", "small_sizes"):
@@ -98,8 +99,7 @@ class MultitaskSettings(MethodSettings):
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 0, "unknown_share")
-        if self.unknown_share is not None and self.unknown_share > 1:
-            raise SettingError(f"unknown_share is at most 1, not {self.unknown_share!r}")
+        check_at_most(self, 1, "unknown_share")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +118,7 @@ class MamlSettings(MethodSettings):
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "inner_steps")
+        check_at_most(self, MOST_STEPS, "inner_steps")
         check_at_least(self, 0, "inner_rate")
         if not 1 <= self.support_sizes[0] <= self.support_sizes[1]:
             raise SettingError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")

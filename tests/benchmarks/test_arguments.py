@@ -1,4 +1,4 @@
-"""What the scripts under benchmarks/ that measure on a CPU are told, and what they write of the machine."""
+"""What the scripts under benchmarks/ are told, and what those that measure on a CPU write of the machine."""
 
 import json
 import os
@@ -49,6 +49,16 @@ def test_what_is_unknown_is_an_error(name: str, word: str, call: Any) -> None:
     code, out, err = call(name, word)
     assert (code, out) == (2, "")
     assert word in err
+
+
+@pytest.mark.parametrize("words", [["gpu"], ["limits", "run", "--device", "cuda"]])
+def test_without_a_gpu(
+    words: list[str], load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit, match=r"^error: device is 'cuda', but torch finds no GPU here$"):
+        load(words[0]).main()
 
 
 def test_a_case_that_memory_has_not(call: Any) -> None:

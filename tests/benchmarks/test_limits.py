@@ -1,9 +1,11 @@
 """benchmarks/limits.py: parts that add up, of tasks and examples that were not trained on or chosen by."""
 
 import json
+import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -182,6 +184,24 @@ def test_what_cannot_be_measured_is_an_error(
     (tmp_path / "result.json").write_text(json.dumps(result | {"tasks": {}}))
     with pytest.raises(UserError, match="only tasks of a benchmark"):
         limits.measure(tmp_path, "cpu", COUNT, 100, 25)
+
+
+def test_an_infinite_loss_has_no_gaps(
+    limits: ModuleType, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one task, of the only group that is asked at the last k alone."""
+    score, calls = limits.score, count(1)
+
+    def infinite(*given: Any) -> Any:
+        found = score(*given)
+        if next(calls) < 7:
+            return found
+        first, *others = found.tasks
+        return found._replace(tasks=(first._replace(perplexity=math.inf), *others))
+
+    monkeypatch.setattr(limits, "score", infinite)
+    with pytest.raises(UserError, match=r"pathfinding: a loss of seen tasks at k = 100 is infinite: gaps"):
+        limits.measure(folders["pathfinding"], "cpu", COUNT, 100, 1)
 
 
 def test_the_command_writes_and_prints(

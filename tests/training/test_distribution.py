@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from tam.config import Config
-from tam.errors import UserError
+from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import read_tensors
-from tam.training.loop import InterruptedRunError, Trainer, train
+from tam.training.loop import Trainer, train
 from tam.training.run import load_tasks, read_config, run
 
 MakeTasks = Callable[..., TaskSet]
@@ -117,7 +117,7 @@ def test_a_process_that_dies_ends_the_run_and_it_resumes(
         (errors,) = (path.read_text(encoding="utf-8") for path in logs.glob(f"*/attempt_0/{rank}/stderr.log"))
         assert "Traceback" not in errors
         assert f"process {rank} (of 3, from 0) lost another process of the run" in errors
-        assert "stopped after step 3 of 5; take it up with --resume" in errors
+        assert "stopped after step 3 of 5; take it up again with the same command and --resume" in errors
     assert "SIGKILL" in launchers
     assert [record["step"] for record in losses(together)] == [1, 2, 3]
 

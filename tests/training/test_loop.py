@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from tam import evaluation
 from tam.config import Config
-from tam.errors import UserError
+from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import TaskScore
 from tam.methods import Losses
 from tam.tasks.taskset import TaskSet
@@ -27,7 +27,7 @@ from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import alone_in, best_file, checkpoint_file
 from tam.training.log import TrainingLog
-from tam.training.loop import DivergedError, InterruptedRunError, Trainer, train
+from tam.training.loop import DivergedError, Trainer, train
 from tam.training.run import check, read_config, read_result, run, start
 
 MakeTasks = Callable[..., TaskSet]
@@ -319,6 +319,24 @@ def test_a_disk_that_is_full_loses_nothing(
     assert_same_weights(weights(folder), weights(whole))
 
 
+def test_a_run_whose_log_nobody_reads_is_not_finished(
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: Callable[[TaskSet, Config], Path],
+    start_run: Start,
+    tmp_path: Path,
+) -> None:
+    """As by `2>&1 | head -1`."""
+    process = start_run(write_config(toy_tasks(), toy_config(steps=5)), "--out", tmp_path / "run")
+    assert process.stderr is not None
+    process.stderr.close()
+    process.stderr = None
+    assert process.communicate(timeout=60)[0] == ""
+    assert process.returncode == 1
+    assert not (tmp_path / "run" / "result.json").exists()
+    assert not list((tmp_path / "run").glob(".*"))
+
+
 def test_a_checkpoint_is_not_taken_up_with_other_settings(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
@@ -516,7 +534,7 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
             assert process.returncode == -signal.SIGKILL
         else:
             assert process.returncode == 1
-            assert "take it up with --resume" in errors
+            assert "take it up again with the same command and --resume" in errors
             assert "Traceback" not in errors
             assert read_tensors(checkpoint_file(parts))[1]["step"] == records(parts)[-1]["step"]
     process = start_run(file, "--out", parts, "--resume")

@@ -69,7 +69,6 @@ class Train:
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
         from tam.training.log import TrainingLog
-        from tam.training.loop import InterruptedRunError
         from tam.training.run import check, load_tasks, read_result, run, start
 
         config, source = self._config(), self._source()
@@ -81,11 +80,8 @@ class Train:
             print(
                 f"training {config.method} on {self.source}; everything goes to {self.out}/", file=sys.stderr
             )
-        try:
-            with TrainingLog(config.training.steps) as log:
-                result = run(config, tasks, self.out, log)
-        except InterruptedRunError as error:
-            sys.exit(f"{error}; take it up again with the same command and --resume")
+        with TrainingLog(config.training.steps) as log:
+            result = run(config, tasks, self.out, log)
         if not result:
             return  # another process of this run has it
         pictures = draw(result, self.out / "scores")

@@ -27,7 +27,7 @@ class Eval:
     shots: Annotated[tuple[int, ...], _several("INT [INT ...]")] = ()
     """The values of k; those of the run if not given."""
     supports: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
-    """How many support sets are drawn for each task; as in the run if not given."""
+    """How many support sets are drawn for each task, up to 1000; as in the run if not given."""
     device: Annotated[str | None, tyro.conf.arg(metavar="STR", help_behavior_hint="")] = None
     """cpu, or cuda; where the run was trained if not given."""
 
@@ -89,7 +89,7 @@ class Predict:
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT [INPUT ...]", "(required)")]
     """Inputs, their tokens separated by spaces."""
     beams: int = 1
-    """For sequences: how many beginnings are followed at a time."""
+    """For sequences: how many beginnings are followed at a time, up to 1000."""
 
     def run(self) -> None:
         """Predict and print, a line an input."""

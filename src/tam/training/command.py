@@ -1,14 +1,11 @@
 """`python -m tam run CONFIG --out FOLDER [--resume]`: what runs where nothing but the core is installed."""
 
 import argparse
-import sys
 
-from tam.errors import UserError, short_memory_is_told
+from tam.ending import command
 from tam.files import path_of
-from tam.output import output_may_end
 from tam.plain_json import json_text
 from tam.training.log import TrainingLog
-from tam.training.loop import InterruptedRunError
 from tam.training.run import check, load_tasks, read_config, run, start
 
 
@@ -19,21 +16,14 @@ def main() -> None:
     parser.add_argument("config", help="a JSON file like the config.json of a run")
     parser.add_argument("--out", required=True, help="the folder of the run")
     parser.add_argument("--resume", action="store_true", help="take up a run that was stopped")
-    arguments = parser.parse_args()
-    try:
+    with command():
+        arguments = parser.parse_args()
         file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
         config, source = read_config(file)
         tasks = load_tasks(source)
         check(config, tasks)
         start(out, config, source, resume=arguments.resume)
-        with short_memory_is_told(), TrainingLog(config.training.steps) as log:
+        with TrainingLog(config.training.steps) as log:
             result = run(config, tasks, out, log)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    except InterruptedRunError as error:
-        sys.exit(f"{error}; take it up with --resume")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    if result:  # of several processes, one has it
-        with output_may_end():
+        if result:  # of several processes, one has it
             print(json_text(result["scores"], indent=1))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UnwritableError, UserError
+from tam.errors import InterruptedRunError, UnwritableError, UserError
 from tam.plain_json import json_text
 from tam.training import distribution
 from tam.training.checkpoint import write_text
@@ -35,8 +35,8 @@ def writing_to(folder: Path) -> Generator[None]:
     """Turn what keeps a run from writing its files into an error that says so."""
     try:
         yield
-    except BrokenPipeError:  # of the log
-        raise
+    except BrokenPipeError:
+        raise InterruptedRunError("stopped where nobody reads the log any more") from None
     except (OSError, UnwritableError) as error:
         what = f"{folder}: cannot be used: {error}" if isinstance(error, OSError) else str(error)
         raise UserError(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tam.config import Config
-from tam.errors import UserError
+from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.models import Model, build_model
@@ -50,10 +50,6 @@ _LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make t
 
 class DivergedError(UserError):
     """The loss is no number any more."""
-
-
-class InterruptedRunError(Exception):
-    """The run stopped before its end, and can be taken up from its last checkpoint."""
 
 
 @dataclass
