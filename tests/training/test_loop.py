@@ -519,11 +519,11 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
     start_run: Start,
     tmp_path: Path,
 ) -> None:
-    """`python -m tam run`, politely stopped twice, killed twice, each time taken up."""
-    config = toy_config(steps=260, checkpoint_every=7, validate_every=40)
+    """`python -m tam run`, politely stopped twice and killed once, each time taken up."""
+    config = toy_config(steps=200, checkpoint_every=7, validate_every=40)
     file, parts, whole = write_config(toy_tasks(), config), tmp_path / "parts", tmp_path / "whole"
     reached = 0
-    for turn, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGKILL)):
+    for turn, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGKILL)):
         process = start_run(file, "--out", parts, *(["--resume"] if turn else []))
         wait_for_step(parts, reached + 5, process)
         time.sleep(random.uniform(0, 0.1))
@@ -544,7 +544,7 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
     result = run(*_loaded(file), whole, ignore)
     assert (parts / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert records(parts) == records(whole)
-    assert [r["step"] for r in records(parts) if "loss" in r] == list(range(1, 261))
+    assert [r["step"] for r in records(parts) if "loss" in r] == list(range(1, 201))
     assert json.loads(output) == result["scores"]
     assert not checkpoint_file(parts).exists()
 
