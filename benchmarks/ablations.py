@@ -42,9 +42,6 @@ from tam.training.loop import Trainer
 from tam.training.run import check, run
 from tam.training.saved import Saved
 
-VALIDATED = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
-"""The shares of the steps after which a run is validated, besides the end: the best weights at a k are kept.
-What is fine-tuned as a whole may learn new tasks worse the longer it is trained."""
 ADAPTER: Values = {"inner_rate": 0.003, "adapt_rates": (0.001, 0.003, 0.01)}
 """How TAM moves the weights of adapters, which are much smaller than the components of a token."""
 
@@ -177,7 +174,7 @@ def make_run(
     if steps := planned.steps:
         config = config.override(steps=steps, validate_every=steps, checkpoint_every=steps)
         trainer.config = config
-    train(trainer, planned.steps, VALIDATED)
+    train(trainer, planned.steps)
     print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)
     trainer.write_checkpoint()
     del trainer

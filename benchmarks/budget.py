@@ -10,7 +10,7 @@ import json
 import math
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ import torch
 from sharing import alone
 
 from tam.config import Config
+from tam.evaluation import KShotScore
 from tam.methods import Method
 from tam.training.loop import DivergedError, Trainer
 
@@ -32,6 +33,9 @@ REPEATS, ENOUGH = 5, 0.05
 """How often some steps are timed, of which the shortest time counts; and for how many seconds, about."""
 LOOK_EVERY = 50
 """Steps between two looks at the loss."""
+VALIDATED = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+"""The shares of the steps after which training is validated, besides the end: the best weights at a k count.
+What is fine-tuned as a whole may learn new tasks worse the longer it is trained."""
 
 Times = Mapping[int, float]
 """The milliseconds of a step of each phase."""
@@ -102,20 +106,19 @@ def plan(method: Method, times: Times, seconds: float) -> Plan:
     return Plan(steps, used / 1000)
 
 
-def train(trainer: Trainer, steps: int, validate_at: Sequence[float] = ()) -> None:
-    """Train for so many steps.
-
-    After these shares of them it validates, which keeps the weights that are the best so far at a k.
-    """
+def train(trainer: Trainer, steps: int) -> list[list[KShotScore]]:
+    """Train for so many steps; the scores of every validation on the way, which all keep the best weights."""
     started = time.monotonic()
     trainer.config = trainer.config.override(steps=steps)
-    validated = sorted({round(share * steps) for share in validate_at} - {0, steps})
+    validated = sorted({round(share * steps) for share in VALIDATED} - {0, steps})
+    found: list[list[KShotScore]] = []
     for last in (*validated, steps):
         while (left := last - trainer.state.step) > 0:
             take_steps(trainer, min(left, LOOK_EVERY), queued=False)
         if last < steps:
-            trainer.validate()
+            found.append(trainer.validate())
     trainer.state.seconds = time.monotonic() - started
+    return found
 
 
 def take_steps(trainer: Trainer, steps: int, *, queued: bool = True) -> float:

@@ -7,8 +7,9 @@ Every method has four candidates, each of which trains for a quarter of the seco
 falling to 0 over the steps that fit into them; budget.py says how seconds are counted.
 
 Scores are means over k = 5 and 20, of accuracy for classes, of perplexity for sequences; a method with one
-model per k is tuned at one k, 5 if not given. The validation tasks are the benchmark's own: asked for more
-of them, it would take its test tasks.
+model per k is tuned at one k, 5 if not given. At each k the best validation counts, on the way or at the
+end: a run with these settings keeps the weights of then. The validation tasks are the benchmark's own:
+asked for more of them, it would take its test tasks.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from sharing import present
 from tam.config import Config
 from tam.ending import command
 from tam.errors import UserError
-from tam.evaluation import KShotScore
+from tam.evaluation import KShotScore, quality
 from tam.plain_json import finite
 from tam.provenance import provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
@@ -238,19 +239,21 @@ def candidate(
             trainer = Trainer(config, tasks, Path(folder))
             if config.training.steps:
                 planned = plan(trainer.method, measure(trainer), seconds)
-            train(trainer, planned.steps)
-            scores = trainer.validate()
+            found = [*train(trainer, planned.steps), trainer.validate()]
+            best_steps = {str(k): one.step for k, one in trainer.state.best.items()}
     except (DivergedError, torch.OutOfMemoryError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
     finally:
         trainer = None
         let_go(config.device)
+    scores = [min(at_k, key=lambda one: quality(one, tasks.kind)) for at_k in zip(*found, strict=True)]
     mean = statistics.mean(getattr(one, metric) for one in scores)
     return {
         "steps": planned.steps,
         "seconds": planned.seconds,
         "clock_seconds": round(time.monotonic() - started, 1),  # set-up and validation too
         "scores": {str(one.k): _plain(one) for one in scores},
+        "best_steps": best_steps,
         "score": finite(mean),
     }
 

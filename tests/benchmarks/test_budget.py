@@ -50,15 +50,17 @@ class Counted:
         self.state.step += 1
         return Losses(torch.tensor(1.0), torch.tensor(1.0), torch.tensor(1.0))
 
-    def validate(self) -> None:
+    def validate(self) -> list[int]:
         self.validated.append(self.state.step)
+        return [self.state.step]
 
 
 def test_training_takes_its_steps_on_one_cosine(budget: ModuleType) -> None:
     trainer = Counted()
-    budget.train(trainer, 109, (1 / 16, 1 / 4, 1 / 2))
+    found = budget.train(trainer, 109)
     assert trainer.state.step == trainer.config.training.steps == 109
-    assert trainer.validated == [7, 27, 54]
+    assert trainer.validated == [7, 14, 27, 54]
+    assert found == [[7], [14], [27], [54]]
     assert trainer.rates == [rate_at(step, peak=1.0, warmup=5, steps=109) for step in range(109)]
 
 

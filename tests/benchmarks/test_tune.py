@@ -67,6 +67,25 @@ def test_the_best_on_validation_tasks_is_chosen(
     assert facts["counted"] == tune.COUNTED
 
 
+def test_the_best_validation_at_a_k_counts(
+    tune: ModuleType, subject: Any, tasks: TaskSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, found = Trainer.validate, list[Any]()
+    monkeypatch.setattr(Trainer, "validate", lambda self: found.append(real(self)) or found[-1])
+    facts = tune.tune(subject, tasks, 6.0, third, tmp_path, grid=(SMALL | {"rate": 0.3},))
+    (row,) = facts["candidates"]
+    assert row["steps"] == 18
+    assert len(found) == 5
+    better = max if tasks.kind == "classification" else min
+    metric = "accuracy" if tasks.kind == "classification" else "perplexity"
+    for place, k in enumerate((5, 20)):
+        values = [getattr(scores[place], metric) for scores in found]
+        assert len(set(values)) > 1
+        assert row["scores"][str(k)][metric] == better(values)
+        steps = (1, 2, 4, 9, 18)
+        assert row["best_steps"][str(k)] == steps[values.index(better(values))]
+
+
 def test_the_best_of_equal_scores(tune: ModuleType) -> None:
     def row(accuracy: float, perplexity: float | None, score: float | None) -> dict[str, Any]:
         return {"score": score, "scores": {"5": {"accuracy": accuracy, "perplexity": perplexity}}}
