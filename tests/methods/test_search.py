@@ -36,13 +36,13 @@ def test_it_is_adam_on_each_task() -> None:
 def test_by_tensors_as_on_a_gpu_it_is_the_same() -> None:
     search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.1, None)
     z, mean, square = search.z, torch.zeros_like(search.z), torch.zeros_like(search.z)
-    numbers = [torch.ones_like(z), torch.ones_like(z), torch.tensor(0.1)]
+    powers, rate = z.new_ones(2), z.new_tensor(0.1)
     active = torch.tensor([1.0, 0.0, 1.0])
     search.active = active
     for _ in range(30):
         _, gradient = bowls(search.z)
         search.step(gradient)
-        z, mean, square, *numbers[:2] = by_tensors(z, mean, square, gradient, active, *numbers)
+        z, mean, square, powers = by_tensors(z, mean, square, gradient, active, powers, rate)
         torch.testing.assert_close(z, search.z)
 
 

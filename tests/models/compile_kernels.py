@@ -9,7 +9,8 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from tam.models.launch import LAUNCHES, Kernels, room_for, rows_at_once
+from tam.models.launch import LAUNCHES, Kernels, rows_at_once
+from tam.models.launch_rows import room_for
 
 WIDTH = 128
 KINDS = {"starts": "i32", "lengths": "i32", "before_lengths": "i32", "ids": "i64", "source": "i64"}

@@ -10,7 +10,17 @@ import triton.runtime.interpreter as interpreter
 from agreement import Case, disagreement  # pyright: ignore[reportMissingImports]
 
 from tam.methods.tam import TAM
-from tam.models import Batch, Model, ModelSpec, Transformer, build_model, fused, launch, transformer
+from tam.models import (
+    Batch,
+    Model,
+    ModelSpec,
+    Transformer,
+    build_model,
+    fused,
+    launch,
+    launch_rows,
+    transformer,
+)
 from tam.training.adam import Adam
 
 
@@ -30,7 +40,7 @@ def embedding_error(rows: int, length: int, tokens: int) -> float:
     generator = torch.Generator().manual_seed(rows)
     ids = torch.randint(tokens, (rows, length), generator=generator)
     g = torch.randn(rows, length + 2, 16, generator=generator)[:, 1:-1]
-    found = launch.embedding_gradients(g, ids, tokens).sum(0)
+    found = launch_rows.embedding_gradients(g, ids, tokens).sum(0)
     g = g.double()
     expected = torch.zeros(tokens, 16).double().index_add_(0, ids.flatten(), g.flatten(0, 1))
     return float((found[: tokens + length] - torch.cat([expected, g.sum(0)])).abs().max())
@@ -42,7 +52,7 @@ def gather_error(rows: int, width: int, wanted: int) -> float:
     matrix = torch.randn(rows, width, generator=generator)
     source = torch.randint(-1, rows, (wanted,), generator=generator)
     expected = torch.cat([matrix, torch.zeros(1, width)])[source]
-    return float((launch.gather(matrix, source) - expected).abs().max())
+    return float((launch_rows.gather(matrix, source) - expected).abs().max())
 
 
 def step_error() -> float:

@@ -107,15 +107,14 @@ class Search(Descent):
         self._steps = 0
         if start.is_cuda:  # where many small operations cost more than what they compute
             rate = self.rate if isinstance(self.rate, Tensor) else start.new_full((), self.rate)
-            self._numbers = [torch.ones_like(start), torch.ones_like(start), rate]
+            self._numbers = [start.new_ones(2), rate]
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
         if gradient.is_cuda:
             state = (self.z, self._mean, self._square, gradient, self.active, *self._numbers)
-            self.z, self._mean, self._square, *powers = _adam_by_tensors(*state)
-            self._numbers[:2] = powers
+            self.z, self._mean, self._square, self._numbers[0] = _adam_by_tensors(*state)
         else:
             of_mean, of_square = (1 - beta**self._steps for beta in BETAS)
             state = (self.z, self._mean, self._square, gradient, self.active)
@@ -141,15 +140,12 @@ def _adam(
 
 @compiled_on_gpu
 def _adam_by_tensors(
-    z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, *numbers: Tensor
-) -> list[Tensor]:
-    """The step, given the powers of Adam's decays before it, and the rate, as tensors.
-
-    The powers are `[B, S]`, so that all is one kernel: what has another shape would be another.
-    """
-    first, second = numbers[0] * BETAS[0], numbers[1] * BETAS[1]
-    moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, numbers[2])
-    return [*moved, first, second]
+    z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, powers: Tensor, rate: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The step, given the powers of Adam's decays before it, `[2]`, and the rate, as tensors."""
+    first, second = powers[0] * BETAS[0], powers[1] * BETAS[1]
+    moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, rate)
+    return *moved, torch.stack([first, second])
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.launch import WIDTHS, embedding_gradients, room_for
+from tam.models.launch import WIDTHS
+from tam.models.launch_rows import embedding_gradients, room_for
 from tam.models.linear import normal
 
 EMBEDDING_STD = 0.3

@@ -13,20 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tam.models.beside import Beside
 from tam.models.block import of_weights
-from tam.models.launch import (
-    LONGEST,
-    MOST_BEFORE,
-    SHARES,
-    WIDTHS,
-    Before,
-    Beside,
-    Kernels,
-    Projection,
-    block_of,
-    kept_of,
-    rows_at_once,
-)
+from tam.models.launch import LONGEST, MOST_BEFORE, SHARES, WIDTHS, Kernels, rows_at_once
+from tam.models.operands import Before, Projection, block_of, kept_of
 from tam.models.places import Rearrange, pack
 
 _NARROWEST_HEAD = 16
@@ -215,6 +205,31 @@ def _(
     )
 
 
+class _WeightGradients:
+    """Makes the gradients of a block's weights, `[blocks, W]` of all, while other work goes on."""
+
+    def __init__(self, kernels: Kernels, weights: Tensor, to: Tensor) -> None:
+        self._kernels, self._weights, self._to = kernels, weights, to
+        width, self._blocks = kernels.width, len(weights)
+        self._squares = to.new_empty(SHARES, self._blocks, 12 * width**2)
+        self._lines = to.new_empty(SHARES, self._blocks, 12 * width)
+        self._norms = to.new_empty(self._blocks, 12 * width // rows_at_once(width), 2 * width)
+        self._beside = Beside(to.device)
+
+    def make(self, block: int, which: tuple[int, int, int, int], *tensors: Tensor) -> None:
+        """Start with a block, given what the kernel `weight_gradients` takes."""
+        sums, number = (self._squares, self._lines), {"block": block, "blocks": self._blocks}
+        with self._beside.work():
+            self._kernels.weight_gradients(*tensors, *sums, which=which, **number)
+            self._kernels.unfold(*sums, self._weights, self._to, self._norms, **number)
+
+    def finish(self) -> None:
+        """What is launched from here on starts once all are made."""
+        with self._beside.work():
+            self._kernels.norm_gradients(self._norms, self._to)
+        self._beside.finish()
+
+
 @torch.library.custom_op("tam::blocks_backward", mutates_args=())
 def _backward(
     gradient: Tensor,
@@ -236,15 +251,12 @@ def _backward(
     kernels = Kernels(hidden, packing, before, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    rows, to = in_rows(weights), _empty_gradients(hidden, before, blocks, wanted)
+    to = _empty_gradients(hidden, before, blocks, wanted)
     if wanted and not of_weights():
         wanted = False
         for nothing in to:
             nothing.zero_()
-    shares = SHARES if wanted else 0
-    squares = hidden.new_empty(shares, blocks, 12 * width**2)
-    lines = hidden.new_empty(shares, blocks, 12 * width)
-    norms = hidden.new_empty(blocks, 12 * width // rows_at_once(width), 2 * width)
+    of_block = _WeightGradients(kernels, in_rows(weights), to[1]) if wanted else None
     # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
     g_kept, inner, g_inner = (
         matrices.new_empty(blocks, places if wanted else 1, columns * width) for columns in (1, 4, 4)
@@ -253,42 +265,30 @@ def _backward(
     g_residual = hidden.new_empty(places, width)
     g = gradient.contiguous().view(-1, width)
     halves = [g.to(matrices.dtype)]
-    beside = Beside(hidden.device)
     for index in reversed(range(blocks)):
         block = block_of(matrices[index], biases[index], width)
         which = kernels.places_of(index, blocks)
         kept_attention, kept_mlp = (kept_of(normed, inverses, 2 * index + place, places) for place in (0, 1))
         if which[0]:
             kernels.mlp_backward(
-                block,
-                (g, halves[-1]),
-                kept_mlp,
-                (g_residual, g_kept[index]),
-                g_mixed,
-                (inner[index], g_inner[index]),
-                which[0],
-                wanted,
-            )
+                block, (g, halves[-1]), kept_mlp, (g_residual, g_kept[index]), g_mixed,
+                (inner[index], g_inner[index]), which[0], wanted,
+            )  # fmt: skip
             kernels.attention_backward(index, g_mixed, qkv[index], (g_qkv[index], to[0]), which, wanted)
         else:
             g_qkv[index].zero_()
         if of_qkv is not None:
             g_qkv[index] += of_qkv[index]
-        if wanted:
-            with beside.work():
-                kernels.weight_gradients(
-                    g_qkv[index], kept_attention.normed, g_kept[index], mixed[index * places :],
-                    g_inner[index], kept_mlp.normed, halves[-1], inner[index], squares, lines,
-                    which=which, block=index, blocks=blocks,
-                )  # fmt: skip
-                kernels.unfold(squares, lines, rows, to[1], norms, block=index, blocks=blocks)
+        if of_block is not None:
+            of_block.make(
+                index, which, g_qkv[index], kept_attention.normed, g_kept[index], mixed[index * places :],
+                g_inner[index], kept_mlp.normed, halves[-1], inner[index],
+            )  # fmt: skip
         g = hidden.new_empty(places, width)
         halves.append(matrices.new_empty(places, width))
         kernels.project_backward(block, g_qkv[index], g_residual, kept_attention, (g, halves[-1]), which)
-    if wanted:
-        with beside.work():
-            kernels.norm_gradients(norms, to[1])
-    beside.finish()
+    if of_block is not None:
+        of_block.finish()
     return g.view(hidden.shape), *to
 
 

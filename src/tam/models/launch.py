@@ -1,17 +1,17 @@
-"""How the kernels of `tam.models.kernels` are launched.
+"""How the kernels of a block, those of `tam.models.kernels` but for `rows`, are launched.
 
 Shapes: P places in all, L places of a sequence, d width.
 """
 
 import importlib.util
-import math
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from tam.models.launch_rows import room_for
+from tam.models.operands import Before, Block, Kept, Projection
 
 
 class Launch(NamedTuple):
@@ -51,129 +51,9 @@ def kernels_run_here() -> bool:
     return has_triton and importlib.util.find_spec("triton.tools.tensor_descriptor") is not None
 
 
-class Block(NamedTuple):
-    """One block's weights as the kernels take them."""
-
-    w_qkv: Tensor
-    w_o: Tensor
-    w_inner: Tensor
-    w_out: Tensor
-    b_qkv: Tensor
-    b_o: Tensor
-    b_inner: Tensor
-    b_out: Tensor
-
-
-def block_of(matrices: Tensor, biases: Tensor, width: int) -> Block:
-    """One block's weights, given as one row each."""
-    w_qkv, w_o, w_inner, w_out = matrices.split([n * width**2 for n in (3, 1, 4, 4)])
-    squares = (w_qkv.view(-1, width), w_o.view(-1, width), w_inner.view(-1, width), w_out.view(width, -1))
-    return Block(*squares, *biases.split([n * width for n in (3, 1, 4, 1)]))
-
-
-class Kept(NamedTuple):
-    """What the forward pass keeps at a LayerNorm: standardised vectors, and one over their deviation."""
-
-    normed: Tensor
-    inverses: Tensor
-
-
-def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
-    """What is kept at the LayerNorm of that number; the last may have fewer places."""
-    which = slice(index * places, (index + 1) * places)
-    return Kept(normed[which], inverses[which])
-
-
-class Before(NamedTuple):
-    """Keys and values of places that come before a pass's, and how many each sequence has."""
-
-    values: Tensor  # [R, blocks, 2, H, X, D / H], in float32
-    lengths: Tensor  # [R], int32
-
-
-class Projection(NamedTuple):
-    """Where a block's queries, keys and values go, with its weights and what is kept at its LayerNorm."""
-
-    block: Block
-    kept: Kept
-    qkv: Tensor
-
-
 def rows_at_once(width: int) -> int:
     """How many rows of the matrices a program folds; parts of scales' gradients are of as many."""
     return min(width, 32)
-
-
-class Beside:
-    """Work on a GPU that nothing waits for until the end: what else is launched may run at the same time."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._stream = _second_stream(device) if device.type == "cuda" else None
-        self._started = False
-
-    @contextmanager
-    def work(self) -> Generator[None]:
-        """What is launched in here starts once all that was launched before is done."""
-        if self._stream is None:
-            yield
-            return
-        self._started = True
-        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
-        with torch.cuda.stream(self._stream):
-            yield
-
-    def finish(self) -> None:
-        """What is launched from here on starts once this work is done."""
-        if self._stream is not None and self._started:
-            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
-
-
-@cache
-def _second_stream(device: torch.device) -> torch.cuda.Stream:
-    return torch.cuda.Stream(device)
-
-
-def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
-    """Launch the kernel that adds up gradients by token and by place: `[programs, tokens + L …, d]`.
-
-    Args:
-        g: The gradient at the vectors, `[R, L, d]`, with any strides but that of d.
-        ids: The tokens, `[R, L]`.
-        tokens: How many there are.
-    """
-    from tam.models import kernels
-
-    rows, length, width = g.shape
-    span = 64
-    tiles = -(-rows * length // span)
-    programs = min(tiles, 132)
-    padded = room_for(tokens + length)
-    sums = min(padded, 128)
-    parts = g.new_empty(programs, padded, width)
-    constants: dict[str, Any] = {"span": span, "D": width, "sums": sums, "num_warps": 8}
-    strides = (g.stride(0), g.stride(1))
-    each = -(-tiles // programs)
-    kernels.embedding_gradients[(programs, padded // sums)](
-        g, ids.contiguous(), parts, rows * length, length, *strides, tokens, each, **constants
-    )
-    return parts
-
-
-def gather(rows: Tensor, source: Tensor) -> Tensor:
-    """Launch the kernel that takes the rows `source` of `[P, d]`, 0 where that is −1."""
-    from tam.models import kernels
-
-    width = rows.shape[1]
-    out = rows.new_empty(len(source), width)
-    constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
-    grid = (-(-len(source) // constants["span"]), width // constants["part"])
-    kernels.gather[grid](rows.contiguous(), source, out, len(source), width, **constants)
-    return out
-
-
-def room_for(count: int) -> int:
-    """The least power of 2 that is as large, and that the matrix units take."""
-    return max(16, 1 << (count - 1).bit_length())
 
 
 class Kernels:

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.launch import Before, kernels_run_here
+from tam.models.launch import kernels_run_here
 from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
+from tam.models.operands import Before
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 

@@ -14,9 +14,9 @@ from tam.models.attention import Attention, additive
 from tam.models.block import can_be_one, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
 from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix
-from tam.models.launch import Before
 from tam.models.linear import Linear
 from tam.models.norm import LayerNorm
+from tam.models.operands import Before
 
 ALL = slice(None)
 
