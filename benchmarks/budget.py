@@ -106,6 +106,11 @@ def plan(method: Method, times: Times, seconds: float) -> Plan:
     return Plan(steps, used / 1000)
 
 
+def timed(method: Method, times: Times, steps: int) -> Plan:
+    """So many steps, and the seconds that they fill."""
+    return Plan(steps, sum(times[method.phase(step)] for step in range(steps)) / 1000)
+
+
 def train(trainer: Trainer, steps: int) -> list[list[KShotScore]]:
     """Train for so many steps; the scores of every validation on the way, which all keep the best weights."""
     started = time.monotonic()

@@ -44,7 +44,7 @@ def test_every_run_is_a_config(ablations: ModuleType) -> None:
             assert config.protocol.shots == ((1, 5, 10, 20) if run.shots is None else (run.shots,))
         method, what, benchmark, *_ = name.split("-")
         assert (method, benchmark) == (run.method, run.benchmark)
-        assert run.preset == {"paper": "paper", "small": "quick"}.get(what)
+        assert run.preset == {"paper": "paper", "best": "best", "small": "quick"}.get(what)
     for ablation in ("adapter", "norm", "lstm"):
         assert {f"{method}-ablation-classification-{ablation}" for method in ("tam", "multitask")} <= set(
             runs

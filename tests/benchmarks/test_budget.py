@@ -29,6 +29,7 @@ def test_a_plan_fills_the_seconds(budget: ModuleType, seconds: float, second_pha
     planned = budget.plan(make_method(config), ms, seconds)
     taken = [ms[int(step >= second_phase)] / 1000 for step in range(planned.steps + 1)]
     assert planned.seconds == pytest.approx(sum(taken[:-1]))
+    assert budget.timed(make_method(config), ms, planned.steps).seconds == pytest.approx(planned.seconds)
     assert sum(taken) > seconds
     assert planned.steps == 1 or planned.seconds <= seconds
 
