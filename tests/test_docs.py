@@ -14,7 +14,7 @@ from blocks.methods import compositional, method_row, methods
 from blocks.page import BLOCKS, fill
 from blocks.results import Results
 from blocks.runs import settings_words, time_words, training_cells
-from blocks.tam_runs import ahead, intervals, runs, shown_runs
+from blocks.tam_runs import ahead, intervals, lengths, runs, shown_runs
 from blocks.tuning import best_weights, budgets, choices, tuning
 from blocks.words import number
 from tam.config import Config
@@ -121,7 +121,7 @@ def test_runs_of_a_kind_are_in_their_own_tables(results: Results) -> None:
 
 
 def test_runs_say_what_they_were(results: Results) -> None:
-    run = results.runs["tam-best-classification-0"]
+    run = results.runs["tam-short-classification-0"]
     config = run["config"] | {"training": run["config"]["training"] | {"steps": 1234, "rate": 0.002}}
     run |= {"config": config, "seconds": 130}
     assert settings_words(run).endswith(", mixed supports, 1\u202f234 outer steps at rate 0.002")
@@ -129,6 +129,21 @@ def test_runs_say_what_they_were(results: Results) -> None:
     long = run | {"seconds": 240}
     assert training_cells([long | {"seconds": 60}, long])[1] == "60 s to 4 min"
     assert training_cells([long | {"seconds": 130}, long])[1] == "2 to 4 min"
+
+
+def test_runs_are_compared_by_their_steps(results: Results) -> None:
+    run = results.runs["tam-best-classification-0"]
+    steps = run["config"]["training"]["steps"] * 2
+    config = run["config"] | {"training": run["config"]["training"] | {"steps": steps}}
+    best = {"1": steps // 8, "5": steps, "10": steps // 2, "20": steps // 16}
+    results.runs["tam-tuned-classification-0"] = run | {"config": config, "best_steps": best}
+    rows = [line.split(" | ") for line in lengths(results).splitlines()[2:]]
+    first = [place for place, row in enumerate(rows) if row[0] != "| "]
+    found = [int(row[1].replace("\u202f", "")) for row in rows[: first[1]]]
+    assert found == sorted(found)
+    assert found[-1] == steps
+    assert next(row[5] for row in rows if row[2] == "`tuned`") == "1/8 · all · 1/2 · 1/16"
+    assert {row[5] for row in rows if row[2] in {"`short`", "`earlier`"}} == {"not known"}
 
 
 def of_scores(name: str, accuracy: float, perplexity: float | None, interval: float | None) -> Results:

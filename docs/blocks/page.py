@@ -15,6 +15,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "runs": tam_runs.runs,
     "ahead": tam_runs.ahead,
     "intervals": tam_runs.intervals,
+    "lengths": tam_runs.lengths,
     "methods": methods.methods,
     "compositional": methods.compositional,
     "ablations": ablations.ablations,

@@ -1,6 +1,7 @@
 """What the tables say of runs: their settings, steps and times, and their scores."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from blocks.results import Facts, Results
 from blocks.words import bare_score, duration, number
@@ -48,6 +49,12 @@ def distinct(by_shots: dict[int, Facts]) -> list[Facts]:
 def steps_of(run: Facts) -> int:
     """The training steps of a run."""
     return run["config"]["training"]["steps"]
+
+
+def best_part(run: Facts, k: int) -> str:
+    """After which part of its steps a run had the weights that validated best at a k."""
+    share = Fraction(run["best_steps"][str(k)], steps_of(run)).limit_denominator(16)
+    return "all" if share == 1 else str(share)
 
 
 def steps_words(found: Sequence[Facts]) -> str:

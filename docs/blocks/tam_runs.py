@@ -2,21 +2,23 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import scores_of, settings_words, time_words, widths_of
+from blocks.runs import best_part, scores_of, settings_words, steps_of, time_words, widths_of
 from blocks.table import table
-from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, score
+from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, number, score
 
 KINDS = {
-    "long": "longer",
-    "tuned": "tuned",
     "best": "preset `best`",
+    "long": "tuned, longer",
+    "tuned": "tuned",
     "paper": "preset `paper`",
     "quick": "preset `quick`",
 }
-"""The kinds of runs that are shown, in their order."""
+"""The kinds of runs that are shown beside the paper's, in their order."""
+LENGTHS = ("tuned", "short", "earlier", "best", "long")
+"""The kinds of runs that are compared by their number of steps."""
 
 
 def runs(results: Results) -> str:
@@ -74,9 +76,32 @@ def intervals(results: Results) -> str:
     return table(["", *k_heads(results.shots)], rows)
 
 
-def shown_runs(results: Results, name: str) -> Iterator[tuple[str, Facts]]:
-    """The runs on a benchmark that are shown, with their kinds."""
-    for kind in KINDS:
+def lengths(results: Results) -> str:
+    """Runs that differ in their number of steps, in supports and in rate, the shortest first."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        metric = results.metric(name)
+        found = sorted(shown_runs(results, name, LENGTHS), key=lambda one: steps_of(one[1]))
+        for place, (kind, run) in enumerate(found):
+            parts = [best_part(run, k) for k in results.shots] if "gpu_seconds" in run else ["not known"]
+            rows.append(
+                [
+                    "" if place else f"{title}, {metric}",
+                    number(steps_of(run)),
+                    f"`{kind}`",
+                    run["config"]["settings"]["support"],
+                    f"{run['config']['training']['rate']:g}",
+                    " · ".join(parts),
+                    *(score(metric, value) for value in scores_of(run, metric).values()),
+                ]
+            )
+    head = ["", "outer steps", "kind", "supports", "rate", "best weights at each k after"]
+    return table([*head, *k_heads(results.shots)], rows, left=(0, 2, 3))
+
+
+def shown_runs(results: Results, name: str, kinds: Iterable[str] = KINDS) -> Iterator[tuple[str, Facts]]:
+    """The runs on a benchmark of some kinds, with their kinds."""
+    for kind in kinds:
         for file, run in results.runs.items():
             if re.fullmatch(rf"tam-{kind}-{name}-\d+", file):
                 yield kind, run

@@ -1,10 +1,9 @@
 """What was tried on validation tasks, what was chosen, and the steps that it was given."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import distinct, steps_of, steps_words
+from blocks.runs import best_part, distinct, steps_of, steps_words
 from blocks.table import table
 from blocks.words import k_heads, number, score, span
 from tam.report.curve import TITLES as METHODS
@@ -66,15 +65,9 @@ def best_weights(results: Results) -> str:
             by_shots = results.by_shots(method, "tuned", name)
             trained = {k: run for k, run in by_shots.items() if steps_of(run)}
             if trained:
-                parts = [_best_part(trained[k], k) if k in trained else "–" for k in results.shots]
+                parts = [best_part(trained[k], k) if k in trained else "–" for k in results.shots]
                 rows.append([f"{called}, {title.lower()}", steps_words(distinct(trained)), *parts])
     return table(["", "training steps", *k_heads(results.shots)], rows)
-
-
-def _best_part(run: Facts, k: int) -> str:
-    """After which part of its steps a run had its best weights at a k."""
-    share = Fraction(run["best_steps"][str(k)], steps_of(run)).limit_denominator(16)
-    return "all" if share == 1 else str(share)
 
 
 def budgets(results: Results) -> str:
