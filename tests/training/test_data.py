@@ -1,6 +1,5 @@
 """The draw of a training batch."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,10 +7,8 @@ import torch
 
 from tam.models import Batch
 from tam.tasks.task import Classes, Task
-from tam.tasks.taskset import TaskSet
 from tam.training.data import TrainingData
-
-MakeTasks = Callable[..., TaskSet]
+from tests.training.toys import MakeTasks
 
 
 def draw(data: TrainingData, tasks: int = 4, rows: int = 8, seed: int = 0) -> Batch:

@@ -3,40 +3,28 @@
 import json
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tam.config import Config
 from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
-from tam.tasks.taskset import TaskSet
 from tam.training import distribution
-from tam.training.checkpoint import read_tensors
 from tam.training.loop import Trainer, train
 from tam.training.run import load_tasks, read_config, run
-
-MakeTasks = Callable[..., TaskSet]
-MakeConfig = Callable[..., Config]
-Start = Callable[..., "subprocess.Popen[str]"]
-WriteConfig = Callable[[TaskSet, Config], Path]
-
-
-def ignore(_: Mapping[str, Any]) -> None:
-    """A log that keeps nothing."""
+from tests.training.run_folder import records, weights
+from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [record for record in map(json.loads, lines) if "loss" in record]
+    return [record for record in records(folder) if "loss" in record]
 
 
 def assert_close_weights(first: Path, second: Path) -> None:
-    one, two = (read_tensors(folder / "model.safetensors")[0] for folder in (first, second))
+    one, two = map(weights, (first, second))
     assert one.keys() == two.keys()
     for name, value in one.items():
         other = two[name]
@@ -76,7 +64,7 @@ def test_several_processes_give_the_weights_of_one(
     expected = losses(alone)
     assert len({record["inner_steps"] for record in expected}) > 1
     for record, same in zip(losses(together), expected, strict=True):
-        assert record | {"seconds": 0} == pytest.approx(same | {"seconds": 0}, abs=2e-4)
+        assert record == pytest.approx(same, abs=2e-4)
 
 
 DYING = """

@@ -1,7 +1,7 @@
 """Every method through the one loop: it learns, follows its seed, stops and goes on, saves and loads."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,12 @@ import pytest
 import torch
 
 import tam
-from tam.config import Config
 from tam.evaluation import KShotScore
-from tam.tasks.taskset import TaskSet
 from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import DivergedError, Trainer, train
-
-MakeTasks = Callable[..., TaskSet]
-MakeConfig = Callable[..., Config]
+from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 LEARNS: dict[str, dict[str, Any]] = {
     "agnostic": {"rate": 0.02, "adapt_rates": (0.02,)},
@@ -33,10 +29,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "transduction": {"kind": "transduction"},
     "compositional": {"compositional": True},
 }
-
-
-def ignore(_: Mapping[str, Any]) -> None:
-    """A log that nobody reads."""
 
 
 @METHODS

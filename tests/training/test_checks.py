@@ -1,0 +1,88 @@
+"""What does not go with the tasks is said before a run starts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.errors import UserError
+from tam.training.log import TrainingLog
+from tam.training.loop import Trainer, train
+from tam.training.run import check
+from tests.training.run_folder import records
+from tests.training.toys import MakeConfig, MakeTasks
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"backbone": "lstm"}, "transduction", "LSTM"),
+        ({"use_primitives": True}, "classification", "primitives"),
+        ({"method": "multitask", "unknown_share": 0.5}, "classification", "unknown_share has no effect"),
+        ({"device": "cuda"}, "classification", "device is 'cuda', but torch finds no GPU here"),
+        ({"warmup": 10**400}, "classification", r"warmup is below 2\^63, not 1000"),
+        ({"shots": (1, 2**63)}, "classification", r"shots is below 2\^63, not \(1, 9223372036854775808\)"),
+        ({"layers": 10**12}, "classification", "layers is 1000000000000 and width 8, .* too large a network"),
+    ],
+)
+def test_settings_that_do_not_go_with_the_tasks_are_errors(
+    options: dict[str, Any],
+    kind: str,
+    message: str,
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UserError, match=message):
+        Trainer(toy_config(**options), toy_tasks(kind), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("split", "primitives", "message"),
+    [
+        ("train", ("p0",), "task 'changed' has 1 primitives, and task 'train 0' has 2"),
+        ("valid", ("p0", "q0", "q1"), "task 'changed' has 3 primitives"),
+        ("valid", ("p0", "q0"), "task 'changed', not for training: exactly one .*, not 0 of .*; change its"),
+        ("test", ("new", "newer"), r"exactly one .*, not 2 of \['new', 'newer'\]: .* use_primitives"),
+    ],
+)
+def test_primitives_are_checked_before_a_run_starts(
+    split: str, primitives: tuple[str, ...], message: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    check(toy_config(), tasks)
+    *others, last = tasks.splits[split]
+    changed = replace(last, name="changed", primitives=primitives)
+    splits = dict(tasks.splits) | {split: (*others, changed)}
+    for checked in (check, lambda config, tasks: Trainer(config, tasks, Path())):
+        with pytest.raises(UserError, match=message):
+            checked(toy_config(), replace(tasks, splits=splits))
+
+
+def test_primitives_are_tokens(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+    tasks = toy_tasks(compositional=True)
+    with pytest.raises(UserError, match="'norm'"):
+        Trainer(toy_config(conditioning="norm"), tasks, tmp_path)
+    trainer = Trainer(toy_config(), tasks, tmp_path)
+    assert trainer.primitives == {"p0": 0, "p1": 1, "q0": 2, "q1": 3, "q2": 4}  # not the unseen one
+    assert Trainer(toy_config(use_primitives=False), tasks, tmp_path).model.primitives is None
+
+
+def test_less_than_asked_is_said_once(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TrainingLog(2) as log:
+        train(toy_config(steps=2, tasks=7, rows=41), toy_tasks(), tmp_path, log)
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: tasks is 7, but there are 6 training tasks: a step has all of them",
+        "note: rows is 41, but 6 of 6 training tasks have fewer examples (40): these give all that they have",
+    ]
+    assert all("step" in record for record in records(tmp_path))
+    seen: list[Mapping[str, Any]] = []
+    folder = tmp_path / "other"
+    folder.mkdir()
+    train(toy_config(steps=2, tasks=6, rows=40), toy_tasks(), folder, seen.append)
+    assert not any("note" in record for record in seen)

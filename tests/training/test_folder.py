@@ -1,0 +1,71 @@
+"""A run's folder: for one run, for one process at a time, and kept clean."""
+
+from pathlib import Path
+
+import pytest
+
+from tam.errors import UserError
+from tam.training.folder import alone_in
+from tam.training.loop import train
+from tam.training.run import read_config, start
+from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
+
+
+def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
+    source, folder = {"path": "-"}, tmp_path / "a" / "run"
+    with pytest.raises(UserError, match="no run to resume"):
+        start(folder, toy_config(), source, resume=True)
+    assert not folder.exists()
+    start(folder, toy_config(), source, resume=False)
+    assert read_config(folder / "config.json") == (toy_config(), source)
+    with pytest.raises(UserError, match="holds a run already"):
+        start(folder, toy_config(), source, resume=False)
+    start(folder, toy_config(), source, resume=True)
+    for other, elsewhere, said in (
+        (toy_config(seed=1), source, "other settings: seed was 0 and is 1: resume"),
+        (toy_config(rate=0.02), source, "other settings: rate was 0.01 and is 0.02: resume"),
+        (toy_config(), {"path": "other"}, "the tasks {'path': '-'}, not {'path': 'other'}"),
+    ):
+        with pytest.raises(UserError, match=said):
+            start(folder, other, elsewhere, resume=True)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        start(file, toy_config(), source, resume=False)
+
+
+def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(UserError, match="another process is at work on the run there"):
+        train(toy_config(), toy_tasks(), tmp_path, ignore)
+    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_what_a_killed_process_left_is_removed(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    left = [tmp_path / f".{name}.123.part" for name in ("checkpoint.safetensors", "learner.json")]
+    others = [tmp_path / name for name in (".notes.part", "checkpoint.123.part")]
+    for file in (*left, *others):
+        file.write_text("half")
+    train(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
+    assert not any(file.exists() for file in left)
+    assert all(file.read_text() == "half" for file in others)
+
+
+def test_a_run_whose_log_nobody_reads_is_not_finished(
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: WriteConfig,
+    start_run: Start,
+    tmp_path: Path,
+) -> None:
+    """As by `2>&1 | head -1`."""
+    process = start_run(write_config(toy_tasks(), toy_config(steps=5)), "--out", tmp_path / "run")
+    assert process.stderr is not None
+    process.stderr.close()
+    process.stderr = None
+    assert process.communicate(timeout=60)[0] == ""
+    assert process.returncode == 1
+    assert not (tmp_path / "run" / "result.json").exists()
+    assert not list((tmp_path / "run").glob(".*"))

@@ -1,0 +1,54 @@
+"""The result of a run is checked when it is read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.config import Config
+from tam.errors import UserError
+from tam.training.run import read_result
+from tests.training.run_folder import plain
+from tests.training.toys import MakeConfig
+
+NOT_RESULTS: list[tuple[dict[str, Any], str]] = [
+    ({"method": 3}, "method is a string, not 3"),
+    ({"kind": "sorting"}, r"kind is one of \['classification', 'transduction'\], not 'sorting'"),
+    ({"kind": []}, r"kind is one of .*, not \[\]"),
+    ({"tasks": None}, "tasks is an object, not None"),
+    ({"fingerprint": 3}, "fingerprint is a string, not 3"),
+    ({"config": 3}, "config is an object, not 3"),
+    ({"config": {"seed": "x"}}, "seed is of type int, not 'x'"),
+    ({"scores": {}}, "scores is a list of scores, one or more, not {}"),
+    ({"scores": []}, r"scores is a list of scores, one or more, not \[\]"),
+    ({"scores": ["x"]}, r"scores\[0\] is an object, not 'x'"),
+    ({"scores": [{}]}, r"it has no 'scores\[0\].k'"),
+    ({"k": 0}, r"scores\[0\].k is an integer of at least 1, not 0"),
+    ({"k": True}, r"scores\[0\].k is an integer of at least 1, not True"),
+    ({"accuracy": None}, r"scores\[0\].accuracy is a number, not None"),
+    ({"perplexity": "inf"}, r"scores\[0\].perplexity is a number, or null for an infinite one, not 'inf'"),
+    ({"accuracy_interval": []}, r"scores\[0\].accuracy_interval is a number, or null for none, not \[\]"),
+]
+
+
+def test_a_result_that_is_none_is_an_error(toy_config: MakeConfig, tmp_path: Path) -> None:
+    names = ("accuracy", "accuracy_interval", "perplexity", "perplexity_interval")
+    score = {"k": 1} | dict.fromkeys(names, 0.5)
+    right = {"method": "tam", "kind": "classification", "tasks": {}, "fingerprint": "f", "scores": [score]}
+    right["config"] = plain(toy_config().to_json())
+    file = tmp_path / "result.json"
+    assert read_result(tmp_path) is None
+    for missing in right:
+        file.write_text(json.dumps({name: value for name, value in right.items() if name != missing}))
+        with pytest.raises(UserError, match=rf"result.json: not the result of a run: it has no '{missing}'"):
+            read_result(tmp_path)
+    for change, message in NOT_RESULTS:
+        wrong = {"scores": [score | change]} if change.keys() <= score.keys() else change
+        file.write_text(json.dumps(right | wrong))
+        with pytest.raises(UserError, match=f"result.json: not the result of a run: {message}"):
+            read_result(tmp_path)
+    file.write_text(json.dumps(right | {"config": {}, "scores": [score | {"perplexity": None}]}))
+    result = read_result(tmp_path)
+    assert result is not None
+    assert result["config"] == plain(Config().to_json())  # what is not there has its default

@@ -1,0 +1,203 @@
+"""A run can be stopped anywhere and taken up, and ends as if it had not been stopped."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+
+from tam.errors import InterruptedRunError, UserError
+from tam.training import checkpoint
+from tam.training.checkpoint import read_tensors
+from tam.training.folder import best_file, checkpoint_file
+from tam.training.loop import Trainer, train
+from tam.training.run import load_tasks, read_config, run, start
+from tests.training.run_folder import assert_same_weights, plain, records, weights
+from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
+
+SORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "transduction": ({"kind": "transduction"}, {"theta_update": "interleaved", "patience": None}),
+    "compositional": (
+        {"compositional": True},
+        {"support": "mixed", "small_after": 3, "small_sizes": (1, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("how", ["asked", "crashed"])
+def test_a_run_stopped_after_any_step_ends_the_same(
+    how: str, sort: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    tasks, config = toy_tasks(**SORTS[sort][0]), toy_config(**SORTS[sort][1])
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for place in (whole, parts):
+        place.mkdir()
+    train(config, tasks, whole, ignore)
+
+    def stop_after(step: int) -> Callable[[Mapping[str, Any]], None]:
+        def log(record: Mapping[str, Any]) -> None:
+            if record["step"] == step and "loss" in record:
+                if how == "crashed":
+                    raise MemoryError
+                signal.raise_signal((signal.SIGTERM, signal.SIGINT)[step % 2])
+
+        return log
+
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    for step in (1, 3, 4, 5):
+        with pytest.raises(MemoryError if how == "crashed" else InterruptedRunError):
+            train(config, tasks, parts, stop_after(step))
+        if how == "asked":
+            assert read_tensors(checkpoint_file(parts))[1]["step"] == step
+            assert records(parts)[-1]["step"] == step
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    train(config, tasks, parts, ignore)
+    assert (parts / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert records(parts) == records(whole)
+    for k in (1, 2):
+        assert best_file(parts, k).read_bytes() == best_file(whole, k).read_bytes()
+
+
+def last_step(folder: Path) -> int:
+    """How far the metrics of a run have come; their last line may be cut off."""
+    file = folder / "metrics.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
+    return max((json.loads(line)["step"] for line in lines if line.endswith("\n")), default=0)
+
+
+def wait_for_step(folder: Path, step: int, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60
+    while last_step(folder) < step:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, f"step {step} was not reached"
+        time.sleep(0.005)
+
+
+def test_a_real_process_stopped_at_random_moments_ends_the_same(
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: WriteConfig,
+    start_run: Start,
+    tmp_path: Path,
+) -> None:
+    """`python -m tam run`, politely stopped twice and killed once, each time taken up."""
+    config = toy_config(steps=200, checkpoint_every=7, validate_every=40)
+    file, parts, whole = write_config(toy_tasks(), config), tmp_path / "parts", tmp_path / "whole"
+    reached = 0
+    for turn, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGKILL)):
+        process = start_run(file, "--out", parts, *(["--resume"] if turn else []))
+        wait_for_step(parts, reached + 5, process)
+        time.sleep(random.uniform(0, 0.1))
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        reached = last_step(parts)
+        if number == signal.SIGKILL:
+            assert process.returncode == -signal.SIGKILL
+        else:
+            assert process.returncode == 1
+            assert "take it up again with the same command and --resume" in errors
+            assert "Traceback" not in errors
+            assert read_tensors(checkpoint_file(parts))[1]["step"] == records(parts)[-1]["step"]
+    process = start_run(file, "--out", parts, "--resume")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    whole.mkdir()
+    loaded, source = read_config(file)
+    result = run(loaded, load_tasks(source), whole, ignore)
+    assert (parts / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert records(parts) == records(whole)
+    assert [r["step"] for r in records(parts) if "loss" in r] == list(range(1, 201))
+    assert json.loads(output) == result["scores"]
+    assert not checkpoint_file(parts).exists()
+
+
+def test_a_line_that_was_cut_off_is_dropped(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for place in (whole, parts):
+        place.mkdir()
+    train(toy_config(), toy_tasks(), whole, ignore)
+
+    def stop(record: Mapping[str, Any]) -> None:
+        if record["step"] == 4:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(InterruptedRunError):
+        train(toy_config(), toy_tasks(), parts, stop)
+    with open(parts / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"step": 5, "loss": 1.0}\n{"step": 4, "valid": {"1": {"accuracy": 0.5}')
+    train(toy_config(), toy_tasks(), parts, ignore)
+    assert records(parts) == records(whole)
+
+
+def test_a_disk_that_is_full_loses_nothing(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, folder = tmp_path / "whole", tmp_path / "full"
+    for place in (whole, folder):
+        place.mkdir()
+    train(toy_config(), toy_tasks(), whole, ignore)
+    written: list[Path] = []
+
+    def full(tensors: object, path: Path, header: object) -> None:
+        written.append(path)
+        if len(written) == 4:
+            raise SafetensorError("No space left on device")
+        save_file(tensors, path, header)  # pyright: ignore[reportArgumentType]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", full)
+        with pytest.raises(
+            UserError, match=r"cannot be written: No space left.*take the run up with --resume"
+        ):
+            train(toy_config(), toy_tasks(), folder, ignore)
+    assert not list(folder.glob(".*"))
+    train(toy_config(), toy_tasks(), folder, ignore)
+    assert_same_weights(weights(folder), weights(whole))
+
+
+def test_a_finished_run_is_not_run_again(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    config, source, folder = toy_config(), {"path": "-"}, tmp_path / "run"
+    start(folder, config, source, resume=False)
+    result = run(config, toy_tasks(), folder, ignore)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    start(folder, config, source, resume=True)
+
+    def never(_: Mapping[str, Any]) -> None:
+        raise AssertionError("nothing is to be trained")
+
+    assert run(config, toy_tasks(), folder, never) == plain(result)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_run_is_not_taken_up_with_other_tasks(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    config = toy_config(steps=4)
+    run(config, toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* tasks with the fingerprint .* start anew"):
+        run(config, toy_tasks(size=41), tmp_path, ignore)
+    Trainer(config, toy_tasks(), tmp_path).write_checkpoint()
+    Trainer(config, toy_tasks(), tmp_path).read_checkpoint()
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* start anew"):
+        Trainer(config, toy_tasks(size=41), tmp_path).read_checkpoint()
+
+
+def test_a_checkpoint_is_not_taken_up_with_other_settings(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"other settings: seed was 0 and is 1; rate was 0.01 and is 0.5"):
+        train(toy_config(seed=1, rate=0.5), toy_tasks(), tmp_path, ignore)
