@@ -1,0 +1,37 @@
+"""Small files of tasks, and what reading them gives."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.tasks.jsonl import TasksFileError, read_tasks
+from tam.tasks.taskset import TaskSet
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    return {"task": name, "kind": "classification", "examples": [{"x": [1], "y": 0}], **fields}
+
+
+def save(folder: Path, lines: Iterable[Any], name: str = "tasks.jsonl") -> Path:
+    """Write lines, given as text or as values, to a file."""
+    file = folder / name
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    file.write_text("".join(text + "\n" for text in texts), encoding="utf-8")
+    return file
+
+
+def message(file: Path, **options: Any) -> str:
+    """The message with which reading this file fails."""
+    with pytest.raises(TasksFileError) as caught:
+        read_tasks(file, **options)
+    assert caught.value.__cause__ is None
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def names(tasks: TaskSet) -> dict[str, list[str]]:
+    return {split: [task.name for task in members] for split, members in tasks.splits.items()}
