@@ -1,0 +1,157 @@
+"""A plain reading of Algorithm 1, one task after another, one example at a time; and our steps beside it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from tam.methods import TAM, Losses
+from tam.methods.losses import example_losses
+from tam.models import Batch, Model
+from tam.training.adam import Adam
+
+Make = Callable[..., Batch]
+MakeModel = Callable[..., Model]
+
+RATE, CLIP = 0.01, 0.5
+
+
+def take(batch: Batch, task: int, rows: Sequence[int]) -> Batch:
+    """Some rows of one task."""
+    one = batch.part(slice(task, task + 1))
+    index = torch.tensor(list(rows))
+    return replace(
+        one,
+        x=one.x[:, index],
+        x_length=one.x_length[:, index],
+        y=one.y[:, index],
+        y_length=None if one.y_length is None else one.y_length[:, index],
+        present=None,
+    )
+
+
+def mean_loss(outcomes: Tensor, batch: Batch) -> Tensor:
+    """The mean of −log p over the predictions of one task, picked one by one from all outcomes."""
+    picked: list[Tensor] = []
+    for row in range(batch.rows):
+        if batch.y_length is None:
+            picked.append(outcomes[0, row, int(batch.y[0, row])])
+        else:
+            length, end = int(batch.y_length[0, row]), outcomes.shape[-1] - 1
+            tokens = [*batch.y[0, row, :length].tolist(), end]
+            picked += [outcomes[0, row, place, token] for place, token in enumerate(tokens)]
+    return -torch.stack(picked).mean()
+
+
+def task_loss(model: Model, z: Tensor, batch: Batch, task: int, rows: Sequence[int] | None = None) -> Tensor:
+    """The loss of one task at its z, `[S]`."""
+    some = take(batch, task, range(batch.rows) if rows is None else rows)
+    return mean_loss(model.outcomes(model.condition(z.view(1, 1, -1), some), some), some)
+
+
+def losses_at(model: Model, z: Tensor, batch: Batch) -> Tensor:
+    """The loss of every task at its z, `[B]`."""
+    return example_losses(model, z.unsqueeze(1), batch).per_task()
+
+
+@dataclass
+class Walk:
+    """One task of the reference on its way."""
+
+    z: Tensor
+    adam: torch.optim.Adam
+    loss: Tensor
+    z_loss: Tensor
+    best: float = math.inf
+    worse: int = 0
+    steps: int = 0
+    losses: list[float] = field(default_factory=list)
+
+    def goes_on(self, patience: int | None) -> bool:
+        """Line 5: whether the loss improved."""
+        self.worse = 0 if self.z_loss.item() < self.best else self.worse + 1
+        self.best = min(self.best, self.z_loss.item())
+        return patience is None or self.worse < patience
+
+
+def algorithm_1(
+    model: Model,
+    batch: Batch,
+    settings: TAM,
+    rows_of_z: Sequence[Sequence[int] | None] | None = None,
+    outer: int = 1,
+) -> list[Walk]:
+    """Algorithm 1 as printed, θ moving once at the end or after every step; z by torch's Adam."""
+    theta = list(model.parameters())
+    theta_adam = torch.optim.Adam(theta, lr=RATE, betas=(0.9, 0.98))
+    rows_of_z = rows_of_z or [None] * batch.tasks
+    walks: list[Walk] = []
+
+    def look(walk: Walk, task: int) -> None:
+        walk.loss = task_loss(model, walk.z, batch, task)
+        walk.z_loss = task_loss(model, walk.z, batch, task, rows_of_z[task])
+        walk.losses.append(walk.z_loss.item())
+
+    def move_theta(total: list[Tensor], count: int) -> None:
+        for parameter, gradient in zip(theta, total, strict=True):
+            parameter.grad = gradient / count
+        torch.nn.utils.clip_grad_norm_(theta, CLIP)
+        theta_adam.step()
+
+    for _ in range(outer):
+        walks = []
+        for task in range(batch.tasks):
+            z = torch.zeros(model.task_size, dtype=torch.float64, requires_grad=True)
+            adam = torch.optim.Adam([z], lr=settings.inner_rate)
+            walks.append(Walk(z, adam, z, z))
+            look(walks[-1], task)
+        total, count = [torch.zeros_like(parameter) for parameter in theta], 0
+        going = list(range(batch.tasks))
+        for _ in range(settings.inner_steps):
+            going = [task for task in going if walks[task].goes_on(settings.patience)]
+            if not going:
+                break
+            for task in going:
+                walk = walks[task]
+                if walk.steps == 0 or settings.theta_update == "accumulated":
+                    (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z)
+                walk.adam.step()
+                look(walk, task)
+                walk.steps += 1
+                gradients = torch.autograd.grad(walk.loss, theta, retain_graph=True, materialize_grads=True)
+                total = [sum_ + gradient for sum_, gradient in zip(total, gradients, strict=True)]
+                count += 1
+                # z and θ share a backward pass: with θ about to move, z's next gradient is of now.
+                (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z, retain_graph=True)
+            if settings.theta_update == "interleaved":
+                move_theta(total, count)
+                total, count = [torch.zeros_like(parameter) for parameter in theta], 0
+        if settings.theta_update == "accumulated":
+            move_theta(total, count)
+    return walks
+
+
+def ours(
+    model: Model, batch: Batch, settings: TAM, outer: int = 1, step: int = 0
+) -> tuple[list[Losses], list[float]]:
+    """Our training steps with our Adam, and over how many task-steps each move was."""
+    adam = Adam(model, (), CLIP)
+    adam.rate.fill_(RATE)
+    counts: list[float] = []
+
+    def update(count: Tensor) -> None:
+        counts.append(count.item())
+        adam.move(count)
+
+    return [settings.training_step(model, batch, update, step) for _ in range(outer)], counts
+
+
+def assert_same_theta(first: Model, second: Model) -> None:
+    for (name, a), b in zip(first.named_parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def assert_moved(model: Model, start: Model) -> None:
+    assert any((a != b).any() for a, b in zip(model.parameters(), start.parameters(), strict=True))
