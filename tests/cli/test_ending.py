@@ -1,0 +1,85 @@
+"""All commands end alike: with what they print, or with one line and an exit code."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tam.__main__ import main as main_of_module
+from tam.commands.tasks import Tasks
+from tam.errors import InterruptedRunError, UserError
+from tests.cli.real_command import COMMAND, run
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (UserError("a mistake"), "error: a mistake"),
+        (InterruptedRunError("stopped"), "stopped; take it up again with the same command and --resume"),
+        (
+            MemoryError(),
+            "error: there is not enough memory: make the network smaller, or the tasks and rows ",
+        ),
+        (KeyboardInterrupt(), "130"),
+    ],
+)
+@pytest.mark.parametrize("words", ["tasks classification", "run config.json --out run"])
+def test_all_commands_end_alike(
+    error: BaseException, end: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Tasks, "run", fails)
+    monkeypatch.setattr("tam.training.command.read_config", fails)
+    monkeypatch.setattr(sys, "argv", ["tam", *words.split()])
+    with pytest.raises(SystemExit) as caught:
+        main_of_module()
+    assert str(caught.value.code).startswith(end)
+
+
+@pytest.mark.parametrize("shortage", [lambda _: torch.empty(2**50), lambda _: np.empty(2**50)])
+def test_too_little_memory_is_said(shortage: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tasks, "run", shortage)
+    assert call("tasks", "classification").startswith("error: there is not enough memory: make the network")
+
+
+def test_other_errors_are_bugs_and_show_in_full(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tasks, "run", lambda _: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="size"):
+        call("tasks", "classification")
+
+
+def test_an_error_is_one_line_on_standard_error() -> None:
+    done = run("tasks", "clasification")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(r"error: .* did you mean 'classification'\?\n", done.stderr)
+
+
+def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
+    """While the command waits for a pipe to which nobody writes."""
+    pipe = tmp_path / "tasks.jsonl"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [COMMAND, "tasks", str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        with open(pipe, "wb"):  # which waits until the command is about to read
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err

@@ -1,0 +1,151 @@
+"""`tam tasks` shows, counts and writes tasks, and says what is wrong with its words."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tam
+from tests.cli.small_sets import SETS, SMALL
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_show(case: str, call: Any) -> None:
+    text = call("tasks", *SETS[case], "--show", "2")
+    head, *tasks = text.rstrip("\n").split("\n\n")
+    assert head.startswith(SETS[case][0])
+    assert "5 train, 2 valid, 3 test tasks" in head
+    assert len(tasks) == 2
+    assert all("   (test, " in task.splitlines()[0] for task in tasks)
+    assert "\x1b" not in text
+    assert len(call("tasks", *SETS[case]).split("\n\n")) == 4
+
+
+def test_some_tasks_only(call: Any) -> None:
+    name = tam.benchmark("classification", n=3, train=5, valid=2, test=3, examples=8).train[4].name
+    text = call("tasks", *SETS["classification"], "--task", name)
+    assert text.split("\n\n")[1].startswith(f"{name}   (train, 8 examples)")
+    first, _, last = name.split(" → ")
+    assert name in call("tasks", *SETS["classification"], "--show", "99", "--task", f"{first} → * → {last}")
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_stats(case: str, call: Any) -> None:
+    text = call("tasks", *SETS[case], "--stats")
+    assert text.count("slot ") == (2 if case == "pathfinding" else 3)
+    assert text.endswith("uniqueness: 10 of 10 tasks differ from all others on some input\n")
+
+
+def test_ceiling_of_classification(call: Any) -> None:
+    head, *rows = call("tasks", *SETS["classification"], "--ceiling").splitlines()
+    assert head.split("  ")[0] == "k per class"
+    found = {int(k): float(share.rstrip("%")) for k, share in (row.split() for row in rows)}
+    assert list(found) == [0, 1, 5, 10, 20]
+    assert 25 <= found[0] < found[1] < found[20] <= 100
+
+
+def test_ceiling_of_pathfinding(call: Any) -> None:
+    head, *rows = call("tasks", "pathfinding", *SMALL, "--test", "1", "--ceiling").splitlines()
+    assert head.split() == ["k", "perplexity"]
+    assert [row.split()[1] for row in rows[1:]] == ["1.000"] * 4
+    assert float(rows[0].split()[1]) > 1.5
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_what_is_written_reads_back_the_same(case: str, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    text = call("tasks", *SETS[case], "--out", str(file))
+    assert text.splitlines()[1] == f"written to {file}"
+    fingerprint = text.splitlines()[0].split(" · ")[-1]
+    tasks = tam.read_tasks(file)
+    assert tasks.fingerprint.startswith(fingerprint)
+    assert len(tasks) == 10
+    shown = call("tasks", str(file))
+    assert fingerprint in shown
+    assert tasks.test[0].name in shown
+
+
+def test_own_tasks_and_seed(call: Any, tmp_path: Path) -> None:
+    line = '{{"task": "{}", "kind": "transduction", "examples": [{{"x": ["a"], "y": ["b", "b"]}}]}}\n'
+    file = tmp_path / "own.jsonl"
+    file.write_text("".join(line.format(number) for number in range(20)))
+    shown = {call("tasks", str(file), "--seed", str(seed)) for seed in range(4)}
+    assert len(shown) == 4
+    assert call("tasks", str(file), "--seed", "0") in shown
+    assert "  a  →  b b" in call("tasks", str(file))
+    assert "repeated inputs inside a task: 0" in call("tasks", str(file), "--stats")
+
+
+def test_a_folder_called_like_a_benchmark_does_not_hide_it(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pathfinding").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "5 train, 2 valid, 3 test tasks" in call("tasks", *SETS["pathfinding"])
+    assert "a folder without tasks.jsonl" in call("tasks", "./pathfinding")
+
+
+def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+    plain = call("tasks", *SETS["pathfinding"])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    coloured = call("tasks", *SETS["pathfinding"])
+    assert "\x1b[30;42mS" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert call("tasks", *SETS["pathfinding"]) == plain
+
+
+ERRORS = {
+    "unknown benchmark": ("clasification", "error: there is no benchmark 'clasification': it is one of"),
+    "no such file": ("tasks.jsonl", "error: tasks.jsonl: there is no such file or folder"),
+    "no such folder": ("no/such/folder", "error: no/such/folder: there is no such file or folder"),
+    "a very long name": ("x" * 5000, "error: there is no benchmark 'xxx"),
+    "without effect": ("transduction --n 3", "error: --n has no effect on transduction"),
+    "holdout without effect": (
+        "transduction --holdout 0",
+        "error: --holdout has no effect unless compositional",
+    ),
+    "no tasks": ("transduction --train 0", "error: --train is an integer from 1 to 1000000, not 0"),
+    "too few examples": (
+        "transduction --examples 0",
+        "error: --examples is an integer from 4 to 100000, not 0",
+    ),
+    "no n": ("classification --n 0", "error: --n is an integer from 1 to"),
+    "negative seed": ("transduction --seed -1", "error: --seed is an integer from 0 to"),
+    "no such hold-out": (
+        "transduction --compositional --holdout 8",
+        "error: --holdout is an integer from 0 to 7",
+    ),
+    "too many tasks": ("classification --n 5 --train 5000", "error: 5080 tasks were asked for"),
+    "too many examples": (
+        "classification --n 2 --train 5 --examples 100000",
+        "error: 100000 examples were asked for",
+    ),
+    "nothing to show": ("pathfinding --show 0", "error: --show is at least 1, not 0"),
+    "no match": ("pathfinding --train 5 --examples 8 --task nothing", "error: no task matches 'nothing'"),
+    "two commands": ("pathfinding --stats --ceiling", "error: --stats and --ceiling are two commands"),
+    "task and stats": ("pathfinding --stats --task x", "error: --task has no effect together with --stats"),
+    "show and out": ("pathfinding --out x.jsonl --show 2", "error: --show has no effect together with --out"),
+    "unwritable": (
+        "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl",
+        "error: no/such/folder/x.jsonl: cannot be written",
+    ),
+    "option for a file": (
+        "FILE --train 3",
+        "error: --train has no effect on tasks that are read from a file",
+    ),
+    "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
+    "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
+    "bad file": ("FILE", "error: FILE:1: "),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text("not JSON\n")
+    given, message = (text.replace("FILE", str(file)) for text in ERRORS[case])
+    found = call("tasks", *given.split())
+    assert found.startswith(message)
+    assert "\n" not in found
