@@ -9,11 +9,11 @@ from tam.decoding import decode
 from tam.methods import TAM
 from tam.models import Batch, ModelSpec, build_model, target_log_prob
 
-SPEC = ModelSpec(kind="transduction", vocabulary=2, max_x=2, max_y=2, layers=1, width=8, heads=2)
-POSSIBLE: list[list[int]] = [list(y) for length in range(3) for y in product((0, 1), repeat=length)]
+SPEC = ModelSpec(kind="transduction", vocabulary=3, max_x=2, max_y=3, layers=1, width=8, heads=2)
+POSSIBLE: list[list[int]] = [list(y) for length in range(4) for y in product(range(3), repeat=length)]
 
 
-@pytest.mark.parametrize("beams", [1, 3, 7, 8, 40])
+@pytest.mark.parametrize("beams", [1, 3, 40, 41, 200])
 def test_no_more_sequences_than_there_are(beams: int) -> None:
     """Where there are as many beams as sequences or more, all are found, once each."""
     model = build_model(SPEC, torch.Generator().manual_seed(0))
@@ -24,7 +24,7 @@ def test_no_more_sequences_than_there_are(beams: int) -> None:
         assert found.log_probs == sorted(found.log_probs, reverse=True)
         for sequence, value in zip(found.sequences, found.log_probs, strict=True):
             assert POSSIBLE.count(sequence) == found.sequences.count(sequence) == 1
-            y = torch.tensor([[sequence + [0] * (2 - len(sequence))]])
+            y = torch.tensor([[sequence + [0] * (3 - len(sequence))]])
             alone = Batch(x[row : row + 1], length[row : row + 1], y, torch.tensor([[len(sequence)]]))
             with torch.no_grad():
                 outcomes = TAM().outcomes(model, states[row : row + 1], alone)

@@ -1,0 +1,41 @@
+"""A learner is scored on test tasks at any k."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tam
+from tam.tasks.task import Sequences
+from tam.tasks.vocabulary import Vocabulary
+from tests.learner.small import small_benchmark
+
+
+def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learner) -> None:
+    tasks = small_benchmark("classification")
+    scores = classifier.evaluate(tasks.test, shots=(1, 5))
+    assert [score.k for score in scores] == [1, 5]
+    assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
+    assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
+
+
+def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:
+    """The same tasks, with the tokens in another order and more of them, have the same scores."""
+    test = small_benchmark("classification").test
+    other = Vocabulary(["more", *reversed(test[0].vocabulary.tokens)])
+    turned = [replace(task, vocabulary=other, x=Sequences(12 - task.x.ids, task.x.lengths)) for task in test]
+    assert [list(task) for task in turned] == [list(task) for task in test]
+    assert classifier.evaluate(turned, np.array([1])) == classifier.evaluate(test, [1])
+
+
+@pytest.mark.parametrize("shots", [5, [], "5", [1.5], [None], {1: 2}, [0], [10**400]])
+def test_shots_are_values_of_k(classifier: tam.Learner, shots: Any) -> None:
+    test = small_benchmark("classification").test
+    with pytest.raises(tam.UserError, match=r"^shots "):
+        classifier.evaluate(test, shots)
+
+
+def test_evaluate_takes_the_tasks_of_a_split(classifier: tam.Learner) -> None:
+    with pytest.raises(tam.UserError, match=r"such as tasks\.test"):
+        classifier.evaluate(small_benchmark("classification"))  # pyright: ignore[reportArgumentType]
