@@ -13,10 +13,10 @@ one thing changed:
 - sweep, on classification: TAM with other numbers of inner steps, T, or of examples of a task in a step, N.
 - compositional: tasks with primitives; `untold` is TAM that is not given them.
 
-The runs `small` are ablations and sweeps with the preset quick, for a CPU, each of as many passes: with
-`--device cpu --train-steps 150`, and 1650 for multitask, whose step is one pass where TAM's is 11. The runs
-`long` are TAM's tuned ones under another name, to be trained for longer. The runs `best` and `paper` are TAM
-as these presets have it, nothing tuned, the latter in bfloat16.
+The runs `small` are ablations and sweeps with the preset quick, for a CPU: TAM's with `--device cpu
+--train-steps 150`, and multitask's with 1650, as a step of theirs is one pass where TAM's is 11 unless T is
+swept. The runs `long` are TAM's tuned ones under another name, to be trained for longer. The runs `best` and
+`paper` are TAM as these presets have it, nothing tuned, the latter in bfloat16.
 """
 
 import argparse

@@ -66,7 +66,7 @@ def sweeps(results: Results) -> str:
 
 
 def small(results: Results) -> str:
-    """Ablations and sweeps of the preset quick, each of as many passes."""
+    """Ablations and sweeps of the preset quick, each method's of as many outer steps."""
     rows, intervals = [], []
     for method in ("tam", "multitask"):
         for more, title in SMALL.items():
