@@ -21,7 +21,10 @@ class ExampleLosses(NamedTuple):
     predictions: Tensor  # [B, N]: 1 for a class, the length of y and its end token for a sequence
 
     def per_task(self, rows: Tensor | None = None) -> Tensor:
-        """The mean over a task's predictions, `[B]`, 0 over none; of the chosen rows `[B, N]` if given."""
+        """The mean over a task's predictions, `[B]`, 0 over none.
+
+        Over the rows that are 1 if some are given, as 0 or 1, `[B, N]`; every task must have one.
+        """
         if rows is None:
             return self.total.sum(1) / self.predictions.sum(1).clamp(min=1)
         return (self.total * rows).sum(1) / (self.predictions * rows).sum(1)

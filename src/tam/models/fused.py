@@ -58,7 +58,8 @@ def fused_blocks(
         heads: Attention heads.
         causal: Whether a place sees none after it.
         read: The places wanted.
-        before: What `fused_prefix` returned for the places before these, which all of these see.
+        before: What `fused_prefix` returned for the places before these, which all of these see, and how many
+            each sequence has.
 
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`, 0 where they hold no token.

@@ -42,7 +42,7 @@ SHARES = 11  # of the places, over which programs make a weight's gradient toget
 
 
 def kernels_run_here() -> bool:
-    """Whether there is a Triton of ours, and a GPU with room for the launches above: Hopper, or alike."""
+    """Whether there is a Triton with descriptors, and a GPU with room for the launches: Hopper, or alike."""
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() < (9, 0):
         return False
     if torch.cuda.get_device_properties().shared_memory_per_multiprocessor < _ON_CHIP:

@@ -41,7 +41,7 @@ def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
 class Before(NamedTuple):
     """Keys and values of places that come before a pass's, and how many each sequence has."""
 
-    values: Tensor  # [R, blocks, 2, H, X, D / H], in float32
+    values: Tensor  # [R, blocks, 2, H, X, d / H], in float32
     lengths: Tensor  # [R], int32
 
 

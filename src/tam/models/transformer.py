@@ -215,10 +215,12 @@ class Transformer(nn.Module):
 
         Args:
             hidden: The vectors, `[R, L, d]`.
-            valid: Which places hold tokens, `[R, L]`; the others are left out, and give 0. None: all do.
+            valid: Which places hold tokens, `[R, L]`. None: all do. The others are left out, and what is
+                read there says nothing.
             read: The places wanted.
             causal: Whether a place sees none after it.
-            before: What `prefix` or `fused_prefix` returned for the places before these, which then are seen.
+            before: What `prefix` or `fused_prefix` returned for the places before these, which then are seen,
+                in float32, and how many each sequence has.
         """
         weights = self._fused_weights
         out = fused_blocks(hidden, valid, weights, heads=self._heads, causal=causal, read=read, before=before)
