@@ -21,7 +21,7 @@ Rate = float | Tensor
 """How large a step is with which tasks are learned: the same for all, or each task's own, `[B]`."""
 
 Update = Callable[[Tensor], None]
-"""Moves θ by the gradients in `.grad`, which are a sum over this many (a tensor) task-steps."""
+"""Moves θ by the gradients in `.grad`, a sum over this many (a tensor) task-steps, and clears them."""
 
 
 def move(model: Model, losses: Tensor, update: Update) -> None:

@@ -35,20 +35,25 @@ class TAM(TamSettings, Method):
         return spec
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """Algorithm 1 for the B tasks of a batch, from line 4 on."""
+        """Algorithm 1 for the B tasks of a batch, from line 4 on.
+
+        One pass gives both gradients at a z: that of θ for this turn of the loop (line 7), and that of z for
+        the next (line 6); the pass before the loop is for z alone. −Δθ is what gathers in `.grad`, which
+        `update` clears. A task that stops stays where it is, and weighs nothing.
+        """
         chosen = self._small_supports(batch, step)
         prefix = Prefix(model, batch) if self.theta_update == "accumulated" else None
         batch = batch if prefix is None else prefix.batch
-        search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0, Δθ = 0
-        moved: list[Tensor] = []
+        search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0
+        moved: list[Tensor] = []  # how many tasks did, in each turn
         loss, gradient = z_gradient(model, search.z, batch, chosen)
         start = loss
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
             search.watch(loss)
             search.step(gradient)  # z ← z − ∇z
-            loss, gradient = z_gradient(
+            loss, gradient = z_gradient(  # Δθ ← Δθ − ∇θ
                 model, search.z, batch, chosen, theta_weights=search.active, add=prefix is not None
-            )  # Δθ −= ∇θ
+            )
             moved.append(search.count)
             if self.theta_update == "interleaved":
                 update(search.count)
