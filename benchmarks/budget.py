@@ -8,7 +8,6 @@ validation.
 import gc
 import json
 import math
-import platform
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -143,11 +142,6 @@ def take_steps(trainer: Trainer, steps: int, *, queued: bool = True) -> float:
     if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
         raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
     return time.monotonic() - started
-
-
-def device_name(device: str) -> str:
-    """What the device is called."""
-    return torch.cuda.get_device_name() if device != "cpu" else platform.machine()
 
 
 def let_go(device: str) -> None:

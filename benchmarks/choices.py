@@ -17,7 +17,7 @@ import torch
 
 from tam.config import Config
 from tam.models import model
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.report.table import table
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.training.loop import Trainer
@@ -84,7 +84,7 @@ def run(name: str) -> dict[str, Any]:
         "accuracy": {str(one.k): one.accuracy for one in scores},
         "inner_steps": {str(one.k): one.choice.steps for one in scores},
         "seconds": round(time.monotonic() - started, 1),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "finished": now(),
     }
 
 

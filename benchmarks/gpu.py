@@ -25,7 +25,7 @@ from alone import FailedError, one_by_one
 
 from tam.config import Config
 from tam.ending import command
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -151,7 +151,7 @@ class Facts:
     def add(self, name: str, value: Any) -> None:
         """Note a value, in the place of one that is there."""
         self.values[name] = value
-        self.values["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.values["finished"] = now()
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(json.dumps(self.values, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 

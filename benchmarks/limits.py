@@ -22,7 +22,6 @@ that inputs are new, not that θ is not learned.
 
 import argparse
 import math
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +36,7 @@ from tam.errors import UserError
 from tam.evaluation import KShotScore, choose, interval, score
 from tam.files import read_json
 from tam.methods import make_method
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.report.table import table
 from tam.sections import Protocol
 from tam.tasks.benchmark import BenchmarkOptions, choices, family_of, make
@@ -47,7 +46,7 @@ from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.checks import check_device, check_tasks
-from tam.training.run import read_result
+from tam.training.run import device_name, read_result
 from tam.training.saved import Saved
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,7 +81,7 @@ def main() -> None:
             "many": given.many,
             "floor": FLOOR,
             "models": [],
-            "device": torch.cuda.get_device_name() if given.device != "cpu" else platform.machine(),
+            "device": device_name(given.device),
             "torch": torch.__version__,
             **provenance(),
         }
@@ -92,7 +91,7 @@ def main() -> None:
             found = measure(folder, given.device, given.tasks, given.many, given.most_steps)
             others = [one for one in facts["models"] if one["model"] != found["model"]]
             facts["models"] = [*others, found]
-            facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            facts["finished"] = now()
             given.out.parent.mkdir(parents=True, exist_ok=True)
             write_json(given.out, facts)
             print(f"{shown(found)}\n", flush=True)

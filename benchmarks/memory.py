@@ -11,7 +11,6 @@ import platform
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def main() -> None:
         print(measure(*case))
         return
 
-    from tam.provenance import provenance
+    from tam.provenance import now, provenance
     from tam.report.table import table
 
     measured = [in_own_process(*case) for case in CASES]
@@ -54,7 +53,7 @@ def main() -> None:
         "what": "how far an outer step takes the peak of memory",
         "command": "python benchmarks/memory.py",
         **provenance(),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "finished": now(),
         "device": platform.machine(),
         "python": platform.python_version(),
         "tasks": TASKS,

@@ -15,7 +15,6 @@ import os
 import platform
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -30,7 +29,7 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.report.table import table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,7 +102,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
     sizes = Sizes()
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started = now()
     rows = measure(sizes, ROUNDS)
     found = ratios(rows)
     print(table(["", "ms", "range", ""], [shown(row) for row in rows]))

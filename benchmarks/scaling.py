@@ -17,7 +17,6 @@ import json
 import os
 import platform
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.report.scaling import draw
 from tam.report.table import table
 
@@ -159,7 +158,7 @@ def memory(base: Sizes, steps: Sequence[int]) -> Facts:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started = now()
     sweeps = measure(BASE, SWEEPS, ROUNDS)
     facts: Facts = {
         "what": "cost of a training step and of an adaptation of TAM against each size, on a CPU",

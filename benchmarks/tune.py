@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import torch
-from budget import COUNTED, Measure, Plan, Stopwatch, device_name, let_go, plan, train
+from budget import COUNTED, Measure, Plan, Stopwatch, let_go, plan, train
 from sharing import present
 
 from tam.config import Config
@@ -31,12 +31,13 @@ from tam.ending import command
 from tam.errors import UserError
 from tam.evaluation import KShotScore, quality
 from tam.plain_json import finite
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Name, make
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.checks import check_device
 from tam.training.loop import DivergedError, Trainer
+from tam.training.run import device_name
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "results" / "tuning"
@@ -219,7 +220,7 @@ def tune(
         row |= candidate(config, tasks, share, measure, metric)
         facts["candidates"].append(row)
         facts["chosen"] = best(facts["candidates"], metric)
-        facts["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        facts["finished"] = now()
         write_json(out / f"{subject.name}.json", facts)
         print(f"{subject.name}: {_words(row)}", flush=True)
     if facts["chosen"] is None:

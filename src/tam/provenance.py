@@ -1,7 +1,8 @@
-"""Which code a result is of."""
+"""Which code a result is of, and of when."""
 
 import hashlib
 import subprocess
+import time
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
@@ -41,3 +42,8 @@ def hash_of_code(package: Path = _PACKAGE) -> str:
         content = file.read_bytes()
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
+
+
+def now() -> str:
+    """The time as result files say it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

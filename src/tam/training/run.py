@@ -4,7 +4,6 @@ import math
 import os
 import platform
 import statistics
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from tam.files import read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
 from tam.plain_json import finite
-from tam.provenance import provenance
+from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.taskset import TaskSet
@@ -223,7 +222,6 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
 def _result(
     config: Config, tasks: TaskSet, scores: list[KShotScore], seconds: float, best_steps: Mapping[str, int]
 ) -> dict[str, Any]:
-    device = torch.cuda.get_device_name() if config.device.startswith("cuda") else platform.machine()
     return {
         "method": config.method,
         "version": METHODS[config.method].version,
@@ -237,8 +235,13 @@ def _result(
             p.numel() for p in build_model(spec_of(tasks, config), torch.Generator()).parameters()
         ),
         "seconds": round(seconds, 1),
-        "device": device,
+        "device": device_name(config.device),
         "torch": torch.__version__,
         "tam": tam.__version__,
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "finished": now(),
     }
+
+
+def device_name(device: str) -> str:
+    """What the device is called."""
+    return platform.machine() if device == "cpu" else torch.cuda.get_device_name(device)
