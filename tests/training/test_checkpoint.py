@@ -8,7 +8,7 @@ import torch
 
 from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
-from tam.training.folder import checkpoint_file
+from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import Trainer, train
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -65,7 +65,7 @@ WRONG_HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"step": -1}, "steps are integers of at least 0"),
     ({"step": True}, "steps are integers of at least 0"),
     ({"seconds": None}, "seconds, scores and rates are numbers"),
-    ({"seconds": -1.0}, "seconds, scores and rates are numbers"),
+    ({"seconds": -1.0}, "seconds are finite and at least 0"),
     ({"best": None}, "NoneType"),
     ({"best": {"one": BEST}}, "'one'"),
     ({"best": {"1": BEST[:2]}}, "not enough values"),
@@ -90,6 +90,19 @@ def test_a_checkpoint_s_header_is_checked(
     write_tensors(path, tensors, [header])  # pyright: ignore[reportArgumentType]
     with pytest.raises(UserError, match=r"not a file of tam, or a damaged one \('its header is no object'\)"):
         read_tensors(path)
+
+
+def test_the_best_weights_say_how_they_validated(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    trainer = train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    path = best_file(tmp_path, 1)
+    tensors, header = read_tensors(path)
+    assert header == {"best": trainer.state.best[1].to_json()}
+    for best in (None, BEST[:2], [1.5, *BEST[1:]]):
+        write_tensors(path, tensors, {"best": best})
+        with pytest.raises(UserError, match=r"best-1.safetensors: not the weights of a validation"):
+            Trainer(toy_config(steps=1), toy_tasks(), tmp_path).read_checkpoint()
 
 
 def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

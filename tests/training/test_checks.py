@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tam.errors import UserError
+from tam.training.checks import check_device
 from tam.training.log import TrainingLog
 from tam.training.loop import Trainer, train
 from tam.training.run import check
@@ -37,6 +39,16 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
 ) -> None:
     with pytest.raises(UserError, match=message):
         Trainer(toy_config(**options), toy_tasks(kind), tmp_path)
+
+
+@pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"])
+def test_a_gpu_that_is_not_there_is_an_error(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(UserError, match=f"device is '{device}', but the GPUs here are cuda:0 to cuda:1"):
+        check_device(device)
+    for there in ("cpu", "cuda", "cuda:0", "cuda:1"):
+        check_device(there)
 
 
 @pytest.mark.parametrize(

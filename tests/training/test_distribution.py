@@ -195,7 +195,36 @@ def test_processes_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WORLD_SIZE", "2")
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UserError, match="did not find one another"), distribution.process_group():
+    with pytest.raises(UserError, match="did not find one another"), distribution.process_group("cpu"):
+        pass
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What the second of two processes does to join, on a host with two GPUs."""
+    done: list[object] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", done.append)
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **_: done.append(backend))
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
+    return done
+
+
+def test_processes_on_cpus_leave_gpus_alone(joined: list[object]) -> None:
+    with distribution.process_group("cpu"):
+        assert joined == ["gloo"]
+
+
+def test_each_process_takes_its_gpu(joined: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    with distribution.process_group("cuda"):
+        assert joined == [1, "nccl"]
+    with pytest.raises(UserError, match="give device cuda, not cuda:1"), distribution.process_group("cuda:1"):
+        pass
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    message = "process 1 of this host .* has no GPU, for it has 1: .* as many processes as there are GPUs"
+    with pytest.raises(UserError, match=message), distribution.process_group("cuda"):
         pass
 
 
@@ -225,6 +254,6 @@ def test_alone_nothing_is_summed() -> None:
     distribution.add_up(values)
     assert values[0].tolist() == [1, 1]
     assert values[1].item() == 3
-    with distribution.process_group():
+    with distribution.process_group("cuda"):
         assert distribution.rank() == 0
         assert distribution.world_size() == 1

@@ -1,6 +1,7 @@
 """Numbers that are none: a loss that is nan or infinite ends a run, and harms no file of it."""
 
 import math
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tam import evaluation
 from tam.evaluation import TaskScore
 from tam.methods import Losses
+from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import checkpoint_file
 from tam.training.loop import DivergedError, Trainer, train
@@ -56,6 +58,28 @@ def test_after_divergence_the_last_good_checkpoint_stays(
     train(toy_config(), toy_tasks(), folder, ignore)
     assert_same_weights(weights(folder), weights(whole))
     assert records(folder) == records(whole)
+
+
+def test_a_stop_between_two_looks_writes_nothing_that_is_no_number(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU, losses are looked at every few steps; Ctrl-C may come after any."""
+    step = Trainer.step
+
+    def poisoned(self: Trainer) -> Losses:
+        losses = step(self)
+        if self.state.step == 3:
+            with torch.no_grad():
+                next(self.model.parameters()).fill_(math.nan)
+            signal.raise_signal(signal.SIGINT)
+            return losses._replace(end=torch.tensor(math.nan))
+        return losses
+
+    monkeypatch.setattr(Trainer, "step", poisoned)
+    monkeypatch.setattr(loop, "_look_every", lambda _: 10)
+    with pytest.raises(DivergedError, match="step 3"):
+        train(toy_config(validate_every=6), toy_tasks(), tmp_path, ignore)
+    assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 2
 
 
 def test_an_infinite_perplexity_is_taken_up_as_such(

@@ -163,3 +163,16 @@ def test_the_best_weights_are_kept_per_k(
     assert_same_weights(weights(folder), at_step[10])
     assert len({*result["best_steps"].values(), 10}) > 1, "the last must not be the best for every k"
     assert json.loads((folder / "result.json").read_text(encoding="utf-8")) == plain(result)
+
+
+def test_embeddings_that_a_step_does_not_use_stay(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    """Others drift on by momentum."""
+    trainer = Trainer(toy_config("multitask"), toy_tasks(compositional=True), tmp_path)
+    for _ in range(3):
+        trainer.step()
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    trainer.adam.move(torch.tensor(1.0))  # all gradients are 0
+    stays = {name for name, value in trainer.model.named_parameters() if torch.equal(value, before[name])}
+    assert {"primitives", "unknown", "x.token", "x.position"} == stays

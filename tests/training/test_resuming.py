@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from tam.errors import InterruptedRunError, UserError
+from tam.evaluation import Choice, KShotScore, TaskScore
 from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
@@ -65,6 +66,40 @@ def test_a_run_stopped_after_any_step_ends_the_same(
     assert records(parts) == records(whole)
     for k in (1, 2):
         assert best_file(parts, k).read_bytes() == best_file(whole, k).read_bytes()
+
+
+def test_what_validation_had_written_when_it_died_is_what_is_scored(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best weights at the first k are newer than the checkpoint, and not reached again."""
+    config, tasks = toy_config(steps=6, validate_every=3, checkpoint_every=3), toy_tasks()
+    accuracy, died = {(3, 1): 0.5, (3, 2): 0.5, (6, 1): 0.6}, [False]
+
+    def validated(trainer: Trainer) -> Callable[..., KShotScore]:
+        def choose(_: object, __: object, ___: object, k: int, *____: object) -> KShotScore:
+            at = (trainer.state.step, k)
+            if at == (6, 2) and not died[0]:
+                died[0] = True
+                raise MemoryError
+            value = 0.4 if died[0] else accuracy[at]
+            return KShotScore(k, Choice(trainer.state.step, 0.1), (TaskScore(value, 2.0),))
+
+        return choose
+
+    validate = Trainer.validate
+
+    def with_scores(self: Trainer) -> list[KShotScore]:
+        monkeypatch.setattr("tam.training.loop.choose", validated(self))
+        return validate(self)
+
+    monkeypatch.setattr(Trainer, "validate", with_scores)
+    with pytest.raises(MemoryError):
+        train(config, tasks, tmp_path, ignore)
+    assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 3
+    best = train(config, tasks, tmp_path, ignore).state.best
+    assert {k: (one.step, one.choice.steps) for k, one in best.items()} == {1: (6, 6), 2: (3, 3)}
+    for k, one in best.items():
+        assert read_tensors(best_file(tmp_path, k))[1]["best"] == one.to_json()
 
 
 def last_step(folder: Path) -> int:

@@ -86,8 +86,14 @@ def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
 
 def check_device(device: str) -> None:
     """Raise an error unless the device is here."""
-    if device != "cpu" and not torch.cuda.is_available():
+    if device == "cpu":
+        return
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not gpus:
         raise SettingError(f"device is {device!r}, but torch finds no GPU here")
+    _, colon, place = device.partition(":")
+    if colon and place not in map(str, range(gpus)):
+        raise SettingError(f"device is {device!r}, but the GPUs here are cuda:0 to cuda:{gpus - 1}")
 
 
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:

@@ -25,20 +25,33 @@ class LostProcessError(Exception):
 
 
 @contextmanager
-def process_group() -> Generator[None]:
-    """Join the group that torchrun announces; alone, do nothing."""
+def process_group(device: str) -> Generator[None]:
+    """Join the group that torchrun announces, for a run on this sort of device; alone, do nothing."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    if device != "cpu":
+        _take_gpu(device)
     try:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=_PATIENCE)
+        dist.init_process_group("gloo" if device == "cpu" else "nccl", timeout=_PATIENCE)
     except (RuntimeError, ValueError) as error:
         raise UserError(f"the processes of this run did not find one another: {_reason(error)}") from None
     yield
     # Not after an error: to take leave of a group that has lost a process can take for ever.
     dist.destroy_process_group()
+
+
+def _take_gpu(device: str) -> None:
+    """Every process of a host has a GPU of its own."""
+    place, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if ":" in device:
+        raise UserError(f"of several processes each takes a GPU of its own: give device cuda, not {device}")
+    if place >= gpus:
+        raise UserError(
+            f"process {place} of this host (from 0) has no GPU, for it has {gpus}: start as many processes "
+            "as there are GPUs, or give device cpu"
+        )
+    torch.cuda.set_device(place)
 
 
 def is_first() -> bool:

@@ -5,9 +5,8 @@ import json
 import math
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +18,7 @@ from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.models import Model, build_model
-from tam.plain_json import finite, infinite_if_none
+from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -34,9 +33,11 @@ from tam.training.checks import check_config, check_settings, check_tasks, known
 from tam.training.data import TrainingData
 from tam.training.folder import Log, alone_in, best_file, checkpoint_file, metrics, writing_to
 from tam.training.saved import Saved
+from tam.training.state import Best, State
 
 _TABLES = (
     "primitives",
+    "unknown",
     "task_embeddings",
     "labels",
     "position",
@@ -45,29 +46,10 @@ _TABLES = (
     "y.token",
     "y.position",
 )
-_LOOK_EVERY = 10  # steps between two looks at the losses on a GPU, which make the host wait
 
 
 class DivergedError(UserError):
     """The loss is no number any more."""
-
-
-@dataclass
-class Best:
-    """The best validation at one k so far."""
-
-    step: int
-    quality: tuple[float, float]
-    choice: Choice
-
-
-@dataclass
-class State:
-    """What changes during training, besides weights and optimiser."""
-
-    step: int = 0
-    seconds: float = 0.0
-    best: dict[int, Best] = field(default_factory=dict)
 
 
 class Trainer:
@@ -166,18 +148,18 @@ class Trainer:
             self.choices[k] = score.choice
             reached = quality(score, self.tasks.kind)
             if k not in self.state.best or reached < self.state.best[k].quality:
-                self.state.best[k] = Best(self.state.step, reached, score.choice)
-                self.write_weights(best_file(self.folder, k))
+                best = self.state.best[k] = Best(self.state.step, reached, score.choice)
+                self.write_weights(best_file(self.folder, k), best)
         return scores
 
     def saved(self) -> Saved:
         """The model as it is now, with what it is used with."""
         return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
 
-    def write_weights(self, path: Path) -> None:
-        """Write the weights as they are now."""
+    def write_weights(self, path: Path, best: Best) -> None:
+        """Write the weights as they are now, with how they validated."""
         if distribution.rank() == 0:
-            write_tensors(path, dict(self.model.named_parameters()), {"step": self.state.step})
+            write_tensors(path, dict(self.model.named_parameters()), {"best": best.to_json()})
 
     def write_checkpoint(self) -> None:
         """Write everything that is needed to go on as if nothing had happened."""
@@ -186,15 +168,8 @@ class Trainer:
         tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
-        best = {str(k): [b.step, list(map(finite, b.quality)), b.choice] for k, b in self.state.best.items()}
-        header = {
-            "step": self.state.step,
-            "seconds": self.state.seconds,
-            "best": best,
-            "fingerprint": self.tasks.fingerprint,
-            "config": self.config.to_json(),
-        }
-        write_tensors(checkpoint_file(self.folder), tensors, header)
+        header = {"fingerprint": self.tasks.fingerprint, "config": self.config.to_json()}
+        write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
 
     def read_checkpoint(self) -> None:
         """Take up the last checkpoint, if there is one."""
@@ -212,25 +187,19 @@ class Trainer:
         try:
             self.adam.load(groups["adam"])
             self.generator.set_state(tensors["generator"])
-            self.state = _state_of(header)
+            self.state = State.from_json(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
+        self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
 
-
-def _state_of(header: Mapping[str, Any]) -> State:
-    """The state in the header of a checkpoint; ValueError or TypeError if it is none."""
-    best = {
-        int(k): Best(step, (infinite_if_none(first), infinite_if_none(second)), Choice(*choice))
-        for k, (step, (first, second), choice) in dict(header["best"]).items()
-    }
-    state = State(header["step"], header["seconds"], best)
-    steps = [state.step, *(one.step for one in best.values()), *(one.choice.steps for one in best.values())]
-    numbers = [state.seconds, *(x for one in best.values() for x in (*one.quality, one.choice.rate))]
-    if not all(type(step) is int and step >= 0 for step in steps):
-        raise ValueError(f"steps are integers of at least 0, not {steps}")
-    if not all(type(x) in (int, float) for x in numbers) or not 0 <= state.seconds < math.inf:
-        raise ValueError(f"seconds, scores and rates are numbers, not {numbers}")
-    return state
+    def _best_on_disk(self, k: int) -> Best:
+        """The best validation at k by the file of its weights, which may be newer than the checkpoint."""
+        path = best_file(self.folder, k)
+        header = read_tensors(path)[1]
+        try:
+            return Best.from_json(header["best"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
 
 
 def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
@@ -262,7 +231,6 @@ def _train(trainer: Trainer, log: Log) -> None:
     """The steps that are left, with what is recorded, validated and written between them."""
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
-    look_every = 1 if trainer.device.type == "cpu" else _LOOK_EVERY
     started = time.monotonic() - state.seconds
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
         if state.step < training.steps and distribution.rank() == 0:
@@ -271,22 +239,33 @@ def _train(trainer: Trainer, log: Log) -> None:
         while state.step < training.steps:
             losses = trainer.step()
             last = state.step == training.steps
+            looked = (
+                last
+                or (alone and asked_to_stop())
+                or any(
+                    state.step % every == 0
+                    for every in (_look_every(trainer), training.checkpoint_every, training.validate_every)
+                )
+            )
             stop = False
-            if last or any(
-                state.step % every == 0
-                for every in (look_every, training.checkpoint_every, training.validate_every)
-            ):
+            if looked:
                 losses, stop = trainer.over_ranks(losses, asked_to_stop())
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
             if state.step % training.validate_every == 0 or last:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
             state.seconds = time.monotonic() - started
-            stop = asked_to_stop() if alone else stop  # several stop together, when they look
+            if alone:  # several stop together, when they look
+                stop = looked and asked_to_stop()  # what was not looked at may be no number
             if state.step % training.checkpoint_every == 0 or last or stop:
                 trainer.write_checkpoint()
             if stop and not last:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+
+
+def _look_every(trainer: Trainer) -> int:
+    """The steps between two looks at the losses: on a GPU they make the host wait."""
+    return 1 if trainer.device.type == "cpu" else 10
 
 
 def _less_than_asked(trainer: Trainer) -> Iterator[str]:

@@ -104,7 +104,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
         check_tasks(tasks, result, folder / "result.json")
         return result
     code = provenance()  # before files can change
-    with distribution.process_group(), writing_to(folder):
+    with distribution.process_group(config.device), writing_to(folder):
         trainer = train(config, tasks, folder, log)
         if distribution.rank() != 0:
             return {}

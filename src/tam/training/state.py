@@ -1,0 +1,66 @@
+"""What changes during training besides weights and optimiser, and how it stands in the headers of files."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tam.evaluation import Choice
+from tam.plain_json import finite, infinite_if_none
+
+
+@dataclass
+class Best:
+    """The best validation at one k so far."""
+
+    step: int
+    quality: tuple[float, float]
+    choice: Choice
+
+    def to_json(self) -> list[Any]:
+        """As plain values."""
+        return [self.step, list(map(finite, self.quality)), list(self.choice)]
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Best":
+        """From plain values; ValueError or TypeError if these are none of a validation."""
+        step, (first, second), choice = values
+        best = cls(step, (infinite_if_none(first), infinite_if_none(second)), Choice(*choice))
+        _check_steps(best.step, best.choice.steps)
+        _check_numbers(*best.quality, best.choice.rate)
+        return best
+
+
+@dataclass
+class State:
+    """How far a run is."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: dict[int, Best] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        best = {str(k): one.to_json() for k, one in self.best.items()}
+        return {"step": self.step, "seconds": self.seconds, "best": best}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "State":
+        """From plain values; KeyError, ValueError or TypeError if these are none of a run."""
+        best = {int(k): Best.from_json(one) for k, one in dict(values["best"]).items()}
+        state = cls(values["step"], values["seconds"], best)
+        _check_steps(state.step)
+        _check_numbers(state.seconds)
+        if not 0 <= state.seconds < math.inf:
+            raise ValueError(f"seconds are finite and at least 0, not {state.seconds}")
+        return state
+
+
+def _check_steps(*steps: Any) -> None:
+    if not all(type(step) is int and step >= 0 for step in steps):
+        raise ValueError(f"steps are integers of at least 0, not {list(steps)}")
+
+
+def _check_numbers(*numbers: Any) -> None:
+    if not all(type(number) in (int, float) for number in numbers):
+        raise ValueError(f"seconds, scores and rates are numbers, not {list(numbers)}")
