@@ -9,8 +9,10 @@ Every job is a process of its own. While one measures, the others wait, on the h
 """
 
 import multiprocessing
+import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from multiprocessing.process import BaseProcess
 from threading import BrokenBarrierError
 from typing import Any, TypeVar
 
@@ -46,14 +48,30 @@ def _together(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, An
     for process in started:
         process.start()
     try:
-        for _ in jobs:
-            job, found, error = outcomes.get()
+        left = list(jobs)
+        while left:
+            try:
+                job, found, error = outcomes.get(timeout=1)
+            except queue.Empty:
+                _check_alive(jobs, left, started)
+                continue
             if error is not None:
                 raise FailedError(f"{job}: {error}")
+            left.remove(job)
             yield job, found
+    except FailedError:
+        ready.abort()
+        raise
     finally:
         for process in started:
             process.terminate() if ready.broken else process.join()
+
+
+def _check_alive(jobs: Sequence[Any], left: Sequence[Any], started: Sequence[BaseProcess]) -> None:
+    """Raise an error if a process has ended and said nothing: killed for memory, for one."""
+    for job, process in zip(jobs, started, strict=True):
+        if job in left and process.exitcode not in (None, 0):
+            raise FailedError(f"{job}: its process ended with the code {process.exitcode}")
 
 
 def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -> None:

@@ -17,7 +17,8 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+
+from tam.errors import UserError
 
 SETTLE = 0.5
 """Seconds in which a GPU finishes what was launched before."""
@@ -36,21 +37,21 @@ def folder() -> Path:
 def present() -> Generator[None]:
     """Others that want to be alone stop this process; who is alone already is waited for."""
     file = folder() / str(os.getpid())
-    with file.open("w") as own:
+    with _turn():  # or whoever is alone would find a file that is not locked yet
+        own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
-        with _turn():
-            pass
+    with own:
         try:
             yield
         finally:
-            file.unlink()
+            file.unlink(missing_ok=True)
 
 
 @contextmanager
 def alone() -> Generator[None]:
     """All others are stopped; one process at a time is alone. An error if that takes very long."""
     with _turn():
-        stopped = [pid for pid in _others() if _send(pid, signal.SIGSTOP)]
+        stopped: list[int] = []
 
         def go_on() -> None:
             for pid in stopped:
@@ -59,11 +60,12 @@ def alone() -> Generator[None]:
         limit = threading.Timer(LONGEST, go_on)
         limit.start()
         try:
+            stopped.extend(pid for pid in _others() if _send(pid, signal.SIGSTOP))
             if stopped:
                 time.sleep(SETTLE)
             yield
             if not limit.is_alive():
-                raise TimeoutError(f"after {LONGEST:g} s the other processes were let go on")
+                raise UserError(f"after {LONGEST:g} s alone the other processes were let go on: too long")
         finally:
             limit.cancel()
             go_on()
@@ -80,18 +82,20 @@ def _others() -> Iterator[int]:
     """The processes that are there, besides this one."""
     for file in folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
-            with file.open() as theirs:
-                if _is_locked(theirs):
-                    yield int(file.name)
-                else:  # it died
-                    file.unlink(missing_ok=True)
+            if _is_locked(file):
+                yield int(file.name)
+            else:  # it died
+                file.unlink(missing_ok=True)
 
 
-def _is_locked(file: IO[str]) -> bool:
+def _is_locked(file: Path) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with file.open() as theirs:
+            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except FileNotFoundError:  # it has just left
+        pass
     return False
 
 

@@ -9,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPT = """
-import sys, time
+import os, sys, time
 from contextlib import contextmanager
 
 sys.path.insert(0, sys.argv[1])
@@ -21,6 +21,8 @@ def set_up(job):
     time.sleep(0.1 * job)
     if job == 9:
         raise ValueError("no such job")
+    if job == 8:
+        os._exit(137)
     ready = time.monotonic()
 
     def measure():
@@ -66,6 +68,10 @@ def test_all_are_ready_before_one_measures_alone(tmp_path: Path, at_once: int) -
 
 def test_an_error_ends_it_and_says_which(tmp_path: Path) -> None:
     assert run(tmp_path, 0, 1, 9, 2) == ["9: ValueError: no such job"]
+
+
+def test_a_process_that_dies_ends_it_too(tmp_path: Path) -> None:
+    assert run(tmp_path, 0, 1, 8, 2) == ["8: its process ended with the code 137"]
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:

@@ -1,19 +1,25 @@
 """benchmarks/sharing.py: who is alone has stopped all others."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import IO
 
 import pytest
+
+from tam.errors import UserError
 
 COUNTS = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import sharing
 sharing.folder = lambda: __import__("pathlib").Path(sys.argv[2])
+print("here", flush=True)
 with sharing.present(), open(sys.argv[3], "ab", buffering=0) as file:
     while True:
         file.write(b".")
@@ -77,7 +83,7 @@ def test_nobody_is_stopped_for_ever(
 
     try:
         wait_until(count.exists)
-        with pytest.raises(TimeoutError, match="let go on"):
+        with pytest.raises(UserError, match="let go on"):
             be_alone_until_it_goes_on()
     finally:
         other.kill()
@@ -88,12 +94,56 @@ def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, tmp_path: Pa
     count = tmp_path / "count"
     arguments = [sys.executable, "-c", COUNTS, str(FOLDER), str(sharing.folder()), str(count)]
     with sharing.alone():
-        other = subprocess.Popen(arguments)
-        wait_until(lambda: (sharing.folder() / str(other.pid)).exists())
+        other = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"here\n"
         time.sleep(0.05)
         assert not count.exists()
     try:
         wait_until(count.exists)
     finally:
         other.kill()
-        other.wait()
+        other.communicate()
+
+
+def test_one_that_leaves_meanwhile_is_in_nobody_s_way(
+    sharing: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is seen when files are listed, and gone when its file is opened."""
+    gone = sharing.folder() / "1"
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter([gone]))
+    with sharing.alone():
+        pass
+
+
+def test_others_go_on_after_any_error(sharing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+
+    def others() -> Iterator[int]:
+        yield 1
+        raise OSError("no more files")
+
+    def send(pid: int, number: int) -> bool:
+        sent.append((pid, number))
+        return True
+
+    monkeypatch.setattr(sharing, "_others", others)
+    monkeypatch.setattr(sharing, "_send", send)
+    with pytest.raises(OSError, match="no more files"), sharing.alone():
+        pass
+    assert sent == [(1, signal.SIGSTOP), (1, signal.SIGCONT)]
+
+
+def test_a_file_is_there_only_when_it_is_locked(sharing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is alone takes a file without a lock for that of a process that died."""
+    lock, held = sharing.fcntl.flock, list[str]()
+
+    def noted(file: IO[str], how: int) -> None:
+        held.append(Path(file.name).name)
+        lock(file, how)
+
+    monkeypatch.setattr(sharing.fcntl, "flock", noted)
+    with sharing.present():
+        assert held == ["turn", str(os.getpid())]
+        assert sharing._is_locked(sharing.folder() / str(os.getpid()))
+    assert not (sharing.folder() / str(os.getpid())).exists()

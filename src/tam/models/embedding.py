@@ -26,7 +26,8 @@ class Lookup(torch.autograd.Function):
     """The vectors of tokens and of their places, with a gradient that is fast and always the same.
 
     On a GPU the gradient of `F.embedding` is added up in any order, and slowly where there are few tokens.
-    Here it is a product with one-hot vectors of tokens and places.
+    Here it is a product with one-hot vectors of tokens and places; in TF32, which keeps 10 bits after the
+    first of each number that is added up.
     """
 
     @staticmethod
