@@ -100,6 +100,11 @@ def distance(found: list[Tensor], expected: list[Tensor]) -> float:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    if missing := [name for name in PEERS if version(name) is None]:
+        sys.exit(
+            f"error: not installed: {', '.join(missing)}; the results would have gaps. "
+            'Install the extra: pip install -e ".[peers]" -c constraints.txt'
+        )
     torch.set_num_threads(1)
     sizes = Sizes()
     started = now()

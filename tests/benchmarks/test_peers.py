@@ -98,3 +98,11 @@ def test_another_result_is_noticed(
     right, wrong = peers.measure(tiny, 1, compared)
     assert right["difference"] == 0
     assert wrong["difference"] == pytest.approx(1e-3)
+
+
+def test_without_the_extra_nothing_is_measured(peers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["peers.py"])
+    monkeypatch.setattr(peers, "version", lambda name: None if name == "higher" else "1.0")
+    monkeypatch.setattr(peers, "measure", lambda *_: pytest.fail("it was measured"))
+    with pytest.raises(SystemExit, match=r"^error: not installed: higher; .*pip install"):
+        peers.main()
