@@ -33,7 +33,7 @@ from tam.training.checks import (
     known_primitives,
     spec_of,
 )
-from tam.training.folder import Log, best_file, checkpoint_file, writing_to
+from tam.training.folder import Log, best_file, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
 from tam.training.result import checked_result
 
@@ -81,6 +81,8 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if not distribution.is_first():
         return
     file = folder / "config.json"
+    if not os.path.exists(file):
+        check_free(folder)
     if resume:
         if not os.path.exists(file):
             raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
