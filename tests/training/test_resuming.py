@@ -230,6 +230,14 @@ def test_a_run_is_not_taken_up_with_other_tasks(
         Trainer(config, toy_tasks(size=41), tmp_path).read_checkpoint()
 
 
+def test_a_result_is_not_shown_for_other_settings(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    run(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* other settings: seed was 0 and is 9: resume"):
+        run(toy_config(steps=2, seed=9), toy_tasks(), tmp_path, ignore)
+
+
 def test_a_checkpoint_is_not_taken_up_with_other_settings(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:

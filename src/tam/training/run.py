@@ -104,6 +104,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
     """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it."""
     if (result := read_result(folder)) is not None:
         check_tasks(tasks, result, folder / "result.json")
+        check_config(config, result["config"], folder / "result.json")
         return result
     code = provenance()  # before files can change
     with distribution.process_group(config.device), writing_to(folder):
