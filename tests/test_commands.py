@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tam.__main__ import main as main_of_module
 from tam.cli import main
 from tam.commands.train import Train
 from tam.embedding import TaskEmbedding
@@ -213,6 +214,35 @@ def test_a_finished_run_is_shown_again_and_not_overwritten(
     tam(monkeypatch, *command, "--resume")
     assert "accuracy at k" in capsys.readouterr().out
     assert (finished / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize("moment", ["provenance", "train", "score"])
+@pytest.mark.parametrize("words", [["train", "{tasks}", "--preset", "smoke"], ["run", "{config}"]])
+def test_interrupting_a_run_at_once_says_that_it_can_be_taken_up(
+    words: list[str],
+    moment: str,
+    finished: Path,
+    small_tasks: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    paths = {"tasks": small_tasks, "config": finished / "config.json"}
+    command = ["tam", *(word.format(**paths) for word in words), "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", command)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"tam.training.run.{moment}", interrupt)
+        with pytest.raises(SystemExit) as end:
+            main_of_module()
+    assert end.value.code == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "stopped at once; take it up again with the same command and --resume"
+    monkeypatch.setattr(sys, "argv", [*command, "--resume"])
+    main_of_module()
+    assert (tmp_path / "run" / "result.json").exists()
 
 
 @pytest.mark.parametrize(
