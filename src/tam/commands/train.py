@@ -69,6 +69,7 @@ class Train:
         """Train, evaluate and show."""
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
+        from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.run import check, load_tasks, read_result, run, start
 
@@ -78,7 +79,7 @@ class Train:
         check(config, tasks)
         start(self.out, config, source, resume=self.resume)
         with a_run_to_resume():
-            if read_result(self.out) is None:
+            if is_first() and read_result(self.out) is None:
                 where = f"everything goes to {self.out}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
             with TrainingLog(config.training.steps) as log:

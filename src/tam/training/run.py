@@ -101,8 +101,13 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
 
 
 def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
-    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it."""
+    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it.
+
+    Of several processes the first has the result, and the others have nothing.
+    """
     if (result := read_result(folder)) is not None:
+        if not distribution.is_first():
+            return {}
         check_tasks(tasks, result, folder / "result.json")
         check_config(config, result["config"], folder / "result.json")
         return result
