@@ -275,6 +275,24 @@ def test_tasks_that_cannot_be_split_are_an_error(
     Trainer(toy_config(tasks=3), toy_tasks(), tmp_path)
 
 
+@pytest.mark.parametrize("rank", ["0", "5"])
+def test_tasks_that_cannot_be_split_leave_no_folder(
+    rank: str,
+    monkeypatch: pytest.MonkeyPatch,
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: WriteConfig,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "6")
+    monkeypatch.setenv("RANK", rank)
+    file = write_config(toy_tasks(), toy_config(tasks=4))
+    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match=r"^error: 4 tasks a step cannot be split over 6 processes"):
+        main()
+    assert not (tmp_path / "run").exists()
+
+
 def test_alone_nothing_is_summed() -> None:
     values = [torch.ones(2), torch.tensor(3.0)]
     distribution.add_up(values)
