@@ -6,10 +6,13 @@ from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tam.__main__ import main as main_of_module
 from tam.cli import main
 from tam.commands.train import Train
+from tam.embedding import TaskEmbedding
 
 
 def tam(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -213,6 +216,35 @@ def test_a_finished_run_is_shown_again_and_not_overwritten(
     assert (finished / "model.safetensors").read_bytes() == before
 
 
+@pytest.mark.parametrize("moment", ["provenance", "train", "score"])
+@pytest.mark.parametrize("words", [["train", "{tasks}", "--preset", "smoke"], ["run", "{config}"]])
+def test_interrupting_a_run_at_once_says_that_it_can_be_taken_up(
+    words: list[str],
+    moment: str,
+    finished: Path,
+    small_tasks: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    paths = {"tasks": small_tasks, "config": finished / "config.json"}
+    command = ["tam", *(word.format(**paths) for word in words), "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", command)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"tam.training.run.{moment}", interrupt)
+        with pytest.raises(SystemExit) as end:
+            main_of_module()
+    assert end.value.code == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "stopped at once; take it up again with the same command and --resume"
+    monkeypatch.setattr(sys, "argv", [*command, "--resume"])
+    main_of_module()
+    assert (tmp_path / "run" / "result.json").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -248,12 +280,13 @@ def test_bad_examples_say_where(
 ) -> None:
     examples = tmp_path / "examples.jsonl"
     examples.write_text(content)
-    (tmp_path / "rule.json").write_text("an earlier rule")
+    rule = TaskEmbedding(np.zeros(2, np.float32), (), "an earlier one's", 0.0)
+    rule.save(tmp_path / "rule.json")
     with pytest.raises(SystemExit, match=message) as caught:
         tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(tmp_path / "rule.json"))
     assert str(caught.value).startswith(f"error: {examples}")
     assert "\n" not in str(caught.value)
-    assert (tmp_path / "rule.json").read_text() == "an earlier rule"
+    assert TaskEmbedding.load(tmp_path / "rule.json") == rule
 
 
 def test_examples_are_read_as_tasks_are(
@@ -277,6 +310,32 @@ def test_a_rule_that_cannot_be_written_says_so(
     with pytest.raises(SystemExit, match=f"^error: {out}: cannot be written: "):
         tam(monkeypatch, "adapt", str(finished), "examples.jsonl", "--out", out)
     assert [file.name for file in tmp_path.iterdir()] == ["examples.jsonl"]
+
+
+def test_a_rule_replaces_rules_alone(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, same, rule = (tmp_path / name for name in ("examples.jsonl", "link.jsonl", "rule.json"))
+    examples.write_text('{"x": ["a"], "y": "yes"}\n')
+    same.symlink_to(examples)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("not to be lost")
+    for out, message in (
+        (examples, "--out is the file of the examples: give another"),
+        (same, "--out is the file of the examples: give another"),
+        (notes, "--out is a file that is no task embedding: give another, or remove it first"),
+        (finished / "learner.json", "--out is a file that is no task embedding: "),
+    ):
+        before = out.read_bytes()
+        with pytest.raises(SystemExit, match=f"^error: {out}: {message}"):
+            tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(out))
+        assert out.read_bytes() == before
+    rule.touch()
+    for content, labels in (("yes", ["yes"]), ("no", ["no"])):
+        examples.write_text(json.dumps({"x": ["a"], "y": content}))
+        tam(monkeypatch, "adapt", str(finished), str(examples), "--out", str(rule))
+        assert json.loads(rule.read_text())["labels"] == labels
+    capsys.readouterr()
 
 
 def test_primitives_that_do_not_go_with_the_model_name_their_file_or_option(

@@ -18,6 +18,7 @@ from tam.settings import SETTINGS
 
 
 def _command() -> Tasks | Train | Eval | Adapt | Predict:
+    _check_given_once(sys.argv[2:])
     train = Train.with_defaults_of(sys.argv[2:]) if sys.argv[1:2] == ["train"] else Train
     return tyro.extras.subcommand_cli_from_dict(
         {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
@@ -26,6 +27,17 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
         config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
         registry=REGISTRY,
     )
+
+
+def _check_given_once(arguments: list[str]) -> None:
+    """Raise an error if an option is given twice: which of the two is meant, nobody can tell."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    given = set[str]()
+    for word in options:
+        name = word.partition("=")[0].replace("_", "-")
+        if name in given and name.startswith("--"):
+            raise UserError(f"{name} is given twice: give it once")
+        given.add(name)
 
 
 def _as_typed(message: str, arguments: list[str]) -> str:

@@ -1,30 +1,56 @@
 """How a command ends: a user's mistake, and what nobody can help, with a line on standard error.
 
-The exit code is 0 too where nobody reads the output any more, 1 after an error, 130 after Ctrl-C.
+The exit code is 0 too where nobody reads the output any more, 1 after an error and after a run that was asked
+to stop and did so after a step, 130 after a Ctrl-C that ends a command at once.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tam.errors import InterruptedRunError, UserError, short_memory_is_told
+
+_TAKE_UP = "take it up again with the same command and --resume"
 
 
 @contextmanager
 def command(told: Callable[[UserError], str] = str) -> Generator[None]:
-    """Do what a command does; `told` is how it shows an error of the user's."""
+    """Do what a command does, up to the end of the process; `told` is how it shows an error of the user's."""
     _check_streams()
-    with _output_may_end():
+    with _interrupts_are_told(), _output_may_end():
         try:
             with short_memory_is_told():
                 yield
         except UserError as error:
             sys.exit(f"error: {told(error)}")
         except InterruptedRunError as error:
-            sys.exit(f"{error}; take it up again with the same command and --resume")
-        except KeyboardInterrupt:
-            sys.exit(130)
+            sys.exit(f"{error}; {_TAKE_UP}")
+
+
+@contextmanager
+def a_run_to_resume() -> Generator[None]:
+    """Do what `--resume` can take up: a Ctrl-C that ends it at once says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"stopped at once; {_TAKE_UP}") from None
+
+
+@contextmanager
+def _interrupts_are_told() -> Generator[None]:
+    """Ctrl-C has an exit code of its own; once all is done and said, it has no effect while Python ends."""
+    try:
+        try:
+            yield
+        finally:
+            with suppress(ValueError):  # not the main thread: signals are somebody else's
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt as stop:
+        with suppress(OSError):
+            print(*stop.args, end="\n" if stop.args else "", file=sys.stderr, flush=True)
+        sys.exit(130)
 
 
 def _check_streams() -> None:

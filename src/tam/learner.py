@@ -1,6 +1,7 @@
 """What users import: fit, adapt, predict, evaluate, save, load."""
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
 from tam.training.checks import check_integers
-from tam.training.folder import Log
+from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.loop import train
 from tam.training.saved import Saved
 
@@ -63,7 +64,8 @@ class Learner:
 
         Args:
             tasks: A benchmark, or tasks of your own.
-            folder: Where checkpoints and metrics go; a run that was stopped there is taken up again.
+            folder: Where checkpoints and metrics go; a run that was stopped there is taken up again. One
+                that is finished and a saved model stay: such a folder is an error.
             log: Is given a record for every look at the losses and every validation.
         """
         if not isinstance(tasks, TaskSet):
@@ -74,6 +76,10 @@ class Learner:
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
+            if os.path.exists(checkpoint_file(place)):  # training looks whose it is
+                check_free(place, ["result.json"])
+            else:
+                check_free(place)
             try:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:

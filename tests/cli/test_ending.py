@@ -16,6 +16,7 @@ from tam.__main__ import main as main_of_module
 from tam.commands.tasks import Tasks
 from tam.errors import InterruptedRunError, UserError
 from tests.cli.real_command import COMMAND, run
+from tests.cli.small_sets import SMALL
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,23 @@ def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("name", "code"), [("classification", 0), ("clasification", 1)])
+def test_interrupting_a_command_that_has_ended_changes_nothing(name: str, code: int) -> None:
+    script = f"""
+import atexit, signal, sys
+from tam.cli import main
+
+atexit.register(signal.raise_signal, signal.SIGINT)
+sys.argv = ["tam", "tasks", {name!r}, *{SMALL!r}]
+try:
+    main()
+finally:
+    signal.raise_signal(signal.SIGINT)
+"""
+    words = ["tasks", name, *SMALL]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    expected = run(*words)
+    assert expected.returncode == code
+    assert (done.returncode, done.stdout, done.stderr) == (code, expected.stdout, expected.stderr)

@@ -74,6 +74,31 @@ def test_values_that_cannot_be_read_say_what_was_expected(
     assert not re.search(r"\[/?bold\]|typing|<class|literal", shown)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train classification --preset smoke --out run --preset paper",
+        "train classification --preset=smoke --out run --preset=paper",
+        "train classification --method snail --out run --method=tam",
+        "train classification --tasks-seed 1 --out run --tasks_seed 2",
+        "train classification --out run --out other",
+        "adapt run examples.jsonl --out rule.json --primitives a --primitives b",
+    ],
+)
+def test_an_option_given_twice_is_named(
+    words: str, call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings started from the first preset and the run was said to have the last."""
+    monkeypatch.chdir(tmp_path)
+    (option,) = {
+        name
+        for name in ("--preset", "--method", "--tasks-seed", "--out", "--primitives")
+        if words.replace("_", "-").count(name) == 2
+    }
+    assert call(*words.split()) == f"error: {option} is given twice: give it once"
+    assert not list(tmp_path.iterdir())
+
+
 EMPTY_PATHS = [
     (["train", "classification", "--out", ""], "--out"),
     (["train", "classification", "--out="], "--out"),

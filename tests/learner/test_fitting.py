@@ -1,5 +1,7 @@
 """A learner is fitted to tasks with the presets of their benchmark, and says where it cannot be."""
 
+import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,6 +11,7 @@ import pytest
 import tam
 from tam.commands.train import Train
 from tam.config import Config
+from tam.errors import InterruptedRunError
 from tam.presets import Preset
 from tests.learner.small import X, small_benchmark
 
@@ -55,6 +58,43 @@ def test_methods_for_classification_say_so(method: str) -> None:
 def test_fit_takes_tasks_not_their_name() -> None:
     with pytest.raises(tam.UserError, match=r"fit takes tasks: tam.benchmark\('classification'\)"):
         tam.Learner(preset="smoke").fit("classification")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (["config.json"], r"holds a run already \(config\.json\)"),
+        (["learner.json", "model.safetensors"], r"holds a model already \(learner\.json\)"),
+        (["result.json"], r"holds the result of a run already \(result\.json\)"),
+        (["checkpoint.safetensors", "result.json"], r"holds the result of a run already \(result\.json\)"),
+    ],
+)
+def test_fit_does_not_replace_a_run_or_a_model(files: list[str], message: str, tmp_path: Path) -> None:
+    for name in files:
+        (tmp_path / name).write_text("somebody's")
+    with pytest.raises(tam.UserError, match=f"^{tmp_path} {message}: give another folder$"):
+        tam.Learner(preset="smoke").fit(small_benchmark("classification"), tmp_path)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == dict.fromkeys(files, "somebody's")
+
+
+def test_a_fit_that_was_stopped_is_taken_up(tmp_path: Path) -> None:
+    """And shown again once it is finished; with other settings it is somebody else's."""
+    tasks, steps = small_benchmark("classification"), list[int]()
+
+    def stop(record: Mapping[str, Any]) -> None:
+        steps.append(record["step"])
+        if record["step"] == 2 and "loss" in record:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(InterruptedRunError, match="stopped after step 2 of 4"):
+        tam.Learner(preset="smoke").fit(tasks, tmp_path, stop)
+    learner = tam.Learner(preset="smoke").fit(tasks, tmp_path, lambda record: steps.append(record["step"]))
+    assert steps == [1, 2, 2, 3, 4, 4]  # twice where it validates
+    again = tam.Learner(preset="smoke").fit(tasks, tmp_path)
+    assert again.identity_ == learner.identity_ == tam.load(tmp_path).identity_
+    with pytest.raises(tam.UserError, match=r"other settings: seed was 0 and is 3: .* another folder$"):
+        tam.Learner(preset="smoke", seed=3).fit(tasks, tmp_path)
+    assert tam.load(tmp_path).identity_ == learner.identity_
 
 
 def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:

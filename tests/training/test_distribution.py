@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import torch
 from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.training import distribution
+from tam.training.command import main
 from tam.training.loop import Trainer, train
-from tam.training.run import load_tasks, read_config, run
+from tam.training.run import load_tasks, read_config, run, start
 from tests.training.run_folder import records, weights
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
@@ -114,6 +116,30 @@ def test_a_process_that_dies_ends_the_run_and_it_resumes(
     assert process.returncode == 0, errors
     assert [record["step"] for record in losses(together)] == [1, 2, 3, 4, 5]
     assert_close_weights(alone, together)
+
+
+def test_a_finished_run_is_shown_by_the_first_process_alone(
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: WriteConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With --resume; without, the first has an error, and the second nothing to add to it."""
+    file, folder = write_config(toy_tasks(), toy_config(steps=2)), tmp_path / "run"
+    config, source = read_config(file)
+    start(folder, config, source, resume=False)
+    result = run(config, load_tasks(source), folder, ignore)
+    command = ["tam", "run", str(file), "--out", str(folder)]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank, words, shown in (("0", ["--resume"], True), ("1", ["--resume"], False), ("1", [], False)):
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setattr(sys, "argv", [*command, *words])
+        main()
+        output, errors = capsys.readouterr()
+        assert errors == ""
+        assert output == (f"{json.dumps(result['scores'], indent=1)}\n" if shown else "")
 
 
 @pytest.fixture
@@ -247,6 +273,24 @@ def test_tasks_that_cannot_be_split_are_an_error(
     with pytest.raises(UserError, match="2 tasks a step cannot be split over 3 processes"):
         Trainer(toy_config(tasks=2), toy_tasks(), tmp_path)
     Trainer(toy_config(tasks=3), toy_tasks(), tmp_path)
+
+
+@pytest.mark.parametrize("rank", ["0", "5"])
+def test_tasks_that_cannot_be_split_leave_no_folder(
+    rank: str,
+    monkeypatch: pytest.MonkeyPatch,
+    toy_tasks: MakeTasks,
+    toy_config: MakeConfig,
+    write_config: WriteConfig,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "6")
+    monkeypatch.setenv("RANK", rank)
+    file = write_config(toy_tasks(), toy_config(tasks=4))
+    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match=r"^error: 4 tasks a step cannot be split over 6 processes"):
+        main()
+    assert not (tmp_path / "run").exists()
 
 
 def test_alone_nothing_is_summed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tam.errors import UserError
 from tam.training.folder import alone_in
-from tam.training.loop import train
+from tam.training.loop import Trainer, train
 from tam.training.run import read_config, start
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
@@ -32,6 +32,27 @@ def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(UserError, match="cannot be written"):
         start(file, toy_config(), source, resume=False)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_run_does_not_replace_a_model(
+    resume: bool, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    Trainer(toy_config(), toy_tasks(), tmp_path).saved().write(tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(UserError, match=r"holds a model already \(learner\.json\): give another folder$"):
+        start(tmp_path, toy_config(seed=1), {"path": "-"}, resume=resume)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("left", ["result.json", "checkpoint.safetensors", "model.safetensors"])
+def test_a_run_does_not_replace_what_is_left_of_another(
+    left: str, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    (tmp_path / left).write_text("left")
+    with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\): give another folder$"):
+        start(tmp_path, toy_config(), {"path": "-"}, resume=False)
+    assert [file.name for file in tmp_path.iterdir()] == [left]
 
 
 def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:

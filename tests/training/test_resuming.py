@@ -68,6 +68,28 @@ def test_a_run_stopped_after_any_step_ends_the_same(
         assert best_file(parts, k).read_bytes() == best_file(whole, k).read_bytes()
 
 
+@pytest.mark.parametrize("moment", ["validate", "write_checkpoint"])
+def test_a_run_stopped_after_its_last_step_is_only_scored(
+    moment: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = toy_config(steps=2, validate_every=9, checkpoint_every=9)
+    act = getattr(Trainer, moment)
+
+    def stopped(trainer: Trainer) -> object:
+        signal.raise_signal(signal.SIGINT)
+        return act(trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, moment, stopped)
+        with pytest.raises(InterruptedRunError, match=r"^stopped after step 2 of 2$"):
+            run(config, toy_tasks(), tmp_path, ignore)
+    assert not (tmp_path / "result.json").exists()
+    before = records(tmp_path)
+    monkeypatch.setattr(Trainer, "step", lambda _: pytest.fail("nothing is left to train"))
+    assert [row["k"] for row in run(config, toy_tasks(), tmp_path, ignore)["scores"]] == [1, 2]
+    assert records(tmp_path) == before
+
+
 def test_what_validation_had_written_when_it_died_is_what_is_scored(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +250,14 @@ def test_a_run_is_not_taken_up_with_other_tasks(
     Trainer(config, toy_tasks(), tmp_path).read_checkpoint()
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* start anew"):
         Trainer(config, toy_tasks(size=41), tmp_path).read_checkpoint()
+
+
+def test_a_result_is_not_shown_for_other_settings(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    run(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* other settings: seed was 0 and is 9: resume"):
+        run(toy_config(steps=2, seed=9), toy_tasks(), tmp_path, ignore)
 
 
 def test_a_checkpoint_is_not_taken_up_with_other_settings(

@@ -10,6 +10,7 @@ import tyro
 
 from tam.commands.values import path
 from tam.config import Config
+from tam.ending import a_run_to_resume
 from tam.errors import SettingError, UserError
 from tam.presets import PRESETS_BY_BENCHMARK, Preset
 from tam.sections import Network, Protocol, Training
@@ -68,6 +69,7 @@ class Train:
         """Train, evaluate and show."""
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
+        from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.run import check, load_tasks, read_result, run, start
 
@@ -76,15 +78,15 @@ class Train:
             tasks = load_tasks(source, tell)
         check(config, tasks)
         start(self.out, config, source, resume=self.resume)
-        if read_result(self.out) is None:
-            print(
-                f"training {config.method} on {self.source}; everything goes to {self.out}/", file=sys.stderr
-            )
-        with TrainingLog(config.training.steps) as log:
-            result = run(config, tasks, self.out, log)
-        if not result:
-            return  # another process of this run has it
-        pictures = draw(result, self.out / "scores")
+        with a_run_to_resume():
+            if is_first() and read_result(self.out) is None:
+                where = f"everything goes to {self.out}/"
+                print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
+            with TrainingLog(config.training.steps) as log:
+                result = run(config, tasks, self.out, log)
+            if not result:
+                return  # another process of this run has it
+            pictures = draw(result, self.out / "scores")
         print(f"\n{score_table(result)}\n\npicture: {', '.join(map(str, pictures))}")
         print(f"next: tam eval {self.out}, or tam adapt {self.out} EXAMPLES.jsonl --out my-rule.json")
 

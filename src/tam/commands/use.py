@@ -1,5 +1,6 @@
 """`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,7 +54,7 @@ class Adapt:
     examples: File
     """JSONL, one example a line: {"x": [tokens], "y": label or [tokens]}."""
     out: Annotated[Path, path("--out", "FILE")]
-    """Where the task embedding goes, as JSON."""
+    """Where the task embedding goes, as JSON; an earlier one is replaced, any other file is not."""
     primitives: Annotated[tuple[str, ...], _several("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives."""
 
@@ -64,6 +65,7 @@ class Adapt:
         from tam.tasks.jsonl import read_examples
         from tam.tasks.unknown import PrimitivesError
 
+        self._check_out()
         learner = load(self.run_folder)
         by_line = read_examples(self.examples)
         try:
@@ -76,6 +78,23 @@ class Adapt:
         rule.save(self.out)
         print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
         print(f'next: tam predict {self.run_folder} {self.out} "{_some_input(learner)}"')
+
+    def _check_out(self) -> None:
+        """Raise an error if something would be lost: a file that is neither empty nor a task embedding."""
+        from tam.embedding import TaskEmbedding
+
+        if not os.path.isfile(self.out):
+            return
+        if os.path.exists(self.examples) and os.path.samefile(self.out, self.examples):
+            raise UserError(f"{self.out}: --out is the file of the examples: give another")
+        if not os.path.getsize(self.out):
+            return
+        try:
+            TaskEmbedding.load(self.out)
+        except UserError:
+            raise UserError(
+                f"{self.out}: --out is a file that is no task embedding: give another, or remove it first"
+            ) from None
 
 
 @dataclass(frozen=True)

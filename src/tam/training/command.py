@@ -2,7 +2,7 @@
 
 import argparse
 
-from tam.ending import command
+from tam.ending import a_run_to_resume, command
 from tam.files import path_of
 from tam.plain_json import json_text
 from tam.training.log import TrainingLog
@@ -23,7 +23,7 @@ def main() -> None:
         tasks = load_tasks(source)
         check(config, tasks)
         start(out, config, source, resume=arguments.resume)
-        with TrainingLog(config.training.steps) as log:
+        with a_run_to_resume(), TrainingLog(config.training.steps) as log:
             result = run(config, tasks, out, log)
         if result:  # of several processes, one has it
             print(json_text(result["scores"], indent=1))

@@ -27,7 +27,7 @@ class LostProcessError(Exception):
 @contextmanager
 def process_group(device: str) -> Generator[None]:
     """Join the group that torchrun announces, for a run on this sort of device; alone, do nothing."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if _announced() == 1:
         yield
         return
     if device != "cpu":
@@ -56,7 +56,12 @@ def _take_gpu(device: str) -> None:
 
 def is_first() -> bool:
     """Whether this process prepares the run for all, before or after they have joined."""
-    return int(os.environ.get("WORLD_SIZE", "1")) == 1 or int(os.environ.get("RANK", "0")) == 0
+    return _announced() == 1 or int(os.environ.get("RANK", "0")) == 0
+
+
+def _announced() -> int:
+    """How many processes torchrun says there are, before they have joined."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
@@ -72,9 +77,18 @@ def world_size() -> int:
 def share(tasks: int) -> slice:
     """Which tasks of a batch are this rank's: as many as any other's, or one less or more."""
     size = world_size()
+    _check_split(tasks, size)
+    return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
+
+
+def check_split(tasks: int) -> None:
+    """Raise an error, before the processes have joined, unless each has a task of a step."""
+    _check_split(tasks, _announced())
+
+
+def _check_split(tasks: int, size: int) -> None:
     if tasks < size:
         raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
-    return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
 
 
 def add_up(tensors: list[Tensor]) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Generator, Mapping
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,23 @@ def checkpoint_file(folder: Path) -> Path:
 def best_file(folder: Path, k: int) -> Path:
     """Where the weights are that validated best at k."""
     return folder / f"best-{k}.safetensors"
+
+
+_HELD = {
+    "config.json": "a run",
+    "result.json": "the result of a run",
+    "checkpoint.safetensors": "the checkpoint of a run",
+    "learner.json": "a model",
+    "model.safetensors": "a model",
+}
+"""What a folder holds by the names of its files, all of which a new run would replace."""
+
+
+def check_free(folder: Path, files: Iterable[str] = _HELD) -> None:
+    """Raise an error if one of these files is in the folder, so that a new run loses nothing of another."""
+    for name in files:
+        if os.path.exists(folder / name):
+            raise UserError(f"{folder} holds {_HELD[name]} already ({name}): give another folder")
 
 
 @contextmanager

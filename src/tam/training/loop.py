@@ -259,7 +259,9 @@ def _train(trainer: Trainer, log: Log) -> None:
                 stop = looked and asked_to_stop()  # what was not looked at may be no number
             if state.step % training.checkpoint_every == 0 or last or stop:
                 trainer.write_checkpoint()
-            if stop and not last:
+            if last:  # there is no later look at what was asked while it validated and wrote
+                _, stop = trainer.over_ranks(losses, stop or asked_to_stop())
+            if stop:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
 
 

@@ -33,7 +33,7 @@ from tam.training.checks import (
     known_primitives,
     spec_of,
 )
-from tam.training.folder import Log, best_file, checkpoint_file, writing_to
+from tam.training.folder import Log, best_file, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
 from tam.training.result import checked_result
 
@@ -70,6 +70,7 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
 def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
+    distribution.check_split(min(config.training.tasks, len(tasks.train)))
     rows = min(config.training.rows, max(map(len, tasks.train)))
     make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
     for some in (tasks.valid, tasks.test):
@@ -81,6 +82,8 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if not distribution.is_first():
         return
     file = folder / "config.json"
+    if not os.path.exists(file):
+        check_free(folder)
     if resume:
         if not os.path.exists(file):
             raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
@@ -99,9 +102,15 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
 
 
 def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
-    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it."""
+    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it.
+
+    Of several processes the first has the result, and the others have nothing.
+    """
     if (result := read_result(folder)) is not None:
+        if not distribution.is_first():
+            return {}
         check_tasks(tasks, result, folder / "result.json")
+        check_config(config, result["config"], folder / "result.json")
         return result
     code = provenance()  # before files can change
     with distribution.process_group(config.device), writing_to(folder):
