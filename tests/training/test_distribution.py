@@ -231,6 +231,7 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     done: list[object] = []
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", done.append)
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **_: done.append(backend))
@@ -246,12 +247,16 @@ def test_processes_on_cpus_leave_gpus_alone(joined: list[object]) -> None:
 def test_each_process_takes_its_gpu(joined: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     with distribution.process_group("cuda"):
         assert joined == [1, "nccl"]
-    with pytest.raises(UserError, match="give device cuda, not cuda:1"), distribution.process_group("cuda:1"):
-        pass
+    assert not torch.distributed.is_initialized()
+    with pytest.raises(UserError, match="give device cuda, not cuda:1"):
+        distribution.check_processes("cuda:1", 4)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    message = "process 1 of this host .* has no GPU, for it has 1: .* as many processes as there are GPUs"
+    message = "2 processes on this host cannot share its GPUs, of which it has 1: start as many processes as"
+    with pytest.raises(UserError, match=message):
+        distribution.check_processes("cuda", 4)
     with pytest.raises(UserError, match=message), distribution.process_group("cuda"):
         pass
+    distribution.check_processes("cpu", 4)
 
 
 def test_each_process_takes_its_share(monkeypatch: pytest.MonkeyPatch) -> None:

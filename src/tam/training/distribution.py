@@ -31,7 +31,8 @@ def process_group(device: str) -> Generator[None]:
         yield
         return
     if device != "cpu":
-        _take_gpu(device)
+        _check_gpus(device)
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     try:
         dist.init_process_group("gloo" if device == "cpu" else "nccl", timeout=_PATIENCE)
     except (RuntimeError, ValueError) as error:
@@ -39,19 +40,6 @@ def process_group(device: str) -> Generator[None]:
     yield
     # Not after an error: to take leave of a group that has lost a process can take for ever.
     dist.destroy_process_group()
-
-
-def _take_gpu(device: str) -> None:
-    """Every process of a host has a GPU of its own."""
-    place, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
-    if ":" in device:
-        raise UserError(f"of several processes each takes a GPU of its own: give device cuda, not {device}")
-    if place >= gpus:
-        raise UserError(
-            f"process {place} of this host (from 0) has no GPU, for it has {gpus}: start as many processes "
-            "as there are GPUs, or give device cpu"
-        )
-    torch.cuda.set_device(place)
 
 
 def is_first() -> bool:
@@ -81,14 +69,27 @@ def share(tasks: int) -> slice:
     return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
 
 
-def check_split(tasks: int) -> None:
-    """Raise an error, before the processes have joined, unless each has a task of a step."""
+def check_processes(device: str, tasks: int) -> None:
+    """Raise an error, before the processes have joined, unless each has a task, and a GPU if asked."""
     _check_split(tasks, _announced())
+    if _announced() > 1 and device != "cpu":
+        _check_gpus(device)
 
 
 def _check_split(tasks: int, size: int) -> None:
     if tasks < size:
         raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
+
+
+def _check_gpus(device: str) -> None:
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if ":" in device:
+        raise UserError(f"of several processes each takes a GPU of its own: give device cuda, not {device}")
+    if here > (gpus := torch.cuda.device_count()):
+        raise UserError(
+            f"{here} processes on this host cannot share its GPUs, of which it has {gpus}: start as many "
+            "processes as there are GPUs, or give device cpu"
+        )
 
 
 def add_up(tensors: list[Tensor]) -> None:

@@ -70,7 +70,7 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
 def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
-    distribution.check_split(min(config.training.tasks, len(tasks.train)))
+    distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
     rows = min(config.training.rows, max(map(len, tasks.train)))
     make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
     for some in (tasks.valid, tasks.test):
