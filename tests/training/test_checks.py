@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from tam.config import Config
 from tam.errors import UserError
+from tam.learner import Learner
 from tam.training.checks import check_device
 from tam.training.log import TrainingLog
 from tam.training.loop import Trainer, train
 from tam.training.run import check
 from tests.training.run_folder import records
-from tests.training.toys import MakeConfig, MakeTasks
+from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,15 @@ def test_less_than_asked_is_said_once(
     folder.mkdir()
     train(toy_config(steps=2, tasks=6, rows=40), toy_tasks(), folder, seen.append)
     assert not any("note" in record for record in seen)
+
+
+def test_a_method_that_looks_at_no_primitives_takes_tasks_with_any(
+    toy_tasks: MakeTasks, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    known = tuple(replace(task, primitives=("p0",)) for task in tasks.valid)
+    tasks = replace(tasks, splits=dict(tasks.splits) | {"valid": known})
+    config = Config.from_preset("smoke", "nearest", shots=(1,))
+    check(config, tasks)
+    learner = Learner.of(train(config, tasks, tmp_path, ignore).saved())
+    assert learner.predict(learner.adapt([([1, 2, 3], "a"), ([4, 4, 4], "b")]), [[1, 2, 4]]) == ["a"]

@@ -18,7 +18,9 @@ from tam.tasks.unknown import PrimitivesError, unknown_slot
 def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
     """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
     asked = config.network.use_primitives
-    if asked is False or (asked is None and not tasks.primitives):
+    if asked is None:
+        asked = config.settings.takes_primitives and bool(tasks.primitives)
+    if not asked:
         return None
     if not tasks.primitives:
         raise SettingError("use_primitives needs tasks with primitives, and these have none")
