@@ -54,6 +54,8 @@ class Learner:
     """
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
+        if "benchmark" in values:
+            raise UserError("there is no setting 'benchmark': fit is given the tasks, and knows theirs")
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)

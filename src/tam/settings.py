@@ -88,6 +88,8 @@ class TamSettings(MethodSettings):
 class AgnosticSettings(MethodSettings):
     """The settings of the task-agnostic transformer: none."""
 
+    takes_primitives: ClassVar[bool] = False
+
 
 @dataclass(frozen=True, kw_only=True)
 class MultitaskSettings(MethodSettings):

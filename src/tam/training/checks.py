@@ -10,6 +10,7 @@ from tam.config import Config
 from tam.errors import SettingError, UserError, shown
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
+from tam.settings import SmallSupports
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.tasks.unknown import PrimitivesError, unknown_slot
@@ -81,9 +82,34 @@ def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
         raise SettingError("precision bfloat16 is for GPUs: give device cuda, or precision float32")
     check_device(config.device)
     spec = spec_of(tasks, config)
+    check_effects(config, tasks)
     if (primitives := known_primitives(tasks, config)) is not None:
         check_primitives(tasks, primitives)
     return spec
+
+
+def check_effects(config: Config, tasks: TaskSet) -> None:
+    """Raise an error if a setting has no effect on a run with these tasks, or with the other settings."""
+    settings, training = config.settings, config.training
+    told_nothing = config.network.use_primitives is False and settings.takes_primitives
+    if told_nothing and not tasks.primitives:
+        raise SettingError("use_primitives has no effect on tasks without primitives; leave it out")
+    small: SmallSupports | None = getattr(settings, "small", None)
+    if small is not None and 0 < training.steps <= small.after:
+        default = "" if getattr(settings, "small_after", None) is not None else " (the default)"
+        raise SettingError(
+            f"small_after is below the {training.steps} steps of the run, not {small.after}{default}: "
+            "before, support 'mixed' has no effect; give a smaller small_after, or more steps"
+        )
+    queries = getattr(settings, "episode_queries", None)
+    if queries is None or queries == getattr(type(settings), "episode_queries", None):
+        return
+    support = max(tasks.n_classes, 1) * config.protocol.shots[0]
+    if queries > (most := training.rows - support) > 0:
+        raise SettingError(
+            f"episode_queries is at most {most}, not {queries}: {training.rows} rows have no more beside the "
+            f"{support} examples of a support"
+        )
 
 
 def check_device(device: str) -> None:
