@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from tam.config import Config
@@ -246,3 +247,13 @@ def test_a_run_needs_only_the_core(tmp_path: Path) -> None:
     kept = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"config.json", "metrics.jsonl", "model.safetensors", "result.json"} <= kept
     assert read_config(tmp_path / "run" / "config.json") == (config, tasks)
+
+
+def test_numbers_of_numpy_and_ranges_are_as_good_as_ours() -> None:
+    given: dict[str, Any] = {"steps": np.int64(3), "rate": np.float64(0.5), "shots": range(1, 3)}
+    config = Config.from_preset("quick", **given, adapt_steps=np.array([1, 5]), small_sizes=None)
+    expected = {"steps": 3, "rate": 0.5, "shots": (1, 2), "adapt_steps": (1, 5)}
+    assert config == Config.from_preset("quick", **expected)
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+    with pytest.raises(UserError, match=r"steps is of type int, not 1\.5"):
+        Config().override(steps=np.float64(1.5))

@@ -105,7 +105,7 @@ class Config:
         changes: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
             section = self._section_of(name)
-            changes.setdefault(section, {})[name] = tuple(value) if isinstance(value, list) else value
+            changes.setdefault(section, {})[name] = _plain(value)
         top = changes.pop("", {})
         parts = {section: replace(getattr(self, section), **change) for section, change in changes.items()}
         return replace(self, **top, **parts)
@@ -148,6 +148,13 @@ class Config:
                 raise UserError(f"{section} has {sorted(names)}, not {unknown[0]!r}")
             flat |= given
         return base.override(**flat)
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of numpy's as Python's own; a list or a range as a tuple."""
+    if callable(own := getattr(value, "tolist", None)):
+        value = own()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,6 +138,7 @@ ERRORS = {
     ),
     "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
     "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
+    "negative seed for a file": ("FILE --seed -1", "error: --seed is an integer from 0 to"),
     "bad file": ("FILE", "error: FILE:1: "),
 }
 
