@@ -154,9 +154,14 @@ def test_several_runs_are_trials_of_one_another(
     results = [json.loads((folder / "result.json").read_text()) for folder in (finished, other)]
     one, two = (100 * result["scores"][0]["accuracy"] for result in results)
     assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
-    with pytest.raises(SystemExit, match="differ in nothing but their seed"):
-        tam(monkeypatch, "eval", str(finished), str(bigger))
-    with pytest.raises(SystemExit, match="two of these runs have the seed 1"):
+    with pytest.raises(
+        SystemExit,
+        match=rf"^error: {bigger}: no trial of {finished}, .* its seed alone: width is 32, not 16$",
+    ):
+        tam(monkeypatch, "eval", str(finished), str(other), str(bigger))
+    with pytest.raises(
+        SystemExit, match=f"^error: {other}: has the seed 1, as {other} has: they are not two"
+    ):
         tam(monkeypatch, "eval", str(finished), str(other), str(other))
 
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from tam.__main__ import main
 from tam.config import Config
 from tam.errors import UserError
 from tam.methods import METHODS
@@ -207,10 +208,33 @@ def test_tasks_of_a_config() -> None:
             load_tasks({"path": path})
     with pytest.raises(UserError, match="a path is the name of a file or folder, not ''"):
         load_tasks({"path": ""})
-    with pytest.raises(UserError, match="a benchmark's options or the path of a file"):
+    with pytest.raises(UserError, match=r"the name of a benchmark or the path of a file, not {'seed': 1}"):
+        load_tasks({"seed": 1})
+    with pytest.raises(UserError, match=r"^a benchmark has name, seed, .*, not 'sead'$"):
         load_tasks({"name": "transduction", "sead": 1})
-    with pytest.raises(UserError, match="no benchmark 'transductio'"):
+    with pytest.raises(UserError, match=r"^there is no benchmark 'transductio'"):
         load_tasks({"name": "transductio"})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ({"name": "classification", "foo": 1}, "a benchmark has name, .*, not 'foo'"),
+        ({"name": "classification", "train": 3.5}, "train is an integer from 1 to 1000000, not 3.5"),
+        ({"path": "tasks.jsonl", "seed": -1}, "seed is an integer from 0"),
+    ],
+)
+def test_tasks_of_a_config_name_its_file(
+    tasks: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps({"tasks": tasks}))
+    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match=f"^error: {file}: tasks: {message}"):
+        main()
+    file.write_text(json.dumps({"tasks": {"path": "none.jsonl"}}))
+    with pytest.raises(SystemExit, match=r"^error: none\.jsonl: cannot be read"):
+        main()
 
 
 BLOCK_ALL_BUT_THE_CORE = """

@@ -126,9 +126,8 @@ class Config:
 
     def differences(self, written: Mapping[str, Any]) -> list[str]:
         """In what this config differs from one that was written as plain values, in words."""
-        before, now = (_flat(json.loads(json.dumps(values))) for values in (written, self.to_json()))
-        names = [name for name in now | before if before.get(name) != now.get(name)]
-        return [f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in names]
+        changes = differing(written, self.to_json())
+        return [f"{name} was {before!r} and is {now!r}" for name, (before, now) in changes.items()]
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
@@ -148,6 +147,13 @@ class Config:
                 raise UserError(f"{section} has {sorted(names)}, not {unknown[0]!r}")
             flat |= given
         return base.override(**flat)
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The settings whose values differ between two configs that are plain values; None: it is not there."""
+    first, second = (_flat(json.loads(json.dumps(values))) for values in (one, other))
+    names = [name for name in second | first if first.get(name) != second.get(name)]
+    return {name: (first.get(name), second.get(name)) for name in names}
 
 
 def _plain(value: Any) -> Any:

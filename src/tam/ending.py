@@ -5,6 +5,7 @@ The exit code is 0 too where nobody reads the output any more, 1 after an error,
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -15,7 +16,7 @@ from tam.errors import InterruptedRunError, UserError, short_memory_is_told
 def command(told: Callable[[UserError], str] = str) -> Generator[None]:
     """Do what a command does; `told` is how it shows an error of the user's."""
     _check_streams()
-    with _output_may_end():
+    with _output_may_end(), _short_warnings():
         try:
             with short_memory_is_told():
                 yield
@@ -33,6 +34,19 @@ def _check_streams() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     if sys.stdout is None:
         sys.exit("error: the output cannot be written: standard output is closed")
+
+
+@contextmanager
+def _short_warnings() -> Generator[None]:
+    """Show a warning as one line, without the place in our code that gives it."""
+
+    def show(message: Warning | str, *_: object) -> None:
+        over_a_bar = "\r\x1b[K" if sys.stderr.isatty() else ""
+        print(f"{over_a_bar}warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

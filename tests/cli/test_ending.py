@@ -83,3 +83,11 @@ def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
+
+
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    words = ("tasks", "transduction", "--train", "4", "--valid", "1", "--test", "1", "--examples", "8")
+    done = run(*words, TAM_CACHE=str(tmp_path / "cache"))
+    assert done.returncode == 0
+    assert re.fullmatch(r"warning: the task set is not cached: .* cannot be written .*\n", done.stderr)

@@ -41,7 +41,7 @@ class Eval:
         results = [
             evaluate_run(folder, self.shots, self.supports, self.device) for folder in self.run_folders
         ]
-        print(score_table(over_trials(results)))
+        print(score_table(over_trials(results, self.run_folders)))
 
 
 @dataclass(frozen=True)
