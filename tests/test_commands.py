@@ -91,7 +91,7 @@ def test_a_run_that_cannot_be_has_no_folder(
         ),
         ([str(small_tasks), "--method", "cavia", "--support-sizes", "4", "16"], "a task has 16 rows"),
         ([str(small_tasks), "--method", "snail", "--shots", "15", "--rows", "99"], "rows is 30: an episode"),
-        ([str(small_tasks), "--shots", "30"], "too few for supports of 30 shots"),
+        ([str(small_tasks), "--shots", "30"], f"^error: {small_tasks}: valid task 'i' has too few examples"),
         ([str(small_tasks), "--precision", "bfloat16"], "bfloat16 is for GPUs"),
     ):
         with pytest.raises(SystemExit, match=message):
@@ -113,7 +113,7 @@ def test_a_folder_called_like_a_benchmark_does_not_hide_it(
     (tmp_path / "classification").mkdir()
     monkeypatch.chdir(tmp_path)
     words = ("train", "classification", "--preset", "smoke", "--shots", "500", "--out", "run")
-    with pytest.raises(SystemExit, match="too few for supports of 500 shots"):
+    with pytest.raises(SystemExit, match=r"valid task .* has too few examples .* for shots of 500"):
         tam(monkeypatch, *words)
 
 
@@ -397,3 +397,26 @@ def test_rows_that_leave_none_to_ask_leave_no_folder(
     with pytest.raises(SystemExit, match="more than the 10 examples of its support"):
         tam(monkeypatch, "train", str(small_tasks), *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_the_lines_of_the_page_on_tasks_are_too_few_to_train_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(page.partition("```json\n")[2].partition("```")[0])
+    words = ("train", str(file), "--preset", "smoke", "--shots", "1", "--out", str(tmp_path / "run"))
+    with pytest.raises(SystemExit) as end:
+        tam(monkeypatch, *words)
+    assert end.value.code == (
+        f"error: {file}: valid task 's' has too few examples (2, 1 of them of class 0) for shots of 1: it "
+        "needs 1 of every class, and one more to ask; give it more examples"
+    )
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[2]["examples"].append(lines[2]["examples"][0])
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(SystemExit, match=f"^error: {file}: test task 'e' has too few examples"):
+        tam(monkeypatch, *words)
+    lines[3]["examples"].append(lines[3]["examples"][0])
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tam(monkeypatch, *words)

@@ -1,6 +1,6 @@
 """Whether settings, tasks and machine go together, and the model that follows from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,10 @@ import torch
 
 from tam.config import Config
 from tam.errors import SettingError, UserError, shown
+from tam.evaluation import episodes
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
+from tam.sections import Protocol
 from tam.settings import SmallSupports
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -85,6 +87,9 @@ def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
     check_effects(config, tasks)
     if (primitives := known_primitives(tasks, config)) is not None:
         check_primitives(tasks, primitives)
+    rows = min(config.training.rows, max(map(len, tasks.train)))
+    make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
+    check_examples(tasks, config.protocol, ("valid",))
     return spec
 
 
@@ -126,8 +131,7 @@ def check_device(device: str) -> None:
 
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
     """Raise an error unless tasks have as many primitives each, and those to be learned one unseen."""
-    slots = len(tasks.train[0].primitives)
-    file = f"{tasks.options['path']}: " if "path" in tasks.options else ""
+    slots, file = len(tasks.train[0].primitives), _file_of(tasks)
     for task in tasks:
         if len(task.primitives) != slots:
             raise UserError(
@@ -139,6 +143,20 @@ def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
             unknown_slot(f"{file}task {task.name!r}, not for training", task.primitives, primitives)
         except PrimitivesError as error:
             raise UserError(f"{error}; change its primitives, or set use_primitives to False") from None
+
+
+def check_examples(tasks: TaskSet, protocol: Protocol, splits: Iterable[str]) -> None:
+    """Raise an error unless the tasks of these splits have examples for all k, and to be asked."""
+    for split in splits:
+        try:
+            episodes(tasks.splits[split], max(protocol.shots), protocol)
+        except UserError as error:
+            raise UserError(f"{_file_of(tasks)}{split} {error}") from None
+
+
+def _file_of(tasks: TaskSet) -> str:
+    """The file of tasks that were read from one, as an error begins."""
+    return f"{tasks.options['path']}: " if "path" in tasks.options else ""
 
 
 def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 import tam
 from tam.config import Config, differing
 from tam.errors import UserError, shown
-from tam.evaluation import KShotScore, episodes, evaluate, score
+from tam.evaluation import KShotScore, evaluate, score
 from tam.files import read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
@@ -28,6 +28,7 @@ from tam.training.checkpoint import load_weights, read_tensors, write_json
 from tam.training.checks import (
     check_config,
     check_device,
+    check_examples,
     check_integers,
     check_settings,
     check_tasks,
@@ -87,10 +88,7 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
 def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
-    rows = min(config.training.rows, max(map(len, tasks.train)))
-    make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
-    for some in (tasks.valid, tasks.test):
-        episodes(some, max(config.protocol.shots), config.protocol)
+    check_examples(tasks, config.protocol, tasks.test_splits)
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
@@ -167,6 +165,7 @@ def evaluate_run(
     check_integers(asked)
     tasks = load_tasks(source, file=folder / "config.json")
     check_tasks(tasks, result, folder / "result.json")
+    check_examples(tasks, asked.protocol, ("valid", *tasks.test_splits))
     trained = config.protocol.shots
     models = best_models(config, tasks, folder)
     nearest = {
