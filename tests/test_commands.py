@@ -1,6 +1,7 @@
 """tam train, eval, adapt, predict, from the first command to the last, as a person types them."""
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from itertools import product
@@ -420,3 +421,71 @@ def test_the_lines_of_the_page_on_tasks_are_too_few_to_train_on(
     lines[3]["examples"].append(lines[3]["examples"][0])
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     tam(monkeypatch, *words)
+
+
+def test_every_token_can_be_given_and_is_shown_as_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, given = tmp_path / "tasks.jsonl", tmp_path / "my examples.jsonl"
+    run, rule = str(tmp_path / "a run"), str(tmp_path / "my rule.json")
+    rows: list[list[int | str]] = [
+        ["a b"],
+        [""],
+        ["1"],
+        [1],
+        ["b", 1],
+        ["[", 1, "]"],
+        ["[2]"],
+        [2],
+        ["-x"],
+        [],
+    ]
+    examples = [{"x": row, "y": row} for row in rows]
+    line = {"kind": "transduction", "examples": examples}
+    splits = ("train", "valid", "test")
+    file.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", run)
+    tam(monkeypatch, "train", str(file), *words)
+    assert f"next: tam eval '{run}', or tam adapt '{run}' " in capsys.readouterr().out
+    given.write_text("".join(json.dumps(example) + "\n" for example in examples))
+    tam(monkeypatch, "adapt", run, str(given), "--out", rule)
+    hint = capsys.readouterr().out.splitlines()[-1]
+    command, *hinted = shlex.split(hint.removeprefix("next: "))
+    assert (command, hinted[:3]) == ("tam", ["predict", run, rule])
+    tam(monkeypatch, *hinted)
+    capsys.readouterr()
+
+    typed = ['["a b"]', '[""]', '["1"]', "1", "b 1", "[ 1 ]", "[2]", "2", '["-x"]', ""]
+    tam(monkeypatch, "predict", run, rule, *typed)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [f"{text}  →  {text}" for text in typed]
+    tam(monkeypatch, "predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["b 1", "[ 1 ]", "1", ""]
+    for wrong, message in (
+        ('["c d"]', "unknown token 'c d'"),
+        ("[1.5]", "expected a token"),
+        ('["a', "unknown"),
+    ):
+        with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
+            tam(monkeypatch, "predict", run, rule, wrong)
+
+
+def test_labels_that_look_alike_are_shown_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, run, rule = tmp_path / "tasks.jsonl", str(tmp_path / "run"), str(tmp_path / "rule.json")
+    labels = {"a": 1, "b": "1", "c": "", "d": "two words"}
+    examples = [{"x": [token], "y": label} for token, label in labels.items()]
+    line = {"kind": "classification", "examples": examples + examples}
+    splits = ("train", "valid", "test")
+    file.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", run)
+    tam(monkeypatch, "train", str(file), *words)
+    given = tmp_path / "examples.jsonl"
+    given.write_text("".join(json.dumps(example) + "\n" for example in examples))
+    tam(monkeypatch, "adapt", run, str(given), "--out", rule)
+    capsys.readouterr()
+    tam(monkeypatch, "predict", run, rule, *labels)
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["1", '"1"', '""', "two words"]
