@@ -1,6 +1,7 @@
 """tam train, eval, adapt, predict, from the first command to the last, as a person types them."""
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from itertools import product
@@ -94,7 +95,7 @@ def test_a_run_that_cannot_be_has_no_folder(
         ),
         ([str(small_tasks), "--method", "cavia", "--support-sizes", "4", "16"], "a task has 16 rows"),
         ([str(small_tasks), "--method", "snail", "--shots", "15", "--rows", "99"], "rows is 30: an episode"),
-        ([str(small_tasks), "--shots", "30"], "too few for supports of 30 shots"),
+        ([str(small_tasks), "--shots", "30"], f"^error: {small_tasks}: valid task 'i' has too few examples"),
         ([str(small_tasks), "--precision", "bfloat16"], "bfloat16 is for GPUs"),
     ):
         with pytest.raises(SystemExit, match=message):
@@ -116,7 +117,7 @@ def test_a_folder_called_like_a_benchmark_does_not_hide_it(
     (tmp_path / "classification").mkdir()
     monkeypatch.chdir(tmp_path)
     words = ("train", "classification", "--preset", "smoke", "--shots", "500", "--out", "run")
-    with pytest.raises(SystemExit, match="too few for supports of 500 shots"):
+    with pytest.raises(SystemExit, match=r"valid task .* has too few examples .* for shots of 500"):
         tam(monkeypatch, *words)
 
 
@@ -157,9 +158,14 @@ def test_several_runs_are_trials_of_one_another(
     results = [json.loads((folder / "result.json").read_text()) for folder in (finished, other)]
     one, two = (100 * result["scores"][0]["accuracy"] for result in results)
     assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
-    with pytest.raises(SystemExit, match="differ in nothing but their seed"):
-        tam(monkeypatch, "eval", str(finished), str(bigger))
-    with pytest.raises(SystemExit, match="two of these runs have the seed 1"):
+    with pytest.raises(
+        SystemExit,
+        match=rf"^error: {bigger}: no trial of {finished}, .* its seed alone: width is 32, not 16$",
+    ):
+        tam(monkeypatch, "eval", str(finished), str(other), str(bigger))
+    with pytest.raises(
+        SystemExit, match=f"^error: {other}: has the seed 1, as {other} has: they are not two"
+    ):
         tam(monkeypatch, "eval", str(finished), str(other), str(other))
 
 
@@ -451,3 +457,94 @@ def test_rows_that_leave_none_to_ask_leave_no_folder(
     with pytest.raises(SystemExit, match="more than the 10 examples of its support"):
         tam(monkeypatch, "train", str(small_tasks), *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+def test_the_lines_of_the_page_on_tasks_are_too_few_to_train_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(page.partition("```json\n")[2].partition("```")[0])
+    words = ("train", str(file), "--preset", "smoke", "--shots", "1", "--out", str(tmp_path / "run"))
+    with pytest.raises(SystemExit) as end:
+        tam(monkeypatch, *words)
+    assert end.value.code == (
+        f"error: {file}: valid task 's' has too few examples (2, 1 of them of class 0) for shots of 1: it "
+        "needs 1 of every class, and one more to ask; give it more examples"
+    )
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[2]["examples"].append(lines[2]["examples"][0])
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(SystemExit, match=f"^error: {file}: test task 'e' has too few examples"):
+        tam(monkeypatch, *words)
+    lines[3]["examples"].append(lines[3]["examples"][0])
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tam(monkeypatch, *words)
+
+
+def test_every_token_can_be_given_and_is_shown_as_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, given = tmp_path / "tasks.jsonl", tmp_path / "my examples.jsonl"
+    run, rule = str(tmp_path / "a run"), str(tmp_path / "my rule.json")
+    rows: list[list[int | str]] = [
+        ["a b"],
+        [""],
+        ["1"],
+        [1],
+        ["b", 1],
+        ["[", 1, "]"],
+        ["[2]"],
+        [2],
+        ["-x"],
+        [],
+    ]
+    examples = [{"x": row, "y": row} for row in rows]
+    line = {"kind": "transduction", "examples": examples}
+    splits = ("train", "valid", "test")
+    file.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", run)
+    tam(monkeypatch, "train", str(file), *words)
+    assert f"next: tam eval '{run}', or tam adapt '{run}' " in capsys.readouterr().out
+    given.write_text("".join(json.dumps(example) + "\n" for example in examples))
+    tam(monkeypatch, "adapt", run, str(given), "--out", rule)
+    hint = capsys.readouterr().out.splitlines()[-1]
+    command, *hinted = shlex.split(hint.removeprefix("next: "))
+    assert (command, hinted[:3]) == ("tam", ["predict", run, rule])
+    tam(monkeypatch, *hinted)
+    capsys.readouterr()
+
+    typed = ['["a b"]', '[""]', '["1"]', "1", "b 1", "[ 1 ]", "[2]", "2", '["-x"]', ""]
+    tam(monkeypatch, "predict", run, rule, *typed)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [f"{text}  →  {text}" for text in typed]
+    tam(monkeypatch, "predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["b 1", "[ 1 ]", "1", ""]
+    for wrong, message in (
+        ('["c d"]', "unknown token 'c d'"),
+        ("[1.5]", "expected a token"),
+        ('["a', "unknown"),
+    ):
+        with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
+            tam(monkeypatch, "predict", run, rule, wrong)
+
+
+def test_labels_that_look_alike_are_shown_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, run, rule = tmp_path / "tasks.jsonl", str(tmp_path / "run"), str(tmp_path / "rule.json")
+    labels = {"a": 1, "b": "1", "c": "", "d": "two words"}
+    examples = [{"x": [token], "y": label} for token, label in labels.items()]
+    line = {"kind": "classification", "examples": examples + examples}
+    splits = ("train", "valid", "test")
+    file.write_text("".join(json.dumps(line | {"task": s, "split": s}) + "\n" for s in splits))
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", run)
+    tam(monkeypatch, "train", str(file), *words)
+    given = tmp_path / "examples.jsonl"
+    given.write_text("".join(json.dumps(example) + "\n" for example in examples))
+    tam(monkeypatch, "adapt", run, str(given), "--out", rule)
+    capsys.readouterr()
+    tam(monkeypatch, "predict", run, rule, *labels)
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["1", '"1"', '""', "two words"]

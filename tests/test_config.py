@@ -8,8 +8,10 @@ from dataclasses import FrozenInstanceError, asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
+from tam.__main__ import main
 from tam.config import Config
 from tam.errors import UserError
 from tam.methods import METHODS
@@ -206,10 +208,33 @@ def test_tasks_of_a_config() -> None:
             load_tasks({"path": path})
     with pytest.raises(UserError, match="a path is the name of a file or folder, not ''"):
         load_tasks({"path": ""})
-    with pytest.raises(UserError, match="a benchmark's options or the path of a file"):
+    with pytest.raises(UserError, match=r"the name of a benchmark or the path of a file, not {'seed': 1}"):
+        load_tasks({"seed": 1})
+    with pytest.raises(UserError, match=r"^a benchmark has name, seed, .*, not 'sead'$"):
         load_tasks({"name": "transduction", "sead": 1})
-    with pytest.raises(UserError, match="no benchmark 'transductio'"):
+    with pytest.raises(UserError, match=r"^there is no benchmark 'transductio'"):
         load_tasks({"name": "transductio"})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ({"name": "classification", "foo": 1}, "a benchmark has name, .*, not 'foo'"),
+        ({"name": "classification", "train": 3.5}, "train is an integer from 1 to 1000000, not 3.5"),
+        ({"path": "tasks.jsonl", "seed": -1}, "seed is an integer from 0"),
+    ],
+)
+def test_tasks_of_a_config_name_its_file(
+    tasks: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps({"tasks": tasks}))
+    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match=f"^error: {file}: tasks: {message}"):
+        main()
+    file.write_text(json.dumps({"tasks": {"path": "none.jsonl"}}))
+    with pytest.raises(SystemExit, match=r"^error: none\.jsonl: cannot be read"):
+        main()
 
 
 BLOCK_ALL_BUT_THE_CORE = """
@@ -246,3 +271,13 @@ def test_a_run_needs_only_the_core(tmp_path: Path) -> None:
     kept = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"config.json", "metrics.jsonl", "model.safetensors", "result.json"} <= kept
     assert read_config(tmp_path / "run" / "config.json") == (config, tasks)
+
+
+def test_numbers_of_numpy_and_ranges_are_as_good_as_ours() -> None:
+    given: dict[str, Any] = {"steps": np.int64(3), "rate": np.float64(0.5), "shots": range(1, 3)}
+    config = Config.from_preset("quick", **given, adapt_steps=np.array([1, 5]), small_sizes=None)
+    expected = {"steps": 3, "rate": 0.5, "shots": (1, 2), "adapt_steps": (1, 5)}
+    assert config == Config.from_preset("quick", **expected)
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+    with pytest.raises(UserError, match=r"steps is of type int, not 1\.5"):
+        Config().override(steps=np.float64(1.5))

@@ -119,15 +119,24 @@ def test_draws_follow_from_the_seed_and_the_tasks_name_alone(spec: ModelSpec) ->
 
 def test_too_few_examples_are_an_error() -> None:
     few = transduction("few", 0, size=3)
-    with pytest.raises(UserError, match=r"'few' has 3 examples.*too few.*3 shots"):
+    with pytest.raises(
+        UserError,
+        match=r"^task 'few' has too few examples \(3\) for shots of 3: it needs 3, .*, or shots up to 2$",
+    ):
         episodes([few], 1, PROTOCOL)  # all three are reserved for k = 3, none is left to ask
     assert len(episodes([few], 1, replace(PROTOCOL, shots=(1, 2)))) == 2
     lopsided = classification("lopsided", 0)
     assert isinstance(lopsided.y, Classes)
     ids = np.where(np.arange(30) < 28, 0, np.arange(30) % 2 + 1)
     lopsided = replace(lopsided, y=Classes(ids, lopsided.y.labels))
-    with pytest.raises(UserError, match="'lopsided' has 30 examples, 1 of a class at least"):
+    with pytest.raises(
+        UserError,
+        match=r"'lopsided' has too few examples \(30, 1 of them of class '?\w+'?\) for .* of every class",
+    ):
         episodes([lopsided], 1, PROTOCOL)
+    none_to_ask = transduction("single", 0, size=1)
+    with pytest.raises(UserError, match=r"\(1\) for shots of 1: it needs 1, .*; give it more examples$"):
+        episodes([none_to_ask], 1, replace(PROTOCOL, shots=(1,)))
 
 
 # ── A method that answers by rote, to see what the protocol does with it ─────────────────────────

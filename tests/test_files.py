@@ -1,7 +1,9 @@
 """A file is there whole or not at all, and one that is no JSON says where it is wrong."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +65,12 @@ def test_an_empty_name_is_none() -> None:
         path_of("", "--out")
     with pytest.raises(UserError, match=r"^a path is the name"), replacing(""):
         pass
+
+
+@pytest.mark.parametrize("name", [None, 5, b"a", ["a"]])
+def test_only_a_string_or_a_path_is_a_name(name: Any) -> None:
+    for use in (path_of, lambda name: replacing(name).__enter__()):
+        with pytest.raises(
+            UserError, match=f"^a path is the name of a file or folder, not {re.escape(repr(name))}$"
+        ):
+            use(name)

@@ -65,7 +65,7 @@ def test_of_several_runs_one_that_is_infinite_makes_the_mean_so() -> None:
         score = {"k": 1, "accuracy": 0.5, "perplexity": perplexity}
         return {"config": {"seed": seed}, "fingerprint": "f", "scores": [score]}
 
-    (row,) = over_trials([result(0, 2.0), result(1, None)])["scores"]
+    (row,) = over_trials([result(0, 2.0), result(1, None)], [Path("a"), Path("b")])["scores"]
     assert (row["perplexity"], row["perplexity_interval"]) == (None, None)
     assert (row["accuracy"], row["accuracy_interval"]) == (0.5, 0.0)
 

@@ -105,7 +105,7 @@ class Config:
         changes: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
             section = self._section_of(name)
-            changes.setdefault(section, {})[name] = tuple(value) if isinstance(value, list) else value
+            changes.setdefault(section, {})[name] = _plain(value)
         top = changes.pop("", {})
         parts = {section: replace(getattr(self, section), **change) for section, change in changes.items()}
         return replace(self, **top, **parts)
@@ -126,9 +126,8 @@ class Config:
 
     def differences(self, written: Mapping[str, Any]) -> list[str]:
         """In what this config differs from one that was written as plain values, in words."""
-        before, now = (_flat(json.loads(json.dumps(values))) for values in (written, self.to_json()))
-        names = [name for name in now | before if before.get(name) != now.get(name)]
-        return [f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in names]
+        changes = differing(written, self.to_json())
+        return [f"{name} was {before!r} and is {now!r}" for name, (before, now) in changes.items()]
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
@@ -148,6 +147,20 @@ class Config:
                 raise UserError(f"{section} has {sorted(names)}, not {unknown[0]!r}")
             flat |= given
         return base.override(**flat)
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The settings whose values differ between two configs that are plain values; None: it is not there."""
+    first, second = (_flat(json.loads(json.dumps(values))) for values in (one, other))
+    names = [name for name in second | first if first.get(name) != second.get(name)]
+    return {name: (first.get(name), second.get(name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of numpy's as Python's own; a list or a range as a tuple."""
+    if callable(own := getattr(value, "tolist", None)):
+        value = own()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ to stop and did so after a step, 130 after a Ctrl-C that ends a command at once.
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
@@ -19,7 +20,7 @@ _TAKE_UP = "take it up again with the same command and --resume"
 def command(told: Callable[[UserError], str] = str) -> Generator[None]:
     """Do what a command does, up to the end of the process; `told` is how it shows an error of the user's."""
     _check_streams()
-    with _interrupts_are_told(), _output_may_end():
+    with _interrupts_are_told(), _output_may_end(), _short_warnings():
         try:
             with short_memory_is_told():
                 yield
@@ -59,6 +60,19 @@ def _check_streams() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     if sys.stdout is None:
         sys.exit("error: the output cannot be written: standard output is closed")
+
+
+@contextmanager
+def _short_warnings() -> Generator[None]:
+    """Show a warning as one line, without the place in our code that gives it."""
+
+    def show(message: Warning | str, *_: object) -> None:
+        over_a_bar = "\r\x1b[K" if sys.stderr.isatty() else ""
+        print(f"{over_a_bar}warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -102,14 +102,24 @@ def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> 
     reserved = np.concatenate([group[:most] for group in groups])
     query = order[~np.isin(order, reserved)][-protocol.queries :]
     support = np.concatenate([group[:k] for group in groups])
-    short = min(len(group) for group in groups)
-    if short < most or not len(query):
-        what = "of a class " if isinstance(task.y, Classes) else ""
-        raise UserError(
-            f"task {task.name!r} has {len(task)} examples, {short} {what}at least: too few for supports of "
-            f"{most} shots and queries beside them; give smaller shots"
-        )
+    if min(map(len, groups)) < most or not len(query):
+        raise _too_few(task, groups, most)
     return Episode(number, support, query)
+
+
+def _too_few(task: Task, groups: Sequence[Integers], shots: int) -> UserError:
+    """That a task has not so many examples of each group for a support, and one to ask."""
+    sizes = [len(group) for group in groups]
+    least, given, taken = min(sizes), f"{len(task)}", f"{shots}"
+    if isinstance(task.y, Classes):
+        given += f", {least} of them of class {task.y.labels[sizes.index(least)]!r}"
+        taken += " of every class"
+    possible = min(least, (len(task) - 1) // len(groups))
+    smaller = f", or shots up to {possible}" if possible else ""
+    return UserError(
+        f"task {task.name!r} has too few examples ({given}) for shots of {shots}: it needs {taken}, and one "
+        f"more to ask; give it more examples{smaller}"
+    )
 
 
 def evaluate(

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UnwritableError, UserError
+from tam.errors import UnwritableError, UserError, shown
 
 
 def path_of(name: str | Path, option: str = "a path") -> Path:
     """A file or folder that can be; an error says if no such name can, and to which option it was given."""
+    if not isinstance(name, str | os.PathLike):
+        raise UserError(f"{option} is the name of a file or folder, not {shown(name)}")
     if not str(name):
         raise UserError(f"{option} is the name of a file or folder, not ''")
     if "\0" in str(name):

@@ -55,6 +55,8 @@ class Learner:
     """
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
+        if "benchmark" in values:
+            raise UserError("there is no setting 'benchmark': fit is given the tasks, and knows theirs")
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
@@ -104,14 +106,14 @@ class Learner:
         self._intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
         self._size: int | None = None
 
-    def adapt(self, examples: Examples, primitives: Iterable[str] = ()) -> TaskEmbedding:
+    def adapt(self, examples: Examples, primitives: Iterable[str] | None = None) -> TaskEmbedding:
         """Learn a task from examples: fit its embedding, with the network frozen.
 
         Args:
             examples: Pairs of an input and its answer, in your own tokens and labels.
             primitives: For a compositional model, the task's primitives; one of them is unknown to it.
         """
-        return self.adapt_many([examples], [primitives] if primitives else None)[0]
+        return self.adapt_many([examples], None if primitives is None else [primitives])[0]
 
     def adapt_many(
         self, tasks: Iterable[Examples], primitives: Iterable[Iterable[str]] | None = None

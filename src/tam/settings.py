@@ -27,11 +27,13 @@ class MethodSettings:
         trained: Whether there is a network to train.
         per_shots: Whether a model is for one k, which it is trained for.
         by_steps: Whether a new task is learned in steps, whose number and rate are chosen.
+        takes_primitives: Whether a network is given the primitives of tasks that have some.
     """
 
     trained: ClassVar[bool] = True
     per_shots: ClassVar[bool] = False
     by_steps: ClassVar[bool] = True
+    takes_primitives: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -85,6 +87,8 @@ class TamSettings(MethodSettings):
 @dataclass(frozen=True, kw_only=True)
 class AgnosticSettings(MethodSettings):
     """The settings of the task-agnostic transformer: none."""
+
+    takes_primitives: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +168,7 @@ class NearestSettings(MethodSettings):
 
     trained: ClassVar[bool] = False
     by_steps: ClassVar[bool] = False
+    takes_primitives: ClassVar[bool] = False
 
     smoothing: float = 0.5
     """The probability that is spread over all answers."""

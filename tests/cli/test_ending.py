@@ -104,3 +104,11 @@ finally:
     expected = run(*words)
     assert expected.returncode == code
     assert (done.returncode, done.stdout, done.stderr) == (code, expected.stdout, expected.stderr)
+
+
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    words = ("tasks", "transduction", "--train", "4", "--valid", "1", "--test", "1", "--examples", "8")
+    done = run(*words, TAM_CACHE=str(tmp_path / "cache"))
+    assert done.returncode == 0
+    assert re.fullmatch(r"warning: the task set is not cached: .* cannot be written .*\n", done.stderr)

@@ -128,6 +128,7 @@ ERRORS = {
     "two commands": ("pathfinding --stats --ceiling", "error: --stats and --ceiling are two commands"),
     "task and stats": ("pathfinding --stats --task x", "error: --task has no effect together with --stats"),
     "show and out": ("pathfinding --out x.jsonl --show 2", "error: --show has no effect together with --out"),
+    "show as by default": ("pathfinding --stats --show 3", "error: --show has no effect together with"),
     "unwritable": (
         "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl",
         "error: no/such/folder/x.jsonl: cannot be written",
@@ -138,6 +139,7 @@ ERRORS = {
     ),
     "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
     "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
+    "negative seed for a file": ("FILE --seed -1", "error: --seed is an integer from 0 to"),
     "bad file": ("FILE", "error: FILE:1: "),
 }
 

@@ -73,6 +73,7 @@ def test_a_compositional_task_has_one_unknown_primitive() -> None:
     names = ["mul 1", "something new", "reverse"]
     rule = learner.adapt([(X, X)], primitives=names)
     assert rule.primitives == tuple(names)
+    assert learner.adapt([(X, X)], np.array(names)) == rule
 
     def answers(place: int, name: str) -> Any:
         changed = {"primitives": [*names[:place], name, *names[place + 1 :]]}

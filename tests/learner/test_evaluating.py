@@ -20,6 +20,17 @@ def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learn
     assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
 
 
+def test_one_of_several_test_splits(classifier: tam.Learner) -> None:
+    tasks = small_benchmark("classification")
+    easy, hard = tasks.test
+    splits = {"train": tasks.train, "valid": tasks.valid, "test_easy": (easy,), "test_hard": (hard,)}
+    several = replace(tasks, splits=splits)
+    (whole,) = classifier.evaluate(several.test, [1])
+    parts = [classifier.evaluate(several.splits[name], [1])[0] for name in ("test_easy", "test_hard")]
+    apart = [*parts[0].tasks, *parts[1].tasks]
+    np.testing.assert_allclose(whole.tasks, apart, rtol=1e-5)
+
+
 def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:
     """The same tasks, with the tokens in another order and more of them, have the same scores."""
     test = small_benchmark("classification").test

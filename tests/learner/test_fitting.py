@@ -97,6 +97,11 @@ def test_a_fit_that_was_stopped_is_taken_up(tmp_path: Path) -> None:
     assert tam.load(tmp_path).identity_ == learner.identity_
 
 
+def test_a_benchmark_is_no_setting_of_a_learner() -> None:
+    with pytest.raises(tam.UserError, match="there is no setting 'benchmark': fit is given the tasks"):
+        tam.Learner(benchmark="nope")
+
+
 def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:
     learner, rule = tam.Learner(), tam.TaskEmbedding(np.zeros(2, np.float32), (), "", 0.0)
     for use in (

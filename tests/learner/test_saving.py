@@ -132,3 +132,21 @@ def test_names_that_no_file_has(
         with pytest.raises(tam.UserError, match=message):
             use()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [None, 5])
+def test_what_is_no_name_of_a_file_is_said(name: Any, classifier: tam.Learner) -> None:
+    tasks, rule = small_benchmark("classification"), classifier.adapt([(X, 0)])
+    uses: list[Callable[[], object]] = [
+        lambda: tam.read_tasks(name),
+        lambda: tam.load(name),
+        lambda: classifier.save(name),
+        lambda: rule.save(name),
+        lambda: tam.TaskEmbedding.load(name),
+        lambda: tasks.write(name),
+    ]
+    if name is not None:
+        uses.append(lambda: tam.Learner(preset="smoke").fit(tasks, folder=name))
+    for use in uses:
+        with pytest.raises(tam.UserError, match=f"^a path is the name of a file or folder, not {name}$"):
+            use()

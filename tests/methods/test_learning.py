@@ -201,7 +201,8 @@ def test_compositional(name: str) -> None:
         assert learner.model_.unknown.abs().sum() > 0, "it is trained"
     (score,) = learner.evaluate(tasks.test)
     assert 0 <= score.accuracy <= 1
-    rule = learner.adapt(examples_of(name, 0), primitives=["first 1", "something new"])
+    primitives = None if name == "nearest" else ["first 1", "something new"]
+    rule = learner.adapt(examples_of(name, 0), primitives)
     assert len(learner.predict(rule, [x for x, _ in examples_of(name, 0)])) == len(examples_of(name, 0))
 
 

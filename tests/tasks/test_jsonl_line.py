@@ -18,6 +18,8 @@ EXAMPLES = '"examples": [{"x": [1], "y": 0}]'
 BAD_LINES: dict[str, tuple[str | bytes, str]] = {
     "not UTF-8": (b'{"task": "\xff"}', "not UTF-8: byte 0xff at place 11"),
     "not JSON": ('{"task": "a",', "not JSON: Expecting property name enclosed in double quotes at column 14"),
+    "control character": ('{"task": "a\x07b"}', "not JSON: Invalid control character at column 12"),
+    "endless string": ('{"task": "a', "not JSON: Unterminated string starting at column 10"),
     "two values": (GOOD + GOOD, f"not JSON: Extra data at column {len(GOOD) + 1}"),
     "NaN": ('{"task": NaN}', "not JSON: NaN is not a JSON value"),
     "infinity": ('{"task": -Infinity}', "not JSON: -Infinity is not"),

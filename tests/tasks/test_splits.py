@@ -2,9 +2,12 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from tam.errors import UserError
 from tam.tasks.jsonl import read_tasks
 from tests.tasks.jsonl_files import message, names, record, save
 
@@ -111,6 +114,15 @@ def test_too_few_tasks_to_split(count: int, tmp_path: Path) -> None:
 def test_sizes_of_drawn_splits(count: int, sizes: tuple[int, int, int], tmp_path: Path) -> None:
     tasks = read_tasks(save(tmp_path, [record(str(index)) for index in range(count)]))
     assert (len(tasks.train), len(tasks.valid), len(tasks.test)) == sizes
+
+
+@pytest.mark.parametrize("seed", ["a", 1.9, True, -1, 2**63, 10**30])
+def test_a_seed_is_one_that_benchmarks_take_too(seed: Any, tmp_path: Path) -> None:
+    file = save(tmp_path, [record(name) for name in "abcd"])
+    with pytest.raises(UserError, match=f"^seed is an integer from 0 to 9223372036854775807, not {seed!r}$"):
+        read_tasks(file, seed=seed)
+    numpys: Any = np.int64(3)
+    assert read_tasks(file, seed=numpys).options == read_tasks(file, seed=3).options
 
 
 def test_drawn_splits_depend_on_names_and_seed_alone(tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ TOY_BY_METHOD: dict[str, dict[str, Any]] = {
     "multitask": {},
     "maml": {"inner_steps": 2, "inner_rate": 0.1, "support_sizes": (2, 4)},
     "cavia": {"inner_steps": 2, "inner_rate": 0.5, "support_sizes": (2, 4)},
+    "snail": {"adapt_steps": (0,), "adapt_rates": (0.0,)},
+    "matching": {"adapt_steps": (0,), "adapt_rates": (0.0,)},
 }
 
 

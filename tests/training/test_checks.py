@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from tam.config import Config
 from tam.errors import UserError
+from tam.learner import Learner
 from tam.training.checks import check_device
 from tam.training.log import TrainingLog
 from tam.training.loop import Trainer, train
 from tam.training.run import check
 from tests.training.run_folder import records
-from tests.training.toys import MakeConfig, MakeTasks
+from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 
 @pytest.mark.parametrize(
@@ -23,10 +25,27 @@ from tests.training.toys import MakeConfig, MakeTasks
         ({"backbone": "lstm"}, "transduction", "LSTM"),
         ({"use_primitives": True}, "classification", "primitives"),
         ({"method": "multitask", "unknown_share": 0.5}, "classification", "unknown_share has no effect"),
+        ({"use_primitives": False}, "classification", "use_primitives has no effect on tasks without"),
+        ({"support": "mixed"}, "classification", r"small_after is below the 6 .*, not 400 \(the default\)"),
+        (
+            {"support": "mixed", "small_after": 6},
+            "transduction",
+            "small_after is below the 6 steps of the run, not 6:",
+        ),
+        (
+            {"method": "snail", "shots": (2,), "episode_queries": 3},
+            "classification",
+            "episode_queries is at most 2, not 3: 8 rows have no more beside the 6 examples of a support",
+        ),
+        (
+            {"method": "matching", "shots": (1,), "episode_queries": 6},
+            "classification",
+            "episode_queries is at most 5",
+        ),
         ({"device": "cuda"}, "classification", "device is 'cuda', but torch finds no GPU here"),
         ({"warmup": 10**400}, "classification", r"warmup is below 2\^63, not 1000"),
         ({"shots": (1, 2**63)}, "classification", r"shots is below 2\^63, not \(1, 9223372036854775808\)"),
-        ({"layers": 10**12}, "classification", "layers is 1000000000000 and width 8, .* too large a network"),
+        ({"layers": 10**12}, "classification", "layers is at most 1000, not 1000000000000"),
     ],
 )
 def test_settings_that_do_not_go_with_the_tasks_are_errors(
@@ -39,6 +58,22 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
 ) -> None:
     with pytest.raises(UserError, match=message):
         Trainer(toy_config(**options), toy_tasks(kind), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"support": "mixed", "small_after": 5},
+        {"support": "mixed", "steps": 0},  # a model as it is drawn
+        {"method": "agnostic"},  # never told anything, as its presets say
+        {"method": "snail", "shots": (2,), "episode_queries": 2},
+        {"method": "matching", "shots": (2,)},  # at most 32 if not given
+    ],
+)
+def test_settings_with_an_effect_and_those_of_presets_are_not(
+    options: dict[str, Any], toy_tasks: MakeTasks, toy_config: MakeConfig
+) -> None:
+    check(toy_config(**options), toy_tasks())
 
 
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"])
@@ -98,3 +133,15 @@ def test_less_than_asked_is_said_once(
     folder.mkdir()
     train(toy_config(steps=2, tasks=6, rows=40), toy_tasks(), folder, seen.append)
     assert not any("note" in record for record in seen)
+
+
+def test_a_method_that_looks_at_no_primitives_takes_tasks_with_any(
+    toy_tasks: MakeTasks, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    known = tuple(replace(task, primitives=("p0",)) for task in tasks.valid)
+    tasks = replace(tasks, splits=dict(tasks.splits) | {"valid": known})
+    config = Config.from_preset("smoke", "nearest", shots=(1,))
+    check(config, tasks)
+    learner = Learner.of(train(config, tasks, tmp_path, ignore).saved())
+    assert learner.predict(learner.adapt([([1, 2, 3], "a"), ([4, 4, 4], "b")]), [[1, 2, 4]]) == ["a"]

@@ -24,8 +24,8 @@ class Tasks:
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
-    show: int = 3
-    """How many tasks to print, with a few examples each."""
+    show: Number = None
+    """How many tasks to print, with a few examples each; 3 if not given."""
     task: Annotated[str | None, tyro.conf.arg(metavar="PATTERN")] = None
     """Only tasks whose name contains this, or matches it as a pattern with * and ?."""
     stats: bool = False
@@ -65,7 +65,7 @@ class Tasks:
         elif self.stats:
             print(statistics(tasks))
         else:
-            chosen = select(tasks, self.task, self.show)
+            chosen = select(tasks, self.task, 3 if self.show is None else self.show)
             described = [describe(tasks, split, task, colour=_colour()) for split, task in chosen]
             print("\n\n".join([summary(tasks), *described]))
 
@@ -75,9 +75,9 @@ class Tasks:
             raise UserError(f"--{asked[0]} and --{asked[1]} are two commands: give one of them")
         if asked and self.task is not None:
             raise UserError(f"--task has no effect together with --{asked[0]}")
-        if asked and self.show != 3:
+        if asked and self.show is not None:
             raise UserError(f"--show has no effect together with --{asked[0]}")
-        if self.show < 1:
+        if self.show is not None and self.show < 1:
             raise UserError(f"--show is at least 1, not {self.show}")
 
     def _load(self) -> "tuple[TaskSet, BenchmarkOptions | None]":

@@ -1,6 +1,7 @@
 """`tam train`: train on a benchmark or on your own tasks, evaluate, and show the result."""
 
 import os
+import shlex
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -88,7 +89,8 @@ class Train:
                 return  # another process of this run has it
             pictures = draw(result, self.out / "scores")
         print(f"\n{score_table(result)}\n\npicture: {', '.join(map(str, pictures))}")
-        print(f"next: tam eval {self.out}, or tam adapt {self.out} EXAMPLES.jsonl --out my-rule.json")
+        out = shlex.quote(str(self.out))
+        print(f"next: tam eval {out}, or tam adapt {out} EXAMPLES.jsonl --out my-rule.json")
 
     def _config(self) -> Config:
         return Config(

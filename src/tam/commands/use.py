@@ -1,6 +1,9 @@
 """`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
 
+import json
 import os
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,7 +45,7 @@ class Eval:
         results = [
             evaluate_run(folder, self.shots, self.supports, self.device) for folder in self.run_folders
         ]
-        print(score_table(over_trials(results)))
+        print(score_table(over_trials(results, self.run_folders)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Adapt:
             raise UserError(f"--primitives: {error.problem}") from None
         rule.save(self.out)
         print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
-        print(f'next: tam predict {self.run_folder} {self.out} "{_some_input(learner)}"')
+        words = map(shlex.quote, (str(self.run_folder), str(self.out), _some_input(learner)))
+        print(f"next: tam predict {' '.join(words)}")
 
     def _check_out(self) -> None:
         """Raise an error if something would be lost: a file that is neither empty nor a task embedding."""
@@ -106,7 +110,7 @@ class Predict:
     rule: File
     """A task embedding that `tam adapt` wrote."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT [INPUT ...]", "(required)")]
-    """Inputs, their tokens separated by spaces."""
+    """Inputs, their tokens separated by spaces, or as a JSON list: '["a b", 1]'."""
     beams: int = 1
     """For sequences: how many beginnings are followed at a time, up to 1000."""
 
@@ -119,20 +123,53 @@ class Predict:
         if not self.inputs:
             raise UserError('give one input or more, such as "2 7 1 8 2"')
         rule = TaskEmbedding.load(self.rule)
-        # A word is an integer where the vocabulary has it as one.
-        integers = {str(token): token for token in learner.vocabulary_.tokens if isinstance(token, int)}
-        rows = [[integers.get(word, word) for word in text.split()] for text in self.inputs]
+        words = _Words(learner.vocabulary_.tokens)
         try:
-            answers = learner.predict(rule, rows, self.beams)
+            answers = learner.predict(rule, [words.read(text) for text in self.inputs], self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
         for text, answer in zip(self.inputs, answers, strict=True):
-            shown = " ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+            shown = words.show(answer) if isinstance(answer, list) else _shown_label(answer, rule.labels)
             print(f"{text}  →  {shown}")
+
+
+class _Words:
+    """Tokens as a person writes them: as words, and as a JSON list where words would mean others."""
+
+    def __init__(self, tokens: Iterable[int | str]) -> None:
+        self._tokens = set(tokens)
+        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
+
+    def read(self, text: str) -> list[Any]:
+        """The tokens; a word is an integer where the vocabulary has it as one."""
+        from tam.tasks.jsonl_line import FormatError, parse_json
+
+        words = [self._integers.get(word, word) for word in text.split()]
+        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
+            return words
+        try:
+            value = parse_json(text)
+        except FormatError:
+            return words
+        return value if isinstance(value, list) else words
+
+    def show(self, tokens: Sequence[int | str]) -> str:
+        """What is read as these tokens."""
+        text = " ".join(map(str, tokens))
+        is_option = text.startswith("-") and not text[1:2].isdigit()
+        return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)
+
+
+def _shown_label(label: int | str, labels: Iterable[int | str]) -> str:
+    """As it is; as JSON where that looks like another label, or like none."""
+    if not isinstance(label, str):
+        return str(label)
+    is_word = label and label == " ".join(label.split())
+    others = {str(other) for other in labels if isinstance(other, int)}
+    return label if is_word and label not in others else json.dumps(label, ensure_ascii=False)
 
 
 def _some_input(learner: Any) -> str:
     tokens = learner.vocabulary_.tokens
-    return " ".join(
-        str(tokens[place % len(tokens)]) for place in range(1, 1 + min(5, learner.model_.spec.max_x))
-    )
+    places = range(1, 1 + min(5, learner.model_.spec.max_x))
+    return _Words(tokens).show([tokens[place % len(tokens)] for place in places])

@@ -9,6 +9,8 @@ Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 
 DEFAULT_BOTTLENECK = 8
+MOST_LAYERS = 1000
+"""Each takes its time however narrow it is: more of them would be built for minutes without a word."""
 MOST_WEIGHTS = 10**9
 """The most that one matrix of each layer has together: more is a slip of the keyboard, and no network."""
 
@@ -110,6 +112,8 @@ class ModelSpec:
                 raise ValueError(f"{name} is at least {least}, not {value}")
         if self.width % self.heads:
             raise ValueError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
+        if self.layers > MOST_LAYERS:
+            raise ValueError(f"layers is at most {MOST_LAYERS}, not {self.layers}")
         if self.layers * self.width * max(self.width, self.bottleneck or 0) > MOST_WEIGHTS:
             raise ValueError(
                 f"layers is {self.layers} and width {self.width}, which is too large a network: layers × "

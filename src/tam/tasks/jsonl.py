@@ -11,13 +11,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tam.errors import UserError
+from tam.errors import SettingError, UserError, shown
 from tam.files import path_of, replacing
 from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_example, parse_json, parse_line
 from tam.tasks.splits import assign_splits, check_complete, check_name, draw_splits
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, Vocabulary, sort_key
+from tam.tasks.vocabulary import Token, Vocabulary, plain, sort_key
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the memory
 
@@ -40,6 +40,7 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
+        UserError: If the path is no name of a file, or the seed none.
 
     Example:
         ```python
@@ -47,7 +48,8 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
         tasks.train[0][0]  # the first example of the first training task
         ```
     """
-    file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits))
+    file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits, "splits"))
+    seed = _checked(seed)
     ids = Ids()
     lines = _read_lines(file, ids, splits_file)
     assignment = _assign(lines, file, splits_file, seed)
@@ -63,7 +65,7 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
     if splits_file is not None:
         options["splits"] = str(splits_file)
     elif lines[0].split is None:
-        options["seed"] = int(seed or 0)
+        options["seed"] = seed or 0
     return TaskSet({split: tuple(tasks) for split, tasks in by_split.items()}, vocabulary, options)
 
 
@@ -109,6 +111,16 @@ def write_tasks(taskset: TaskSet, path: str | Path) -> None:
         raise
     except UserError as error:
         raise TasksFileError(str(error)) from None
+
+
+def _checked(seed: object) -> int | None:
+    """A seed, as Python's own integer."""
+    if seed is None:
+        return None
+    value = plain(seed)
+    if not isinstance(value, int) or not 0 <= value < 2**63:
+        raise SettingError(f"seed is an integer from 0 to {2**63 - 1}, not {shown(seed)}")
+    return value
 
 
 def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:

@@ -68,7 +68,8 @@ def parse_json(text: str) -> object:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        raise FormatError(f"not JSON: {error.msg} at column {error.colno}", error.lineno) from None
+        problem = error.msg.removesuffix(" at")
+        raise FormatError(f"not JSON: {problem} at column {error.colno}", error.lineno) from None
     except UnicodeEncodeError as error:
         surrogate = f"\\u{ord(error.object[error.start]):04x}"
         raise FormatError(f"a string has the lone surrogate {surrogate}, which is half a character") from None

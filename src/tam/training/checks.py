@@ -1,6 +1,6 @@
 """Whether settings, tasks and machine go together, and the model that follows from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,11 @@ import torch
 
 from tam.config import Config
 from tam.errors import SettingError, UserError, shown
+from tam.evaluation import episodes
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
+from tam.sections import Protocol
+from tam.settings import SmallSupports
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.tasks.unknown import PrimitivesError, unknown_slot
@@ -18,7 +21,9 @@ from tam.tasks.unknown import PrimitivesError, unknown_slot
 def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:
     """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
     asked = config.network.use_primitives
-    if asked is False or (asked is None and not tasks.primitives):
+    if asked is None:
+        asked = config.settings.takes_primitives and bool(tasks.primitives)
+    if not asked:
         return None
     if not tasks.primitives:
         raise SettingError("use_primitives needs tasks with primitives, and these have none")
@@ -79,9 +84,37 @@ def check_settings(config: Config, tasks: TaskSet) -> ModelSpec:
         raise SettingError("precision bfloat16 is for GPUs: give device cuda, or precision float32")
     check_device(config.device)
     spec = spec_of(tasks, config)
+    check_effects(config, tasks)
     if (primitives := known_primitives(tasks, config)) is not None:
         check_primitives(tasks, primitives)
+    rows = min(config.training.rows, max(map(len, tasks.train)))
+    make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
+    check_examples(tasks, config.protocol, ("valid",))
     return spec
+
+
+def check_effects(config: Config, tasks: TaskSet) -> None:
+    """Raise an error if a setting has no effect on a run with these tasks, or with the other settings."""
+    settings, training = config.settings, config.training
+    told_nothing = config.network.use_primitives is False and settings.takes_primitives
+    if told_nothing and not tasks.primitives:
+        raise SettingError("use_primitives has no effect on tasks without primitives; leave it out")
+    small: SmallSupports | None = getattr(settings, "small", None)
+    if small is not None and 0 < training.steps <= small.after:
+        default = "" if getattr(settings, "small_after", None) is not None else " (the default)"
+        raise SettingError(
+            f"small_after is below the {training.steps} steps of the run, not {small.after}{default}: "
+            "before, support 'mixed' has no effect; give a smaller small_after, or more steps"
+        )
+    queries = getattr(settings, "episode_queries", None)
+    if queries is None or queries == getattr(type(settings), "episode_queries", None):
+        return
+    support = max(tasks.n_classes, 1) * config.protocol.shots[0]
+    if queries > (most := training.rows - support) > 0:
+        raise SettingError(
+            f"episode_queries is at most {most}, not {queries}: {training.rows} rows have no more beside the "
+            f"{support} examples of a support"
+        )
 
 
 def check_device(device: str) -> None:
@@ -98,8 +131,7 @@ def check_device(device: str) -> None:
 
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
     """Raise an error unless tasks have as many primitives each, and those to be learned one unseen."""
-    slots = len(tasks.train[0].primitives)
-    file = f"{tasks.options['path']}: " if "path" in tasks.options else ""
+    slots, file = len(tasks.train[0].primitives), _file_of(tasks)
     for task in tasks:
         if len(task.primitives) != slots:
             raise UserError(
@@ -111,6 +143,20 @@ def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
             unknown_slot(f"{file}task {task.name!r}, not for training", task.primitives, primitives)
         except PrimitivesError as error:
             raise UserError(f"{error}; change its primitives, or set use_primitives to False") from None
+
+
+def check_examples(tasks: TaskSet, protocol: Protocol, splits: Iterable[str]) -> None:
+    """Raise an error unless the tasks of these splits have examples for all k, and to be asked."""
+    for split in splits:
+        try:
+            episodes(tasks.splits[split], max(protocol.shots), protocol)
+        except UserError as error:
+            raise UserError(f"{_file_of(tasks)}{split} {error}") from None
+
+
+def _file_of(tasks: TaskSet) -> str:
+    """The file of tasks that were read from one, as an error begins."""
+    return f"{tasks.options['path']}: " if "path" in tasks.options else ""
 
 
 def check_tasks(tasks: TaskSet, written: Mapping[str, Any], path: Path) -> None:

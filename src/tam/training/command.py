@@ -20,7 +20,7 @@ def main() -> None:
         arguments = parser.parse_args()
         file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
         config, source = read_config(file)
-        tasks = load_tasks(source)
+        tasks = load_tasks(source, file=file)
         check(config, tasks)
         start(out, config, source, resume=arguments.resume)
         with a_run_to_resume(), TrainingLog(config.training.steps) as log:

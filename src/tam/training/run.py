@@ -5,28 +5,30 @@ import os
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import tam
-from tam.config import Config
-from tam.errors import UserError
-from tam.evaluation import KShotScore, episodes, evaluate, score
+from tam.config import Config, differing
+from tam.errors import UserError, shown
+from tam.evaluation import KShotScore, evaluate, score
 from tam.files import read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model
 from tam.plain_json import finite
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
-from tam.tasks.jsonl import read_tasks
+from tam.tasks.jsonl import TasksFileError, read_tasks
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import load_weights, read_tensors, write_json
 from tam.training.checks import (
     check_config,
     check_device,
+    check_examples,
     check_integers,
     check_settings,
     check_tasks,
@@ -38,8 +40,22 @@ from tam.training.loop import train
 from tam.training.result import checked_result
 
 
-def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> TaskSet:
-    """The task set that a config names: a benchmark's options, or the `path` of a file."""
+def load_tasks(
+    source: Mapping[str, Any], progress: Progress | None = None, file: Path | None = None
+) -> TaskSet:
+    """The task set that a config names: a benchmark's options, or the `path` of a file.
+
+    `file` is that of the config, where there is one: an error in what it says of the tasks names it.
+    """
+    try:
+        return _named_tasks(source, progress)
+    except TasksFileError:  # which names a file of its own
+        raise
+    except UserError as error:
+        raise error if file is None else UserError(f"{file}: tasks: {error}") from None
+
+
+def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
     if "path" in source:
         expected = {"path": str, "splits": str, "seed": int}
         for name, value in source.items():
@@ -48,12 +64,14 @@ def load_tasks(source: Mapping[str, Any], progress: Progress | None = None) -> T
             if (value is not None or name == "path") and type(value) is not expected[name]:
                 raise UserError(f"{name} of tasks is of type {expected[name].__name__}, not {value!r}")
         return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
-    try:
-        return make(BenchmarkOptions(**source), progress=progress)
-    except TypeError:
+    if "name" not in source:
         raise UserError(
-            f"tasks are a benchmark's options or the path of a file, not {dict(source)}"
-        ) from None
+            f"tasks have the name of a benchmark or the path of a file, not {shown(dict(source))}"
+        )
+    known = [option.name for option in fields(BenchmarkOptions)]
+    if unknown := [name for name in source if name not in known]:
+        raise UserError(f"a benchmark has {', '.join(known)}, not {unknown[0]!r}")
+    return make(BenchmarkOptions(**source), progress=progress)
 
 
 def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
@@ -71,10 +89,7 @@ def check(config: Config, tasks: TaskSet) -> None:
     """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
     check_settings(config, tasks)
     distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
-    rows = min(config.training.rows, max(map(len, tasks.train)))
-    make_method(config).check_rows(rows, config.protocol.shots[0], tasks.n_classes)
-    for some in (tasks.valid, tasks.test):
-        episodes(some, max(config.protocol.shots), config.protocol)
+    check_examples(tasks, config.protocol, tasks.test_splits)
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
@@ -157,8 +172,9 @@ def evaluate_run(
     changes = {"shots": tuple(shots) or None, "supports": supports}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
     check_integers(asked)
-    tasks = load_tasks(source)
+    tasks = load_tasks(source, file=folder / "config.json")
     check_tasks(tasks, result, folder / "result.json")
+    check_examples(tasks, asked.protocol, ("valid", *tasks.test_splits))
     trained = config.protocol.shots
     models = best_models(config, tasks, folder)
     nearest = {
@@ -170,23 +186,26 @@ def evaluate_run(
     return result | {"scores": score_table(scores)}
 
 
-def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:
     """One result of several runs that differ in their seed: means, and the standard deviation over runs.
 
     The intervals of a single run, which are over tasks, stay as they are. Where a run's perplexity is
-    infinite, so is the mean: None.
+    infinite, so is the mean: None. An error names the folders that the results are of.
     """
     first = results[0]
-    for other in results:
-        alike = [
-            dict(r["config"]) | {"seed": None, "device": None, "fingerprint": r["fingerprint"]}
-            for r in (first, other)
-        ]
-        if alike[0] != alike[1] or len(first["scores"]) != len(other["scores"]):
-            raise UserError("only runs that differ in nothing but their seed are trials of one another")
-    seeds = [result["config"]["seed"] for result in results]
-    if twice := [seed for seed in seeds if seeds.count(seed) > 1]:
-        raise UserError(f"two of these runs have the seed {twice[0]}: they are not two trials")
+    folder_of: dict[int, Path] = {}
+    for folder, other in zip(folders, results, strict=True):
+        if words := _not_of_seeds(first, other):
+            raise UserError(
+                f"{folder}: no trial of {folders[0]}, from which it may differ in its seed alone: "
+                f"{'; '.join(words)}"
+            )
+        seed = other["config"]["seed"]
+        if seed in folder_of:
+            raise UserError(
+                f"{folder}: has the seed {seed}, as {folder_of[seed]} has: they are not two trials"
+            )
+        folder_of[seed] = folder
     if len(results) == 1:
         return dict(first)
     scores = []
@@ -199,6 +218,18 @@ def over_trials(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             row[f"{metric}_interval"] = statistics.stdev(values) if known else None
         scores.append(row)
     return dict(first) | {"scores": scores}
+
+
+def _not_of_seeds(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """In what two results differ that are no trials of one another, in words."""
+    changes = differing(first["config"], other["config"])
+    words = [
+        f"{name} is {now!r}, not {before!r}"
+        for name, (before, now) in changes.items()
+        if name not in ("seed", "device")
+    ]
+    words += ["its tasks are others"] if first["fingerprint"] != other["fingerprint"] else []
+    return words + (["its scores are at other k"] if len(first["scores"]) != len(other["scores"]) else [])
 
 
 def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model]:
