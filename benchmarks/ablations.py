@@ -179,6 +179,7 @@ def make_run(
         planned = timed(trainer.method, measure(trainer), length.steps)
     if steps := planned.steps:
         config = config.override(steps=steps, validate_every=steps, checkpoint_every=steps)
+        check(config, tasks)
         trainer.config = config
     train(trainer, planned.steps)
     print(f"{planned.steps} steps, {trainer.state.seconds:.0f} s by the clock", flush=True)

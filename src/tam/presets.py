@@ -30,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "checkpoint_every": 20,
         "supports": 1,
         "queries": 60,
-        "adapt_steps": (1, 2, 3, 5, 8, 12, 18),
+        "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25),
         "adapt_rates": (0.05,),
     },
     "paper": {},
