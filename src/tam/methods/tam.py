@@ -39,23 +39,25 @@ class TAM(TamSettings, Method):
 
         One pass gives both gradients at a z: that of θ for this turn of the loop (line 7), and that of z for
         the next (line 6); the pass before the loop is for z alone. −Δθ is what gathers in `.grad`, which
-        `update` clears. A task that stops stays where it is, and weighs nothing.
+        `update` clears. A task that stops stays where it is, and weighs nothing. The losses that come out are
+        over the rows that z follows.
         """
         chosen = self._small_supports(batch, step)
-        prefix = Prefix(model, batch) if self.theta_update == "accumulated" else None
+        accumulated = self.theta_update == "accumulated"
+        prefix = Prefix(model, batch) if accumulated else None
         batch = batch if prefix is None else prefix.batch
         search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0
         moved: list[Tensor] = []  # how many tasks did, in each turn
-        loss, gradient = z_gradient(model, search.z, batch, chosen)
+        loss, gradient = gradients_at(model, search.z, batch, chosen)
         start = loss
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
             search.watch(loss)
             search.step(gradient)  # z ← z − ∇z
-            loss, gradient = z_gradient(  # Δθ ← Δθ − ∇θ
-                model, search.z, batch, chosen, theta_weights=search.active, add=prefix is not None
+            loss, gradient = gradients_at(  # Δθ ← Δθ − ∇θ
+                model, search.z, batch, chosen, theta_weights=search.active, add=accumulated
             )
             moved.append(search.count)
-            if self.theta_update == "interleaved":
+            if not accumulated:
                 update(search.count)
         taken = torch.stack(moved).sum()
         if prefix is not None:
@@ -87,7 +89,7 @@ class TAM(TamSettings, Method):
         return rows.to(batch.chance.dtype)
 
 
-def z_gradient(
+def gradients_at(
     model: Model,
     z: Tensor,
     batch: Batch,
@@ -96,7 +98,7 @@ def z_gradient(
     *,
     add: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """The loss of every task at z, `[B]`, and its gradient in z, `[B, S]`.
+    """The loss of every task at z, `[B]`, and its gradient in z, `[B, S]`; that in θ gathers in `.grad`.
 
     Args:
         model: The network.
