@@ -7,6 +7,7 @@ from io import TextIOWrapper
 
 import tyro
 
+from tam import __version__
 from tam.commands.tasks import Tasks
 from tam.commands.train import Train
 from tam.commands.use import Adapt, Eval, Predict
@@ -23,7 +24,7 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
     return tyro.extras.subcommand_cli_from_dict(
         {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
         prog="tam",
-        description="Learn a new sequence task from a handful of examples.",
+        description="Learn a new sequence task from a handful of examples. `tam --version` shows the version.",
         config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
         registry=REGISTRY,
     )
@@ -63,7 +64,10 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where → cannot be shown, ? is
     with command(_told):
-        _command().run()
+        if sys.argv[1:] == ["--version"]:
+            print(f"tam {__version__}")
+        else:
+            _command().run()
 
 
 def _told(error: UserError) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import tam
 from tam.methods import METHODS
 
 OPTIONS = {
@@ -62,3 +63,8 @@ def test_help_names_all_methods(call: Any) -> None:
 def test_help_shows_no_empty_default(call: Any) -> None:
     for command in OPTIONS:
         assert "(default: )" not in call(*command.split()[1:], "--help")
+
+
+def test_the_version_is_shown(call: Any) -> None:
+    assert call("--version") == f"tam {tam.__version__}\n"
+    assert "tam --version" in call("--help")
