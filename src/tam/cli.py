@@ -24,7 +24,7 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
     return tyro.extras.subcommand_cli_from_dict(
         {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
         prog="tam",
-        description="Learn a new sequence task from a handful of examples. `tam --version` shows the version.",
+        description="Learn a new sequence task from a handful of examples. Its version: tam --version.",
         config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
         registry=REGISTRY,
     )
