@@ -4,9 +4,10 @@ Install the extra `peers`, then run `.venv/bin/python benchmarks/peers.py`; it w
 
 All contenders have the same network, the same examples and one thread. They run in turn, round after
 round, so that a busy machine slows all of them. Times are of the processor, which with one thread are
-those of the clock on a quiet machine; the clock's are written too. A meta-step here ends with the
-gradient of θ: what an optimiser then does with it is the same for all. Before the clock starts,
-contenders that compute the same thing are compared, in double precision: their results must agree.
+those of the clock on a quiet machine; the clock's are written too. The process keeps memory that is
+freed, so that nobody pays for what others gave back. A meta-step here ends with the gradient of θ: what an
+optimiser then does with it is the same for all. Before the clock starts, contenders that compute the same
+thing are compared, in double precision: their results must agree.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
+from tam.heap import keep_freed_memory
 from tam.provenance import now, provenance
 from tam.report.table import table
 
@@ -106,6 +108,7 @@ def main() -> None:
             'Install the extra: pip install -e ".[peers]" -c constraints.txt'
         )
     torch.set_num_threads(1)
+    keep_freed_memory()
     sizes = Sizes()
     started = now()
     rows = measure(sizes, ROUNDS)

@@ -4,8 +4,8 @@ Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and
 docs/figures/scaling.svg, in minutes, on one thread of a CPU.
 
 One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
-rounds in which every point is run once. The exponent of a cost is the slope of log cost over log size,
-by least squares over all points.
+rounds in which every point is run once. The process keeps memory that is freed, as that of the command `tam`
+does. The exponent of a cost is the slope of log cost over log size, by least squares over all points.
 
 Memory is counted, not sampled: every tensor that autograd keeps for a backward pass is reported to us
 when it is kept and when it is let go. What counts is the most bytes kept at one moment; memory that
@@ -30,6 +30,7 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
+from tam.heap import keep_freed_memory
 from tam.provenance import now, provenance
 from tam.report.scaling import draw
 from tam.report.table import table
@@ -158,6 +159,7 @@ def memory(base: Sizes, steps: Sequence[int]) -> Facts:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()
     started = now()
     sweeps = measure(BASE, SWEEPS, ROUNDS)
     facts: Facts = {

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from tam.errors import InterruptedRunError, UserError, short_memory_is_told
+from tam.heap import keep_freed_memory
 
 _TAKE_UP = "take it up again with the same command and --resume"
 
@@ -20,6 +21,7 @@ _TAKE_UP = "take it up again with the same command and --resume"
 def command(told: Callable[[UserError], str] = str) -> Generator[None]:
     """Do what a command does, up to the end of the process; `told` is how it shows an error of the user's."""
     _check_streams()
+    keep_freed_memory()
     with _interrupts_are_told(), _output_may_end(), _short_warnings():
         try:
             with short_memory_is_told():
