@@ -1,7 +1,7 @@
 """A block as one operation against the same block made of torch's operations."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -56,7 +56,7 @@ def whole(
     bias: Tensor | None,
     *weights: Tensor,
     read: slice = ALL,
-    known: Tensor | None = None,
+    known: Sequence[Tensor] = (),
 ) -> Tensor:
     return whole_block(hidden, known, bias, weights, heads=HEADS, read=read)
 
@@ -98,17 +98,18 @@ def test_what_is_known_is_a_further_input(block: Block, hidden: Tensor, places: 
     inputs = [hidden, *weights]
     expected = in_turn(whole(hidden, bias, *weights), inputs)
     known = block.project(hidden[:, -places:])
-    torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, known=known), inputs), expected)
+    found = whole(hidden[:, :-places], bias, *weights, known=known)
+    torch.testing.assert_close(in_turn(found, inputs), expected)
 
 
 def test_derivatives_against_finite_differences(block: Block, hidden: Tensor) -> None:
     bias = some_bias(False, ALL)
-    known = block.project(hidden[:, 1:]).detach().requires_grad_()
+    known = [part.detach().requires_grad_() for part in block.project(hidden[:, 1:])]
 
-    def run(hidden: Tensor, known: Tensor, *weights: Tensor) -> Tensor:
-        return whole(hidden, bias, *weights, known=known)
+    def run(hidden: Tensor, *tensors: Tensor) -> Tensor:
+        return whole(hidden, bias, *tensors[len(known) :], known=tensors[: len(known)])
 
-    inputs = hidden, known, *block.parameters()
+    inputs = hidden[:, :1], *known, *block.parameters()
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
     assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
 

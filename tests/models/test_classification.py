@@ -81,7 +81,7 @@ def test_what_is_computed_of_x_before_changes_nothing(
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     given, z = model.with_prefix(batch), make_z(model, batch)
     token = encoder_spec.conditioning in ("token", "none") and encoder_spec.backbone == "transformer"
-    assert (given.prefix is not None) == token
+    assert bool(given.prefix) == token
 
     def gradients(batch: Batch) -> list[torch.Tensor]:
         loss = model(z, batch)[..., 0].sum()

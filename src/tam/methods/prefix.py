@@ -17,11 +17,10 @@ class Prefix:
     def __init__(self, model: Model, batch: Batch) -> None:
         with torch.enable_grad():
             self._made = model.with_prefix(batch).prefix
-        self.batch = batch
-        if self._made is not None:
-            self.batch = replace(batch, prefix=self._made.detach().requires_grad_())
+        self.batch = replace(batch, prefix=tuple(part.detach().requires_grad_() for part in self._made))
 
     def backward(self, model: Model) -> None:
         """Add to `.grad` of θ what the gradients that have gathered in the batch's prefix make of it."""
-        if self._made is not None and self.batch.prefix is not None:
-            torch.autograd.backward(self._made, self.batch.prefix.grad, inputs=list(model.parameters()))
+        if self._made:
+            gradients = [part.grad for part in self.batch.prefix]
+            torch.autograd.backward(self._made, gradients, inputs=list(model.parameters()))

@@ -119,11 +119,10 @@ def gradients_at(
             with no_weight_gradients():
                 (gradient,) = torch.autograd.grad(losses.sum, rows)
         else:
-            inputs = [rows] if batch.prefix is None else [rows, batch.prefix]
+            inputs = [rows, *batch.prefix]
             gradient, *of_prefix = backward(losses.sum, list(model.parameters()), inputs, add=add)
-            if batch.prefix is not None:
-                so_far, (found,) = batch.prefix.grad, of_prefix
-                batch.prefix.grad = found if so_far is None else so_far.add_(found)
+            for part, found in zip(batch.prefix, of_prefix, strict=True):
+                part.grad = found if part.grad is None else part.grad.add_(found)
     if chosen is None:
         return losses.tasks, gradient.squeeze(1)
     return _of_rows(gradient, *losses.examples, chosen)

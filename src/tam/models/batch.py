@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_ROWS = ("x", "x_length", "y", "y_length", "present", "prefix")
+_ROWS = ("x", "x_length", "y", "y_length", "present")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Batch:
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
-        prefix: What a model computed for x, `[B, N, …]`; see `Model.with_prefix`.
+        prefix: What a model computed for x, `[B, N, …]` each; see `Model.with_prefix`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
         padded: Whether there is padding in x or y; may be true if there is none.
     """
@@ -44,7 +44,7 @@ class Batch:
     primitives: Tensor | None = None
     unknown: Tensor | None = None
     chance: Tensor | None = None
-    prefix: Tensor | None = None
+    prefix: tuple[Tensor, ...] = ()
     support: "Batch | None" = None
     padded: bool = True
 
@@ -65,9 +65,10 @@ class Batch:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        for name in (*_ROWS, "classes", "task", "primitives", "unknown", "chance"):
-            tensor: Tensor | None = getattr(self, name)
-            expected = self.x.shape[:2] if name in _ROWS else self.x.shape[:1]
+        names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance")
+        tensors: list[tuple[str, Tensor | None]] = [(name, getattr(self, name)) for name in names]
+        for name, tensor in (*tensors, *(("prefix", part) for part in self.prefix)):
+            expected = self.x.shape[:2] if name in (*_ROWS, "prefix") else self.x.shape[:1]
             if tensor is not None and tensor.shape[: len(expected)] != expected:
                 raise ValueError(
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
@@ -110,15 +111,18 @@ class Batch:
 
     def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
-        return replace(self, **{n: None if t is None else change(t) for n, t in tensors.items()})
+        changed: dict[str, Any] = {n: None if t is None else change(t) for n, t in tensors.items()}
+        return replace(self, **changed, prefix=tuple(change(tensor) for tensor in self.prefix))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         changed: dict[str, Any] = {}
         for field in fields(self):
-            value: Tensor | Batch | bool | None = getattr(self, field.name)
+            value: Tensor | tuple[Tensor, ...] | Batch | bool | None = getattr(self, field.name)
             if isinstance(value, Batch):
                 value = value._each(change)
             elif isinstance(value, Tensor):
                 value = change(value)
+            elif isinstance(value, tuple):
+                value = tuple(change(tensor) for tensor in value)
             changed[field.name] = value
         return Batch(**changed)

@@ -4,7 +4,7 @@ Torch's derivatives of a block are exact too, but take several times as many pas
 counts on a CPU. Here are two derivatives and no third. Under `vmap` the weights may be each task's own.
 
 Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows of each, L places, Q of them
-read, d width.
+read, X known before, d width.
 """
 
 from collections.abc import Generator, Sequence
@@ -14,11 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.calculus import Affine, Gelu, Layer, Norm
+from tam.models.calculus import Affine, Ask, Gelu, Layer, Norm
 from tam.models.mixing import Mixing, Reading
 
 _functorch = torch._C._functorch  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 _torch: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+_WEIGHTS = 14  # tensors of a block
 _DEPTH = "tam: contexts without gradients of weights"
 
 
@@ -66,7 +67,7 @@ def can_be_one(hidden: Tensor) -> bool:
 
 def whole_block(
     hidden: Tensor,
-    known: Tensor | None,
+    known: Sequence[Tensor],
     bias: Tensor | None,
     weights: Sequence[Tensor],
     *,
@@ -77,19 +78,19 @@ def whole_block(
 
     Args:
         hidden: The vectors, `[R, L, d]`.
-        known: Queries, keys and values of the last X places, `[R, 3, H, X, D]`, if they need not be computed
-            again; then all places are read.
-        bias: What is added to the attention scores; broadcasts to `[R, H, Q, L]`.
+        known: Of places after these the vectors, `[R, X, d]`, and the queries, keys and values,
+            `[R, H, X, D]` each, if they need not be computed again; then all places are read.
+        bias: What is added to the attention scores; broadcasts to `[R, H, Q, L + X]`.
         weights: Scale and bias of the first LayerNorm, weight and bias of query, key_value and out, scale and
             bias of the second LayerNorm, weight and bias of the MLP's inner and out layer.
         heads: Attention heads.
         read: The places wanted.
 
     Returns:
-        The hidden states at the places `read`, `[R, Q, d]`.
+        The hidden states at the places `read`, `[R, Q, d]`; those known come last.
     """
     operation = _Each if _in_transform() else _Block
-    return operation.apply(_Passes(heads, read), hidden, known, bias, *weights)
+    return operation.apply(_Passes(heads, read), hidden, bias, *known, *weights)
 
 
 def _in_transform() -> bool:
@@ -105,36 +106,39 @@ class _Passes(Layer):
         self.heads, self.read = heads, read
 
     def forward(
-        self, hidden: Tensor, known: Tensor | None, bias: Tensor | None, weights: Sequence[Tensor]
+        self, hidden: Tensor, bias: Tensor | None, known: Sequence[Tensor], weights: Sequence[Tensor]
     ) -> Tensor:
         self.shape = hidden.shape
         p = [weight.detach().reshape(len(hidden), -1, weight.shape[-1]) for weight in weights]
         self.norm, self.out, self.gelu = Norm(*p[:2]), Affine(*p[6:8]), Gelu()
         self.mlp_norm, self.inner, self.outer = Norm(*p[8:10]), Affine(*p[10:12]), Affine(*p[12:])
         asking = range(hidden.shape[2])[self.read]
-        if known is None and len(asking) == 1:
+        normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
+        if len(asking) == 1 and not known:
             self.mixing = Reading(p[2:6], self.heads, asking[0])
+            mixed = self.mixing.forward(normed, bias)
         else:
-            self.mixing = Mixing(p[2:6], self.heads, self.read, known)
-        fresh = self._fresh(hidden)
-        normed = self.norm.forward(fresh.flatten(1, 2)).view(fresh.shape)
-        middle = self.out.forward(self.mixing.forward(normed, bias)).add_(self._read(hidden))
+            self.mixing = Mixing(p[2:6], self.heads, self.read)
+            mixed = self.mixing.forward(normed, bias, known[1:])
+        middle = self.out.forward(mixed).add_(self._read(hidden, known))
         inside = self.gelu.forward(self.inner.forward(self.mlp_norm.forward(middle)))
         return self.outer.forward(inside).add_(middle)
 
-    def back(self, g: Tensor, *, wanted: bool) -> list[Tensor | None]:
+    def back(self, g: Tensor, ask: Ask) -> list[Tensor | None]:
         g = g.reshape(len(self.outer.x), -1, self.shape[-1])
-        g_inside = self.gelu.back(self.outer.back(g, wanted=wanted))
-        g_middle = self.mlp_norm.back(self.inner.back(g_inside, wanted=wanted), wanted=wanted) + g
-        g_normed = self.mixing.back(self.out.back(g_middle, wanted=wanted), wanted=wanted)
-        return self._found(self.norm.back(g_normed, wanted=wanted), g_middle)
+        g_inside = self.gelu.back(self.outer.back(g, ask), ask)
+        g_middle = self.mlp_norm.back(self.inner.back(g_inside, ask), ask) + g
+        g_normed = self.mixing.back(self.out.back(g_middle, ask), ask)
+        return self._found(self.norm.back(g_normed, ask), g_middle)
 
-    def turn(self, hidden: Tensor, known: Tensor | None, rates: Sequence[Tensor | None]) -> Tensor:
+    def turn(self, hidden: Tensor, known: Sequence[Tensor], rates: Sequence[Tensor | None]) -> Tensor:
         r = [None if rate is None else rate.reshape(self.shape[0], -1, rate.shape[-1]) for rate in rates]
-        fresh = self._fresh(hidden)
-        normed = self.norm.turn(fresh.flatten(1, 2), *r[:2]).view(fresh.shape)
-        mixed = self.mixing.turn(normed, r[2:6], known)
-        middle = self.out.turn(mixed, *r[6:8]).add_(self._read(hidden))
+        normed = self.norm.turn(hidden.flatten(1, 2), *r[:2]).view(hidden.shape)
+        if isinstance(self.mixing, Reading):
+            mixed = self.mixing.turn(normed, r[2:6])
+        else:
+            mixed = self.mixing.turn(normed, r[2:6], known[1:])
+        middle = self.out.turn(mixed, *r[6:8]).add_(self._read(hidden, known))
         inside = self.gelu.turn(self.inner.turn(self.mlp_norm.turn(middle, *r[8:10]), *r[10:12]))
         return self.outer.turn(inside, *r[12:]).add_(middle)
 
@@ -145,27 +149,28 @@ class _Passes(Layer):
         g_normed = self.mixing.turn_back(self.out.turn_back(g_middle))
         return self._found(self.norm.turn_back(g_normed), g_middle)
 
-    def _found(self, g_fresh: Tensor, g_middle: Tensor) -> list[Tensor | None]:
+    def _found(self, g_hidden: Tensor, g_middle: Tensor) -> list[Tensor | None]:
         """What hidden states, known and weights get."""
-        if g_fresh.shape == g_middle.shape:
-            g_hidden = g_fresh + g_middle
+        known, mixing = self.mixing.found[:-4], self.mixing.found[-4:]
+        g_hidden, g_middle = g_hidden.view(self.shape), g_middle.view(*self.shape[:2], -1, self.shape[3])
+        if known:
+            g_hidden = g_hidden + g_middle[:, :, : self.shape[2]]
+            known = [None if known[0] is None else g_middle[:, :, self.shape[2] :], *known]
+        elif g_hidden.shape == g_middle.shape:
+            g_hidden = g_hidden + g_middle
         else:
-            g_hidden = g_fresh.new_zeros(self.shape)
-            read, fresh = g_hidden[:, :, self.read], self._fresh(g_hidden)
-            read.copy_(g_middle.view(read.shape))
-            fresh += g_fresh.view(fresh.shape)
-        known, *mixing = self.mixing.found
+            g_hidden = g_hidden.clone()
+            g_hidden[:, :, self.read] += g_middle
         mlp = *self.mlp_norm.found, *self.inner.found, *self.outer.found
-        return [g_hidden, known, *self.norm.found, *mixing, *self.out.found, *mlp]
+        return [g_hidden, *known, *self.norm.found, *mixing, *self.out.found, *mlp]
 
-    def _fresh(self, hidden: Tensor) -> Tensor:
-        """The places of which nothing is known."""
-        known = self.mixing.known
-        return hidden if known is None else hidden[:, :, : hidden.shape[2] - known.shape[-2]]
-
-    def _read(self, hidden: Tensor) -> Tensor:
-        """The places that are read, `[G, P, d]`."""
-        return hidden.view(self.shape)[:, :, self.read].flatten(1, 2)
+    def _read(self, hidden: Tensor, known: Sequence[Tensor]) -> Tensor:
+        """The vectors at the places that are read, `[G, P, d]`."""
+        hidden = hidden.view(self.shape)
+        if known:
+            hidden = torch.cat([hidden, known[0].reshape(*self.shape[:2], -1, self.shape[3])], dim=2)
+            return hidden.flatten(1, 2)
+        return hidden[:, :, self.read].flatten(1, 2)
 
 
 class _Block(torch.autograd.Function):
@@ -180,15 +185,15 @@ class _Block(torch.autograd.Function):
         ctx: Any,
         passes: _Passes,
         hidden: Tensor,
-        known: Tensor | None,
         bias: Tensor | None,
-        *weights: Tensor,
+        *tensors: Tensor,
     ) -> Tensor:
+        known, weights = tensors[:-_WEIGHTS], tensors[-_WEIGHTS:]
         grouped = hidden if hidden.dim() == 4 else hidden.unsqueeze(0)
-        output = passes.forward(grouped, known, bias, weights)
+        output = passes.forward(grouped, bias, known, weights)
         output = output.view(*hidden.shape[:-2], -1, hidden.shape[-1])
         ctx.passes, ctx.turned = passes, []
-        ctx.shapes = [tensor if tensor is None else tensor.shape for tensor in (hidden, known, *weights)]
+        ctx.shapes = [tensor.shape for tensor in (hidden, *tensors)]
         ctx.save_for_backward(output, *passes.unload())
         ctx.set_materialize_grads(False)
         return output
@@ -199,7 +204,7 @@ class _Block(torch.autograd.Function):
         output, *kept = ctx.saved_tensors
         turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
         ctx.turned.clear()
-        wanted = of_weights() and any(ctx.needs_input_grad[2:])
+        wanted = of_weights() and any(ctx.needs_input_grad[3:])
         if turned:
             _check_order()
             found = _turn_back(turned, g, ctx.shapes)
@@ -207,10 +212,10 @@ class _Block(torch.autograd.Function):
             found = (None,) * len(ctx.shapes)
         elif torch.is_grad_enabled():
             passes = ctx.passes.loaded(iter(kept))
-            found = _Gradient.apply(passes, ctx.turned, ctx.shapes, wanted, g, output)
+            found = _Gradient.apply(passes, ctx.turned, ctx.shapes, Ask(wanted, twice=True), g, output)
         else:
-            found = _shaped(ctx.passes.loaded(iter(kept)).back(g, wanted=wanted), ctx.shapes)
-        return None, *found[:2], None, *found[2:]
+            found = _shaped(ctx.passes.loaded(iter(kept)).back(g, Ask(wanted, twice=False)), ctx.shapes)
+        return None, found[0], None, *found[1:]
 
 
 class _Gradient(torch.autograd.Function):
@@ -221,24 +226,26 @@ class _Gradient(torch.autograd.Function):
         ctx: Any,
         passes: _Passes,
         turned: list[tuple[int, _Passes]],
-        shapes: list[torch.Size | None],
-        wanted: bool,
+        shapes: list[torch.Size],
+        ask: Ask,
         g: Tensor,
         output: Tensor,  # not looked at, but for it `_Block.backward` comes after `backward`
     ) -> tuple[Tensor | None, ...]:
         ctx.passes, ctx.turned, ctx.shapes = passes, turned, shapes
         ctx.set_materialize_grads(False)
-        found = _shaped(passes.back(g, wanted=wanted), shapes)
+        found = _shaped(passes.back(g, ask), shapes)
         ctx.save_for_backward(*passes.unload())
         return found
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         _check_order()
-        hidden, known, *rates = grad_outputs
         passes: _Passes = ctx.passes.loaded(iter(ctx.saved_tensors))
-        hidden = passes.norm.x.new_zeros(passes.shape) if hidden is None else hidden.view(passes.shape)
-        out = passes.turn(hidden, known, rates)
+        hidden, *known = (
+            passes.norm.x.new_zeros(shape) if rate is None else rate
+            for rate, shape in zip(grad_outputs[:-_WEIGHTS], ctx.shapes[:-_WEIGHTS], strict=True)
+        )
+        out = passes.turn(hidden.view(passes.shape), known, grad_outputs[-_WEIGHTS:])
         ctx.turned.append((_graph_task(), passes))
         return None, None, None, None, out.view(*ctx.shapes[0][:-2], -1, out.shape[-1]), None
 
@@ -263,18 +270,18 @@ class _Each(torch.autograd.Function):
                 return tensor.expand(info.batch_size, *tensor.shape)
             return tensor.movedim(dim, 0) if dim else tensor
 
-        hidden, known, bias, *weights = (
+        hidden, bias, *others = (
             None if tensor is None else grouped(tensor, dim)
             for tensor, dim in zip(tensors, in_dims[1:], strict=True)
         )
         if bias is not None:
             assert hidden is not None
             bias = bias.expand(-1, hidden.shape[1], -1, -1, -1).flatten(0, 1)
-        return _Block.apply(passes, hidden, known, bias, *weights), 0
+        return _Block.apply(passes, hidden, bias, *others), 0
 
 
 def _turn_back(
-    turned: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size | None]
+    turned: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size]
 ) -> tuple[Tensor | None, ...]:
     """What comes of the gradient's own derivatives, each already half on its way, and of g."""
     total: list[Tensor | None] = [None] * len(shapes)
@@ -285,11 +292,8 @@ def _turn_back(
     return _shaped(total, shapes)
 
 
-def _shaped(found: Sequence[Tensor | None], shapes: Sequence[torch.Size | None]) -> tuple[Tensor | None, ...]:
-    return tuple(
-        None if one is None or shape is None else one.view(shape)
-        for one, shape in zip(found, shapes, strict=True)
-    )
+def _shaped(found: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> tuple[Tensor | None, ...]:
+    return tuple(None if one is None else one.view(shape) for one, shape in zip(found, shapes, strict=True))
 
 
 def _check_order() -> None:

@@ -18,7 +18,7 @@ Shapes: G groups with weights of their own, P places of each, d width.
 
 import math
 from collections.abc import Iterator
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -29,6 +29,13 @@ _DENSITY = (2 * math.pi) ** -0.5  # of the normal distribution, at zero
 
 
 _TAKEN = object()
+
+
+class Ask(NamedTuple):
+    """What is asked of `back`: whether weights get gradients, and whether two more passes follow."""
+
+    weights: bool
+    twice: bool
 
 
 class Layer:
@@ -79,9 +86,10 @@ class Affine(Layer):
         self.x = x
         return _affine(x, self.weight, self.bias)
 
-    def back(self, g: Tensor, *, wanted: bool) -> Tensor:
-        self.g = g
-        if wanted:
+    def back(self, g: Tensor, ask: Ask) -> Tensor:
+        if ask.twice:
+            self.g = g
+        if ask.weights:
             self.found = torch.bmm(g.mT, self.x), g.sum(1, keepdim=True)
         else:
             self.found = None, None
@@ -124,18 +132,19 @@ class Norm(Layer):
         self.hat = self._normed(one, zero)
         return torch.addcmul(self.shift, self.hat, self.scale)
 
-    def back(self, g: Tensor, *, wanted: bool) -> Tensor:
-        self.g = g
+    def back(self, g: Tensor, ask: Ask) -> Tensor:
         self.found = None, None
         if len(self.scale) == 1:
-            self.g_x, scale, shift = self._backward(g, self.scale.flatten(), wanted=wanted)
-            if wanted:
+            g_x, scale, shift = self._backward(g, self.scale.flatten(), wanted=ask.weights)
+            if ask.weights:
                 self.found = scale.view(self.scale.shape), shift.view(self.scale.shape)
-            return self.g_x
-        if wanted:
-            self.found = (g * self.hat).sum(1, keepdim=True), g.sum(1, keepdim=True)
-        self.g_x = self._centred(g * self.scale)
-        return self.g_x
+        else:
+            if ask.weights:
+                self.found = (g * self.hat).sum(1, keepdim=True), g.sum(1, keepdim=True)
+            g_x = self._centred(g * self.scale)
+        if ask.twice:
+            self.g, self.g_x = g, g_x
+        return g_x
 
     def turn(self, x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
         self.x_rate, self.scale_rate = x, scale
@@ -187,7 +196,10 @@ class Gelu(Layer):
         self.x = x
         return torch.nn.functional.gelu(x)
 
-    def back(self, g: Tensor) -> Tensor:
+    def back(self, g: Tensor, ask: Ask) -> Tensor:
+        """May change g, which nobody else needs."""
+        if not ask.twice:
+            return _aten.gelu_backward.grad_input(g, self.x, grad_input=g)
         self.g = g
         return _aten.gelu_backward(g, self.x)
 
@@ -231,14 +243,15 @@ class Attention(Layer):
         self.weights = scores.div_(scores.sum(-1, keepdim=True))
         return torch.bmm(self.weights, v)
 
-    def back(self, g: Tensor, places: slice) -> tuple[Tensor, Tensor, Tensor]:
+    def back(self, g: Tensor, places: slice, ask: Ask) -> tuple[Tensor, Tensor, Tensor]:
         """The gradients of q, k and v, of some of their places."""
-        self.g = g
-        self.g_weights = torch.bmm(g, self.v.mT)
-        self.g_weights -= (self.g_weights * self.weights).sum(-1, keepdim=True)
-        self.g_scores = self.g_weights * self.weights
-        g_q = self._product(self.g_scores[:, places], self.k)
-        g_k = self._product(self.g_scores[:, :, places].mT, self.q)
+        g_weights = torch.bmm(g, self.v.mT)
+        g_weights -= (g_weights * self.weights).sum(-1, keepdim=True)
+        g_scores = g_weights * self.weights
+        if ask.twice:
+            self.g, self.g_weights, self.g_scores = g, g_weights, g_scores
+        g_q = self._product(g_scores[:, places], self.k)
+        g_k = self._product(g_scores[:, :, places].mT, self.q)
         return g_q, g_k, torch.bmm(self.weights[:, :, places].mT, g)
 
     def turn(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

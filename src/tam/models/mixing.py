@@ -1,7 +1,7 @@
 """How places take from others in a block, in the four passes of `tam.models.calculus`.
 
-Shapes: G groups with weights of their own, R rows of each, L places of a row, Q of them asking, K of them
-computed here, X known before, H heads, d width, D = d / H.
+Shapes: G groups with weights of their own, R rows of each, K places of a row, X known ones after them,
+L = K + X, Q of them asking, H heads, d width, D = d / H.
 """
 
 # ruff: noqa: D102  what the four passes are is said in `tam.models.calculus`
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tam.models.calculus import Affine, Attention, Layer
+from tam.models.calculus import Affine, Ask, Attention, Layer
 
 ALL = slice(None)
 
@@ -21,36 +21,35 @@ class Mixing(Layer):
 
     Attributes:
         found: What is known gets, and weight and bias of query and key_value.
+        known: How many places are known.
     """
 
     found: list[Tensor | None]
     shape: torch.Size
 
-    def __init__(self, weights: Sequence[Tensor], heads: int, read: slice, known: Tensor | None) -> None:
+    def __init__(self, weights: Sequence[Tensor], heads: int, read: slice) -> None:
         self.query, self.key_value = Affine(*weights[:2]), Affine(*weights[2:])
-        self.heads, self.read, self.known = heads, read, known
+        self.heads, self.read, self.known = heads, read, 0
         self.attention = Attention((weights[0].shape[-1] // heads) ** -0.5)
 
-    def forward(self, normed: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(self, normed: Tensor, bias: Tensor | None, known: Sequence[Tensor]) -> Tensor:
         """From the K places `[G, R, K, d]` to what those that ask take, `[G, R · Q, d]`."""
-        self.shape = normed.shape
+        self.shape, self.known = normed.shape, known[0].shape[-2] if known else 0
         asking = self.query.forward(normed[:, :, self.read].flatten(1, 2))
         own = [*self._apart(asking, 1), *self._apart(self.key_value.forward(normed.flatten(1, 2)), 2)]
-        q, k, v = self._with(own, self.known)
+        q, k, v = self._with(own, known)
         return self._together([self.attention.forward(q, k, v, bias)])
 
-    def back(self, g: Tensor, *, wanted: bool) -> Tensor:
-        own = ALL if self.known is None or wanted else slice(self.shape[2])
-        g_known, q, *keys_values = self._without(self.attention.back(self._apart(g, 1)[0], own))
-        g_asking = self.query.back(self._together([q]), wanted=wanted)
-        g_normed = self.key_value.back(self._together(keys_values), wanted=wanted)
+    def back(self, g: Tensor, ask: Ask) -> Tensor:
+        own = ALL if ask.weights or not self.known else slice(self.shape[2])
+        g_known, q, *keys_values = self._without(self.attention.back(self._apart(g, 1)[0], own, ask))
+        g_asking = self.query.back(self._together([q]), ask)
+        g_normed = self.key_value.back(self._together(keys_values), ask)
         return self._add_up(g_known, g_normed, g_asking)
 
-    def turn(self, normed: Tensor, rates: Sequence[Tensor | None], known: Tensor | None) -> Tensor:
+    def turn(self, normed: Tensor, rates: Sequence[Tensor | None], known: Sequence[Tensor]) -> Tensor:
         asking = self.query.turn(normed[:, :, self.read].flatten(1, 2), *rates[:2])
         seen = self.key_value.turn(normed.flatten(1, 2), *rates[2:])
-        if self.known is not None and known is None:
-            known = torch.zeros_like(self.known)
         own = [*self._apart(asking, 1), *self._apart(seen, 2)]
         q, k, v = self._with(own, known)
         return self._together([self.attention.turn(q, k, v)])
@@ -61,27 +60,27 @@ class Mixing(Layer):
         g_normed = self.key_value.turn_back(self._together(keys_values))
         return self._add_up(g_known, g_normed, g_asking)
 
-    def _add_up(self, g_known: Tensor | None, g_normed: Tensor, g_asking: Tensor) -> Tensor:
-        self.found = [g_known, *self.query.found, *self.key_value.found]
+    def _add_up(self, g_known: Sequence[Tensor | None], g_normed: Tensor, g_asking: Tensor) -> Tensor:
+        self.found = [*g_known, *self.query.found, *self.key_value.found]
         read = g_normed.view(self.shape)[:, :, self.read]
         read += g_asking.view(read.shape)
         return g_normed
 
-    def _with(self, own: Sequence[Tensor], known: Tensor | None) -> Sequence[Tensor]:
+    def _with(self, own: Sequence[Tensor], known: Sequence[Tensor]) -> Sequence[Tensor]:
         """Queries, keys and values of all places, `[G · R · H, L, D]` each."""
-        if known is None:
+        if not known:
             return own
-        known = known.view(-1, *known.shape[-4:]).transpose(0, 1)
-        ours = torch.stack(list(own)).unflatten(1, known.shape[1:3])
-        return torch.cat([ours, known], dim=3).flatten(1, 2).unbind()
+        return [
+            torch.cat([a, b.reshape(len(a), -1, a.shape[2])], dim=1) for a, b in zip(own, known, strict=True)
+        ]
 
-    def _without(self, found: Sequence[Tensor]) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:
-        """Of the gradients at all places those of known ones, together, and the three of the others."""
+    def _without(self, found: Sequence[Tensor]) -> tuple[Sequence[Tensor | None], Tensor, Tensor, Tensor]:
+        """Of the gradients at all places those of known ones, and those of the others."""
         places, (q, k, v) = self.shape[2], found
-        if self.known is None or q.shape[1] == places:
-            return None, q, k, v
-        known = [one[:, places:].unflatten(0, (-1, self.heads)) for one in found]
-        return torch.stack(known, dim=1), q[:, :places], k[:, :places], v[:, :places]
+        if not self.known:
+            return [], q, k, v
+        known = [None] * 3 if q.shape[1] == places else [one[:, places:] for one in found]
+        return known, q[:, :places], k[:, :places], v[:, :places]
 
     def _apart(self, x: Tensor, parts: int) -> Tensor:
         """From `[G, R · L, parts · d]` to `[parts, G · R · H, L, D]`."""
@@ -107,12 +106,10 @@ class Reading(Layer):
     adds the same to all scores of a place, and so nothing.
 
     Attributes:
-        found: None, as nothing is known, and what weight and bias of query and key_value get.
-        known: None.
+        found: What weight and bias of query and key_value get.
     """
 
     found: list[Tensor | None]
-    known: Tensor | None = None
     shape: torch.Size
 
     def __init__(self, weights: Sequence[Tensor], heads: int, place: int) -> None:
@@ -130,15 +127,15 @@ class Reading(Layer):
         mixed = self.attention.forward(self._rows_first(self.to_places.forward(asking)), seen, seen, bias)
         return self._join(self.to_values.forward(self._back_to_heads(mixed)))
 
-    def back(self, g: Tensor, *, wanted: bool) -> Tensor:
-        g_mixed = self._rows_first(self.to_values.back(self._heads_first(g), wanted=wanted))
-        g_asked, keys, values = self.attention.back(g_mixed, ALL)
-        g_asking = self.to_places.back(self._back_to_heads(g_asked), wanted=wanted)
-        g_query = self.query.back(self._join(g_asking), wanted=wanted)
+    def back(self, g: Tensor, ask: Ask) -> Tensor:
+        g_mixed = self._rows_first(self.to_values.back(self._heads_first(g), ask))
+        g_asked, keys, values = self.attention.back(g_mixed, ALL, ask)
+        g_asking = self.to_places.back(self._back_to_heads(g_asked), ask)
+        g_query = self.query.back(self._join(g_asking), ask)
         self._find()
         return self._all(keys, values, g_query)
 
-    def turn(self, normed: Tensor, rates: Sequence[Tensor | None], known: Tensor | None) -> Tensor:
+    def turn(self, normed: Tensor, rates: Sequence[Tensor | None]) -> Tensor:
         seen = normed.flatten(0, 1)
         keys = values = bias = None
         if rates[2] is not None:
@@ -160,13 +157,13 @@ class Reading(Layer):
 
     def _find(self) -> None:
         keys, values, bias = self.to_places.found[0], *self.to_values.found
-        self.found = [None, *self.query.found, None, None]
+        self.found = [*self.query.found, None, None]
         if keys is not None and values is not None and bias is not None:
             groups = self.shape[0]
             weights = [part.reshape(groups, -1, self.shape[3]) for part in (keys.mT, values)]
             bias = bias.view(groups, 1, -1)
             biases = [torch.zeros_like(bias), bias]
-            self.found[3:] = [torch.cat(weights, dim=1), torch.cat(biases, dim=2)]
+            self.found[2:] = [torch.cat(weights, dim=1), torch.cat(biases, dim=2)]
 
     def _all(self, keys: Tensor, values: Tensor, asking: Tensor) -> Tensor:
         """The gradient at all places, `[G, R · L, d]`."""

@@ -103,8 +103,7 @@ class Model(nn.Module):
 
         This can be as long as the weights stay, with z as a token or none at all. With sequences to answer, x
         comes first and does not see z: that is all that is computed for x. With classes to answer, it is what
-        the first block computes for each place by itself. Where that does not help, the batch is returned as
-        it is.
+        the first block has of each place by itself. Where that does not help, the batch is returned as it is.
         """
         backbone, spec = self.backbone, self.spec
         x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
@@ -117,12 +116,12 @@ class Model(nn.Module):
         if spec.kind == "classification":
             prefix = backbone.known(vectors)
         elif not backbone.can_fuse(vectors):
-            prefix = backbone.prefix(vectors, mask_of(in_x, causal=True))
+            prefix = [backbone.prefix(vectors, mask_of(in_x, causal=True))]
         elif backbone.can_see(*in_x.shape):
-            prefix = backbone.fused_prefix(vectors, in_x if batch.padded else None)
+            prefix = [backbone.fused_prefix(vectors, in_x if batch.padded else None)]
         else:
             return batch
-        return replace(batch, prefix=prefix.unflatten(0, (batch.tasks, batch.rows)))
+        return replace(batch, prefix=tuple(part.unflatten(0, batch.x.shape[:2]) for part in prefix))
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
         """What the network sees of the tasks of a batch, of which only the primitives are looked at.
@@ -215,7 +214,9 @@ class Model(nn.Module):
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
         lead = self._lead(condition, batch.rows)
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
+        sequence = lead
+        if not batch.prefix:
+            sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
         valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
@@ -232,8 +233,9 @@ class Model(nn.Module):
         after = torch.cat([lead, self.y(y, in_y)], dim=1)
         seen = torch.cat([in_x, in_x.new_ones(lead.shape[:2]), in_y], dim=1)
         before, read = in_x.shape[1], lead.shape[1] - 1
-        if batch.prefix is not None:
-            return self._after_prefix(batch, batch.prefix.flatten(0, 1), after, seen, slice(read, None))
+        if batch.prefix:
+            (prefix,) = batch.prefix
+            return self._after_prefix(batch, prefix.flatten(0, 1), after, seen, slice(read, None))
         sequence = torch.cat([self.x(batch.x.flatten(0, 1), in_x), after], dim=1)
         return self._transform(sequence, seen, condition, batch, slice(before + read, None), causal=True)
 
@@ -259,8 +261,8 @@ class Model(nn.Module):
         if condition.modulation is None and self.backbone.can_fuse(sequence):
             valid = seen if batch.padded else None
             return self.backbone.fused_forward(sequence, valid, read, causal=causal)
-        known = None if batch.prefix is None else batch.prefix.flatten(0, 1)
-        mask = mask_of(seen, causal=causal)
+        known = [part.flatten(0, 1) for part in batch.prefix]
+        mask = mask_of(seen, causal=causal) if causal or batch.padded else None
         return self.backbone(sequence, mask, condition.modulation, read, known=known)
 
 

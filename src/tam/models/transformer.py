@@ -3,6 +3,7 @@
 Shapes: R rows, L places, d width.
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -66,28 +67,31 @@ class Block(nn.Module):
         offsets: BlockOffsets,
         read: slice,
         before: Tensor | None = None,
-        known: Tensor | None = None,
+        known: Sequence[Tensor] = (),
         *,
         fused: bool,
     ) -> Tensor:
         """Transform `[R, L, d]`, and return the places `read` alone.
 
         `before` are keys and values of places before those; see `Attention`. `known` is what `project` gave
-        for the last of these places; it need not be looked at.
+        for places after those; then all places are read.
         """
         plain = self.adapters is None and offsets.norms[0] is None and before is None
         if plain and can_be_one(hidden):
             return whole_block(hidden, known, bias, self._weights, heads=self.attention.heads, read=read)
+        if known:
+            hidden = torch.cat([hidden, known[0]], dim=1)
         normed = self.attention_norm(hidden, offsets.norms[0])
         change = self.attention(normed[:, read], normed, bias, before, fused=fused)
         hidden = hidden[:, read] + self._adapt(0, change, offsets)
         change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
         return hidden + self._adapt(1, change, offsets)
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """Queries, keys and values of `[R, L, d]`: `[R, 3, H, L, D]`."""
+    def project(self, hidden: Tensor) -> list[Tensor]:
+        """The vectors `[R, L, d]` themselves, and their queries, keys and values, `[R, H, L, D]` each."""
         normed = self.attention_norm(hidden)
-        return torch.stack([self.attention.queries(normed), *self.attention.keys_values(normed)], dim=1)
+        found = self.attention.queries(normed), *self.attention.keys_values(normed)
+        return [hidden, *(part.contiguous() for part in found)]
 
     @property
     def _weights(self) -> list[Tensor]:
@@ -131,7 +135,7 @@ class Transformer(nn.Module):
         modulation: Modulation | None = None,
         read: slice = ALL,
         prefix: Tensor | None = None,
-        known: Tensor | None = None,
+        known: Sequence[Tensor] = (),
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -143,7 +147,7 @@ class Transformer(nn.Module):
             read: The places wanted. The last block computes these alone.
             prefix: What `prefix` returned for the places before these, which then are seen too and come
                 first in the mask's columns.
-            known: What `known` returned for the last of these places.
+            known: What `known` returned for places after these; they are the last in the mask.
 
         Returns:
             The hidden states at the places `read`.
@@ -155,7 +159,7 @@ class Transformer(nn.Module):
             places = read if index == last else ALL
             offsets = modulation.block(index)
             before = None if prefix is None else prefix[:, index]
-            of_first = known if index == 0 else None
+            of_first = known if index == 0 else ()
             hidden = block(hidden, _ask(bias, places), offsets, places, before, of_first, fused=self.fused)
         return self.norm(hidden, modulation.final_norm)
 
@@ -183,14 +187,14 @@ class Transformer(nn.Module):
         """Whether `forward` makes use of `known` for vectors like these."""
         return len(self.blocks) > 1 and not self._has_adapters and can_be_one(hidden)
 
-    def known(self, hidden: Tensor) -> Tensor:
-        """What the first block computes for each place by itself: queries, keys and values.
+    def known(self, hidden: Tensor) -> list[Tensor]:
+        """What the first block has of each place by itself.
 
         Args:
             hidden: The vectors, `[R, X, d]`.
 
         Returns:
-            `[R, 3, H, X, D]`.
+            These, and queries, keys and values, `[R, H, X, D]` each.
         """
         return cast(Block, self.blocks[0]).project(hidden)
 
