@@ -109,7 +109,8 @@ class _Passes(Layer):
         self, hidden: Tensor, bias: Tensor | None, known: Sequence[Tensor], weights: Sequence[Tensor]
     ) -> Tensor:
         self.shape = hidden.shape
-        p = [weight.detach().reshape(len(hidden), -1, weight.shape[-1]) for weight in weights]
+        groups = hidden.shape[0]
+        p = [weight.detach().reshape(groups, -1, weight.shape[-1]) for weight in weights]
         self.norm, self.out, self.gelu = Norm(*p[:2]), Affine(*p[6:8]), Gelu()
         self.mlp_norm, self.inner, self.outer = Norm(*p[8:10]), Affine(*p[10:12]), Affine(*p[12:])
         asking = range(hidden.shape[2])[self.read]
@@ -125,7 +126,7 @@ class _Passes(Layer):
         return self.outer.forward(inside).add_(middle)
 
     def back(self, g: Tensor, ask: Ask) -> list[Tensor | None]:
-        g = g.reshape(len(self.outer.x), -1, self.shape[-1])
+        g = g.reshape(self.shape[0], -1, self.shape[-1])
         g_inside = self.gelu.back(self.outer.back(g, ask), ask)
         g_middle = self.mlp_norm.back(self.inner.back(g_inside, ask), ask) + g
         g_normed = self.mixing.back(self.out.back(g_middle, ask), ask)
@@ -143,7 +144,7 @@ class _Passes(Layer):
         return self.outer.turn(inside, *r[12:]).add_(middle)
 
     def turn_back(self, g: Tensor) -> list[Tensor | None]:
-        g = g.reshape(len(self.outer.x), -1, self.shape[-1])
+        g = g.reshape(self.shape[0], -1, self.shape[-1])
         g_inside = self.gelu.turn_back(self.outer.turn_back(g))
         g_middle = self.mlp_norm.turn_back(self.inner.turn_back(g_inside)).add_(g)
         g_normed = self.mixing.turn_back(self.out.turn_back(g_middle))

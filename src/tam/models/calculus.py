@@ -126,7 +126,7 @@ class Norm(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         self.x = x
-        if len(self.scale) == 1:
+        if self.scale.shape[0] == 1:
             return self._normed(self.scale.flatten(), self.shift.flatten())
         one, zero = x.new_ones(x.shape[-1]), x.new_zeros(x.shape[-1])  # without them torch is slower
         self.hat = self._normed(one, zero)
@@ -134,7 +134,7 @@ class Norm(Layer):
 
     def back(self, g: Tensor, ask: Ask) -> Tensor:
         self.found = None, None
-        if len(self.scale) == 1:
+        if self.scale.shape[0] == 1:
             g_x, scale, shift = self._backward(g, self.scale.flatten(), wanted=ask.weights)
             if ask.weights:
                 self.found = scale.view(self.scale.shape), shift.view(self.scale.shape)
@@ -148,7 +148,7 @@ class Norm(Layer):
 
     def turn(self, x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
         self.x_rate, self.scale_rate = x, scale
-        if len(self.scale) == 1:
+        if self.scale.shape[0] == 1:
             self.hat = (self.x - self.mean).mul_(self.inverse)
         self.hat_rate = self._centred(x)
         y = self.hat_rate * self.scale if shift is None else torch.addcmul(shift, self.hat_rate, self.scale)
