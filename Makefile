@@ -36,7 +36,7 @@ test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run 
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/pytest -n 2 -q
 
-run: $(INSTALLED) ## Train TAM on the CPU (3 to 6 minutes) and show how well it learns new tasks
+run: $(INSTALLED) ## Train TAM on the CPU, in minutes, and show how well it learns new tasks
 	$(BIN)/tam tasks classification --show 2
 	$(BIN)/tam train classification --preset quick --out runs/quick $$(test ! -e runs/quick/config.json || echo --resume)
 

@@ -11,7 +11,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from tam.__main__ import main
 from tam.config import Config
 from tam.errors import UserError
 from tam.methods import METHODS
@@ -19,6 +18,7 @@ from tam.presets import PRESETS, Preset
 from tam.sections import Network, Protocol, Training
 from tam.settings import TamSettings, settings_of
 from tam.training.run import load_tasks, read_config
+from tests.in_process import tam
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -224,17 +224,15 @@ def test_tasks_of_a_config() -> None:
         ({"path": "tasks.jsonl", "seed": -1}, "seed is an integer from 0"),
     ],
 )
-def test_tasks_of_a_config_name_its_file(
-    tasks: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tasks_of_a_config_name_its_file(tasks: dict[str, Any], message: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
+    command = "run", str(file), "--out", str(tmp_path / "run")
     file.write_text(json.dumps({"tasks": tasks}))
-    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
     with pytest.raises(SystemExit, match=f"^error: {file}: tasks: {message}"):
-        main()
+        tam(*command)
     file.write_text(json.dumps({"tasks": {"path": "none.jsonl"}}))
     with pytest.raises(SystemExit, match=r"^error: none\.jsonl: cannot be read"):
-        main()
+        tam(*command)
 
 
 BLOCK_ALL_BUT_THE_CORE = """

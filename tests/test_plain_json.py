@@ -2,14 +2,12 @@
 
 import json
 import math
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 from tam import evaluation
-from tam.cli import main
 from tam.embedding import TaskEmbedding
 from tam.evaluation import Choice, KShotScore, TaskScore
 from tam.plain_json import finite, infinite_if_none, json_text
@@ -17,14 +15,9 @@ from tam.training.checkpoint import read_tensors, write_json, write_tensors
 from tam.training.folder import metrics
 from tam.training.log import TrainingLog
 from tam.training.run import over_trials, score_table
+from tests.in_process import tam
 
 CHOICE = Choice(1, 0.1)
-
-
-def tam(*words: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["tam", *words])
-        main()
 
 
 def test_what_is_not_finite_is_null() -> None:

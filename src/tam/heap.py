@@ -10,8 +10,8 @@ def keep_freed_memory() -> None:
     """Have this process keep memory that it frees, where its C library is glibc, and use it again.
 
     Otherwise the large tensors of a pass go back to the system, which gives the next pass pages that it has
-    to fill with zeros first. On a CPU that can be a fifth of the time. The command `tam` does this; in a
-    program of your own it is yours to decide, as it holds for the whole process.
+    to fill with zeros first, and large batches pay for it. The command `tam` does this; in a program of your
+    own it is yours to decide, as it holds for the whole process.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

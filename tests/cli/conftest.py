@@ -1,21 +1,19 @@
-"""The command `tam` in this process."""
+"""The command `tam` as what it prints."""
 
-import sys
 from typing import Any
 
 import pytest
 
-from tam.cli import main
+from tests.in_process import tam
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def call(capsys: pytest.CaptureFixture[str]) -> Any:
     """Run the command here; its output, or the message with which it ends."""
 
     def run_here(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["tam", *arguments])
         try:
-            main()
+            tam(*arguments)
         except SystemExit as end:
             if end.code:
                 assert capsys.readouterr().out == ""

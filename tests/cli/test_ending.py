@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from tam.__main__ import main as main_of_module
 from tam.commands.tasks import Tasks
 from tam.errors import InterruptedRunError, UserError
 from tests.cli.real_command import COMMAND, run
 from tests.cli.small_sets import SMALL
+from tests.in_process import tam
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,8 @@ def test_all_commands_end_alike(
 
     monkeypatch.setattr(Tasks, "run", fails)
     monkeypatch.setattr("tam.training.command.read_config", fails)
-    monkeypatch.setattr(sys, "argv", ["tam", *words.split()])
     with pytest.raises(SystemExit) as caught:
-        main_of_module()
+        tam(*words.split())
     assert str(caught.value.code).startswith(end)
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ import torch
 from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.training import distribution
-from tam.training.command import main
 from tam.training.loop import Trainer, train
 from tam.training.run import load_tasks, read_config, run, start
+from tests.in_process import tam
 from tests.training.run_folder import records, weights
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
@@ -131,12 +130,11 @@ def test_a_finished_run_is_shown_by_the_first_process_alone(
     config, source = read_config(file)
     start(folder, config, source, resume=False)
     result = run(config, load_tasks(source), folder, ignore)
-    command = ["tam", "run", str(file), "--out", str(folder)]
+    command = ["run", str(file), "--out", str(folder)]
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank, words, shown in (("0", ["--resume"], True), ("1", ["--resume"], False), ("1", [], False)):
         monkeypatch.setenv("RANK", rank)
-        monkeypatch.setattr(sys, "argv", [*command, *words])
-        main()
+        tam(*command, *words)
         output, errors = capsys.readouterr()
         assert errors == ""
         assert output == (f"{json.dumps(result['scores'], indent=1)}\n" if shown else "")
@@ -292,9 +290,8 @@ def test_tasks_that_cannot_be_split_leave_no_folder(
     monkeypatch.setenv("WORLD_SIZE", "6")
     monkeypatch.setenv("RANK", rank)
     file = write_config(toy_tasks(), toy_config(tasks=4))
-    monkeypatch.setattr(sys, "argv", ["tam", "run", str(file), "--out", str(tmp_path / "run")])
     with pytest.raises(SystemExit, match=r"^error: 4 tasks a step cannot be split over 6 processes"):
-        main()
+        tam("run", str(file), "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

@@ -21,20 +21,21 @@ class Mixing(Layer):
 
     Attributes:
         found: What is known gets, and weight and bias of query and key_value.
-        known: How many places are known.
+        known: Whether there are such.
     """
 
     found: list[Tensor | None]
+    known: bool
     shape: torch.Size
 
     def __init__(self, weights: Sequence[Tensor], heads: int, read: slice) -> None:
         self.query, self.key_value = Affine(*weights[:2]), Affine(*weights[2:])
-        self.heads, self.read, self.known = heads, read, 0
+        self.heads, self.read = heads, read
         self.attention = Attention((weights[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, known: Sequence[Tensor]) -> Tensor:
         """From the K places `[G, R, K, d]` to what those that ask take, `[G, R · Q, d]`."""
-        self.shape, self.known = normed.shape, known[0].shape[-2] if known else 0
+        self.shape, self.known = normed.shape, bool(known)
         asking = self.query.forward(normed[:, :, self.read].flatten(1, 2))
         own = [*self._apart(asking, 1), *self._apart(self.key_value.forward(normed.flatten(1, 2)), 2)]
         q, k, v = self._with(own, known)

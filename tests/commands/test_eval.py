@@ -1,0 +1,79 @@
+"""`tam eval`: what runs have found, alone and as trials of one another."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.in_process import tam
+
+
+def test_eval_prints_what_the_run_found(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tam("eval", str(finished))
+    result = json.loads((finished / "result.json").read_text())
+    printed = capsys.readouterr().out
+    for score in result["scores"]:
+        assert f"{100 * score['accuracy']:.1f} %" in printed
+
+
+def test_eval_at_a_k_that_no_number_holds(finished: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^error: --shots is below 2\^63, not \(1000"):
+        tam("eval", str(finished), "--shots", f"{10**400}")
+
+
+def test_eval_with_more_supports_than_can_be_meant(finished: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^error: --supports is at most 1000, not 1000000000$"):
+        tam("eval", str(finished), "--supports", f"{10**9}")
+
+
+def test_several_runs_are_trials_of_one_another(
+    finished: Path,
+    small_tasks: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other, bigger = tmp_path / "second", tmp_path / "bigger"
+    command = ("train", str(small_tasks), "--preset", "smoke")
+    tam(*command, "--out", str(other), "--seed", "1")
+    tam(*command, "--out", str(bigger), "--width", "32")
+    capsys.readouterr()
+    tam("eval", str(finished), str(other))
+    printed = capsys.readouterr().out
+    results = [json.loads((folder / "result.json").read_text()) for folder in (finished, other)]
+    one, two = (100 * result["scores"][0]["accuracy"] for result in results)
+    assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
+    with pytest.raises(
+        SystemExit,
+        match=rf"^error: {bigger}: no trial of {finished}, .* its seed alone: width is 32, not 16$",
+    ):
+        tam("eval", str(finished), str(other), str(bigger))
+    with pytest.raises(
+        SystemExit, match=f"^error: {other}: has the seed 1, as {other} has: they are not two"
+    ):
+        tam("eval", str(finished), str(other), str(other))
+
+
+def test_a_run_is_scored_on_the_tasks_it_was_trained_with(
+    small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named by a path that is not absolute, and scored from another folder; one test task has no interval."""
+    lines = small_tasks.read_text().splitlines(keepends=True)
+    tasks, elsewhere = tmp_path / "tasks.jsonl", tmp_path / "elsewhere"
+    tasks.write_text("".join(lines[:-1]))
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    tam("train", "tasks.jsonl", "--preset", "smoke", "--out", "run")
+    monkeypatch.chdir(elsewhere)
+    capsys.readouterr()
+    tam("eval", "../run")
+    assert "nan" not in capsys.readouterr().out
+    result = json.loads((tmp_path / "run" / "result.json").read_text(), parse_constant=pytest.fail)
+    assert result["scores"][0]["accuracy_interval"] is None
+    tasks.write_text(
+        "".join(lines[:-1]).replace("test", "hold").replace("valid", "test").replace("hold", "valid")
+    )
+    with pytest.raises(SystemExit, match="give it the tasks it started with"):
+        tam("eval", "../run")
+    tasks.write_text("".join(lines[:-1]))
+    with pytest.raises(SystemExit, match="device is 'cuda', but torch finds no GPU"):
+        tam("eval", "../run", "--device", "cuda")

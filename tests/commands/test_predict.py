@@ -1,0 +1,119 @@
+"""`tam predict`: answers by a rule, for tokens as a person types them."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.commands.own import train_nearest, write_examples
+from tests.in_process import tam
+
+
+def test_adapt_and_predict(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
+    examples.write_text('{"x": ["a", "x"], "y": "yes"}\n\n{"x": ["x"], "y": "no"}\n')
+    tam("adapt", str(finished), str(examples), "--out", str(rule))
+    assert "tam predict" in capsys.readouterr().out
+    tam("predict", str(finished), str(rule), "a x", "x", "")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert {line.rpartition("→")[2].strip() for line in lines} <= {"yes", "no"}
+
+
+def test_words_are_tokens_as_they_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
+    examples = [{"x": x, "y": y % 2} for y, x in enumerate([[1], [-5], ["٣", 3], ["1"], [1, 1], [3]])]
+    run = train_nearest(tmp_path, "classification", examples)
+    write_examples(given, examples[:3])
+    tam("adapt", run, str(given), "--out", rule)
+    capsys.readouterr()
+    tam("predict", run, rule, "1", "-5", "٣ 3")
+    assert [text.split("→")[1].strip() for text in capsys.readouterr().out.splitlines()] == ["0", "1", "0"]
+    for word in ("²", "--5", "03", "9" * 5000, "1.0", "true"):
+        with pytest.raises(SystemExit, match=f"^error: input 1: unknown token '{word[:50]}"):
+            tam("predict", run, rule, "1", f"1 {word}")
+
+
+def test_a_damaged_rule_names_its_file(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
+    examples.write_text('{"x": ["a"], "y": "yes"}\n')
+    tam("adapt", str(finished), str(examples), "--out", str(rule))
+    values = json.loads(rule.read_text())
+    for change, message in (
+        ({"vector": [1.0]}, "the vector has"),
+        ({"labels": "ab"}, "not a task embedding"),
+    ):
+        rule.write_text(json.dumps(values | change))
+        with pytest.raises(SystemExit, match=f"^error: {rule}: {message}"):
+            tam("predict", str(finished), str(rule), "a")
+    capsys.readouterr()
+
+
+def test_wrong_folders_and_rules_say_so(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no finished run"):
+        tam("eval", str(tmp_path))
+    rule = tmp_path / "rule.json"
+    rule.write_text("{}")
+    with pytest.raises(SystemExit, match="not a task embedding"):
+        tam("predict", str(finished), str(rule), "a")
+    with pytest.raises(SystemExit, match="cannot be read"):
+        tam("predict", str(finished), str(tmp_path / "none.json"), "a")
+
+
+def test_every_token_can_be_given_and_is_shown_as_it_can_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, rule = tmp_path / "my examples.jsonl", str(tmp_path / "my rule.json")
+    rows: list[list[int | str]] = [
+        ["a b"],
+        [""],
+        ["1"],
+        [1],
+        ["b", 1],
+        ["[", 1, "]"],
+        ["[2]"],
+        [2],
+        ["-x"],
+        [],
+    ]
+    examples = [{"x": row, "y": row} for row in rows]
+    run = train_nearest(tmp_path, "transduction", examples)
+    assert f"next: tam eval '{run}', or tam adapt '{run}' " in capsys.readouterr().out
+    write_examples(given, examples)
+    tam("adapt", run, str(given), "--out", rule)
+    hint = capsys.readouterr().out.splitlines()[-1]
+    command, *hinted = shlex.split(hint.removeprefix("next: "))
+    assert (command, hinted[:3]) == ("tam", ["predict", run, rule])
+    tam(*hinted)
+    capsys.readouterr()
+
+    typed = ['["a b"]', '[""]', '["1"]', "1", "b 1", "[ 1 ]", "[2]", "2", '["-x"]', ""]
+    tam("predict", run, rule, *typed)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [f"{text}  →  {text}" for text in typed]
+    tam("predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["b 1", "[ 1 ]", "1", ""]
+    for wrong, message in (
+        ('["c d"]', "unknown token 'c d'"),
+        ("[1.5]", "expected a token"),
+        ('["a', "unknown"),
+    ):
+        with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
+            tam("predict", run, rule, wrong)
+
+
+def test_labels_that_look_alike_are_shown_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
+    labels = {"a": 1, "b": "1", "c": "", "d": "two words"}
+    examples = [{"x": [token], "y": label} for token, label in labels.items()]
+    run = train_nearest(tmp_path, "classification", examples + examples)
+    write_examples(given, examples)
+    tam("adapt", run, str(given), "--out", rule)
+    capsys.readouterr()
+    tam("predict", run, rule, *labels)
+    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["1", '"1"', '""', "two words"]
