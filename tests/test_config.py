@@ -82,6 +82,7 @@ def test_unknown_presets_and_methods_are_errors() -> None:
     ("values", "message"),
     [
         ({"small_share": 0.5}, "small_share has no effect unless support is 'mixed'"),
+        ({"support": "mixed", "small_share": 0.0}, "small_share is above 0: with none, support 'mixed' has"),
         ({"small_after": 0}, "small_after has no effect"),
         ({"small_sizes": (4, 64)}, "small_sizes has no effect"),
         ({"bottleneck": 4}, "bottleneck has no effect unless conditioning is 'adapter'"),

@@ -71,6 +71,8 @@ class TamSettings(MethodSettings):
         for name in ("small_share", "small_after", "small_sizes"):
             if self.support == "all" and getattr(self, name) is not None:
                 raise SettingError(f"{name} has no effect unless support is 'mixed'")
+        if self.small_share == 0:
+            raise SettingError("small_share is above 0: with none, support 'mixed' has no effect; give 'all'")
 
     @property
     def small(self) -> SmallSupports | None:
