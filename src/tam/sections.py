@@ -26,12 +26,18 @@ class Network:
     """Attention heads."""
     bottleneck: int | None = None
     """The width inside an adapter; for conditioning by adapters only."""
+    task_tokens: int = 1
+    """Tokens that one task embedding takes, each as wide as the network; conditioning by tokens only."""
+    task_first: bool = False
+    """Whether a decoder has the task embedding in front of x too: [z, x…, z, y…], not [x…, z, y…]."""
+    x_mask: Literal["causal", "full"] = "causal"
+    """In a decoder, whether places of x see only those before them, or all places up to the end of x."""
     use_primitives: bool | None = None
     """Whether the model is given the tasks' primitives; if not said, whether they have some."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "layers", "width", "heads", "bottleneck")
+        check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
         if self.width % self.heads:
             raise SettingError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
         if self.bottleneck is not None and self.conditioning != "adapter":
@@ -62,12 +68,14 @@ class Training:
     """Outer steps between two validations."""
     checkpoint_every: int = 100
     """Outer steps between two checkpoints."""
+    stop_after: int | None = None
+    """Stop when validation has improved at no k for so many outer steps; None: never before the last."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """What matrix products are computed in; weights and optimiser states are always float32."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every")
+        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every", "stop_after")
         check_at_least(self, 0, "steps", "rate", "warmup")
         if not self.clip > 0:
             raise SettingError(f"clip is above 0, not {self.clip!r}")

@@ -28,7 +28,7 @@ from tam.settings import TamSettings
 class TAM(TamSettings, Method):
     """TAM with its settings."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z."""
@@ -38,18 +38,22 @@ class TAM(TamSettings, Method):
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
         One pass gives both gradients at a z: that of θ for this turn of the loop (line 7), and that of z for
-        the next (line 6); the pass before the loop is for z alone. −Δθ is what gathers in `.grad`, which
-        `update` clears. A task that stops stays where it is, and weighs nothing. The losses that come out are
-        over the rows that z follows.
+        the next (line 6); the pass before the loop is for z alone, unless `learn_blank`. −Δθ is what gathers
+        in `.grad`, which `update` clears. A task that stops stays where it is, and weighs nothing. The losses
+        that come out are over the rows that z follows.
         """
         chosen = self._small_supports(batch, step)
         accumulated = self.theta_update == "accumulated"
         prefix = Prefix(model, batch) if accumulated else None
         batch = batch if prefix is None else prefix.batch
-        search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0
+        z = model.blank(batch.tasks) if batch.start is None else batch.start
+        search = Search(z, self.inner_rate, self.patience)  # z = 0
         moved: list[Tensor] = []  # how many tasks did, in each turn
-        loss, gradient = gradients_at(model, search.z, batch, chosen)
+        learns = search.active if self.learn_blank else None
+        loss, gradient = gradients_at(model, z, batch, chosen, theta_weights=learns, add=accumulated)
         start = loss
+        if self.learn_blank and not accumulated:
+            update(search.count)
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
             search.watch(loss)
             search.step(gradient)  # z ← z − ∇z
@@ -62,8 +66,8 @@ class TAM(TamSettings, Method):
         taken = torch.stack(moved).sum()
         if prefix is not None:
             prefix.backward(model)
-            update(taken)  # θ ← θ + Δθ
-        return Losses(start.mean(), loss.mean(), taken / batch.tasks)
+            update(taken + batch.tasks if self.learn_blank else taken)  # θ ← θ + Δθ
+        return Losses(start.mean(), loss.mean(), taken / batch.tasks, search.z)
 
     def phase(self, step: int) -> int:
         """1 once z follows small supports, 0 before."""
