@@ -103,7 +103,7 @@ class Protocol:
     queries: int = 100
     """How many queries each of them is scored on, at most."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
-    """The numbers of inner steps to choose from, up to 10,000; 0 alone for a method that takes none."""
+    """The numbers of inner steps to choose from, 0 to 10,000; 0 alone for a method that takes none."""
     adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
     """The rates to choose from; 0 alone for a method that takes no steps."""
     support_seed: int = 0
@@ -117,8 +117,10 @@ class Protocol:
         none = {"adapt_steps": NO_STEPS[0], "adapt_rates": NO_STEPS[1]}
         for name in ("shots", "adapt_steps", "adapt_rates"):
             value = getattr(self, name)
-            if not value or (min(value) <= 0 and value != none.get(name)):
-                raise SettingError(f"{name} has one value or more, all above 0, not {value!r}")
+            least = 0 if name == "adapt_steps" else 1 if name == "shots" else 1e-12
+            if not value or (min(value) < least and value != none.get(name)):
+                above = "at least 0" if name == "adapt_steps" else "above 0"
+                raise SettingError(f"{name} must have one value or more, all {above}, not {value!r}")
             if len(set(value)) < len(value):
                 raise SettingError(f"{name} has every value once, not {value!r}")
         check_at_least(self, 1, "supports", "queries")

@@ -55,6 +55,8 @@ class TamSettings(MethodSettings):
     """The share of a step's tasks whose z starts where their last visit ended; the others start at 0."""
     learn_blank: bool = False
     """Whether θ also learns from the pass before the first update of z, which the paper has for z alone."""
+    proposer: bool = False
+    """Whether an encoder of the support, trained along, proposes where the search for z starts."""
     support: Literal["all", "mixed"] = "all"
     """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
     small_share: float | None = None
@@ -75,6 +77,8 @@ class TamSettings(MethodSettings):
         for name in ("small_share", "small_after", "small_sizes"):
             if self.support == "all" and getattr(self, name) is not None:
                 raise SettingError(f"{name} has no effect unless support is 'mixed'")
+        if self.proposer and not self.learn_blank:
+            raise SettingError("proposer must go with learn_blank: it learns from the pass at the start of z")
         if self.small_share == 0:
             raise SettingError("small_share is above 0: with none, support 'mixed' has no effect; give 'all'")
 

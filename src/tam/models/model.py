@@ -21,6 +21,7 @@ from tam.models.launch import kernels_run_here
 from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.operands import Before
+from tam.models.proposer import Proposer
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -44,6 +45,7 @@ class Model(nn.Module):
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
         task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
+        proposer: Proposes a task embedding from examples, if the spec asks.
     """
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
@@ -75,6 +77,7 @@ class Model(nn.Module):
             self.unknown = constant(generator, 1, self.task_size, value=0.0)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
+        self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
 
     @property
     def fused(self) -> bool:
@@ -86,9 +89,11 @@ class Model(nn.Module):
         if isinstance(self.backbone, Transformer):
             self.backbone.fused = value
             self.backbone.kernels = value and kernels_run_here()
-            for embedding in (self.x, self.y):
-                if embedding is not None:
-                    embedding.fused = self.backbone.kernels
+            for module in self.modules():
+                if isinstance(module, Embedding):
+                    module.fused = self.backbone.kernels
+                if isinstance(module, Transformer):
+                    module.fused, module.kernels = value, self.backbone.kernels
         elif value:
             raise ValueError("fused is about attention, and the LSTM has none; leave it False")
 

@@ -45,6 +45,7 @@ class ModelSpec:
             while it looks at pairs of an input and its answer. "compare": to score how alike an input and
             a labelled one are. "embed": to give the features of an input. The last two classify only, and
             the middle two are transformers.
+        proposer: Whether there is an encoder of examples that proposes a task embedding; not with primitives.
         tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
             0 for none. A compositional model has its primitives' table instead.
         unknown: Whether there is a learned embedding that stands for any unknown primitive; with
@@ -68,6 +69,7 @@ class ModelSpec:
     task_first: bool = False
     x_mask: XMask = "causal"
     purpose: Purpose = "answer"
+    proposer: bool = False
     tasks: int = 0
     unknown: bool = False
 
@@ -172,6 +174,8 @@ class ModelSpec:
         if self.tasks and (self.compositional or self.conditioning == "none"):
             without = "composed of primitives" if self.compositional else "with conditioning 'none'"
             raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
+        if self.proposer and self.compositional:
+            raise ValueError("a proposer must see tasks without primitives: set use_primitives to False")
         if self.unknown and not self.compositional:
             raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 
