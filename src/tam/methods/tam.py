@@ -28,7 +28,7 @@ from tam.settings import TamSettings
 class TAM(TamSettings, Method):
     """TAM with its settings."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z."""
@@ -70,8 +70,11 @@ class TAM(TamSettings, Method):
         return 0 if self.small is None else int(step >= self.small.after)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
-        return fit_embeddings(Search(model.blank(support.tasks), rate, self.patience), model, support, steps)
+        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
+
+        Patience is for training: here a task goes on, since the best z is known, and may come later.
+        """
+        return fit_embeddings(Search(model.blank(support.tasks), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""
