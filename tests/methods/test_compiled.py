@@ -50,8 +50,14 @@ def test_losses(kind: Callable[..., Any], weights: Tensor | None, present: Tenso
         (search._lower, (numbers(3), numbers(3, seed=1), numbers(3, 4), numbers(3, 4, seed=1))),  # pyright: ignore
         (search._watch, (numbers(3), numbers(3, seed=1), numbers(3), numbers(3, seed=2), numbers(1)[0])),  # pyright: ignore
         (
-            search._adam_by_tensors,  # pyright: ignore
-            (*(numbers(3, 4, seed=seed) for seed in range(4)), torch.ones(3), numbers(2), numbers(1)[0]),
+            search._adam,  # pyright: ignore
+            (
+                *(numbers(3, 4, seed=n) for n in range(3)),
+                *numbers(2),
+                numbers(3, 4),
+                torch.ones(3),
+                numbers(1)[0],
+            ),
         ),
         (tam._of_rows, (numbers(3, 5, 4), numbers(3, 5), torch.ones(3, 5), (numbers(3, 5) < 0.7).double())),  # pyright: ignore
     ],

@@ -73,7 +73,7 @@ def step_error() -> float:
     exact = copy.deepcopy(model).double()
     Adam(model, (), 1.0)  # after which the weights stand one after another, as they do in training
     assert isinstance(model.backbone, Transformer)
-    model.backbone.kernels = True
+    model.backbone.fused = model.backbone.kernels = True
     model.backbone.forward = model.backbone.prefix = None  # pyright: ignore[reportAttributeAccessIssue]
     transformer.can_fuse = lambda hidden, heads: True
     found: list[list[torch.Tensor]] = []

@@ -78,11 +78,14 @@ class TAM(TamSettings, Method):
         return 0 if self.small is None else int(step >= self.small.after)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
+
+        Patience is for training: here a task goes on, since the best z is known, and may come later.
+        """
         start = model.blank(support.tasks)
         if model.proposer is not None:
             with torch.no_grad():
-                start = model.proposer(support)
+                start = model.propose(support)
         return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:

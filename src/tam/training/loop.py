@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.methods.warm_starts import WarmStarts
-from tam.models import Model, build_model
+from tam.models import Model, build_model, place_model
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -65,7 +65,7 @@ class Trainer:
         self.device = torch.device(config.device)
         self.primitives = known_primitives(tasks, config)
         start = torch.Generator().manual_seed(config.seed)
-        self.model = build_model(spec, start).to(self.device)
+        self.model = place_model(build_model(spec, start), self.device, config.training.precision)
         self.method: Method = make_method(config)
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
@@ -83,12 +83,7 @@ class Trainer:
         self._fast = self.model
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
-        if self.device.type == "cuda":
-            if ":" in config.device:
-                torch.cuda.set_device(self.device)
-            torch.set_float32_matmul_precision("high")
         if self.device.type == "cuda" and self.method.compiles:
-            self.model.fused = self.config.network.backbone == "transformer"
             self._fast = cast(Model, torch.compile(self.model, dynamic=False))
 
     def step(self) -> Losses:
@@ -115,10 +110,7 @@ class Trainer:
         if self.warm_starts is not None:
             everyone = self.warm_starts.begin(everyone, self.generator)
         batch = everyone.part(self._share)
-        # A cache of bfloat16 weights would outlive moves of θ in this step.
-        cached = not self.method.compiles
-        half = training.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=half, cache_enabled=cached):
+        with nullcontext() if self.method.compiles else self.model.twice_differentiable():
             losses = self.method.training_step(self._fast, batch, self._move, self.state.step)
         if self.warm_starts is not None and losses.z is not None:
             self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
