@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import example_losses
 from tam.methods.method import Rate
 from tam.models import Batch, Model, no_weight_gradients
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -50,7 +51,8 @@ class Descent:
     def watch(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
         state = (loss.detach(), self.best, self._worse, self.active, self._patience)
-        self.best, self._worse, self.active, self.count = _watch(*state)
+        watch = watch_tasks if _has_kernels(self.z) else _watch
+        self.best, self._worse, self.active, self.count = watch(*state)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""
@@ -82,13 +84,11 @@ class Descent:
         return [found[step] for step in steps]
 
 
-@compiled_on_gpu
 def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
     """Where the loss is lowest: z if it is lower there than the best, else where that was."""
     return torch.where((loss < best).unsqueeze(1), z, best_z)
 
 
-@compiled_on_gpu
 def _watch(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -107,14 +107,16 @@ class Search(Descent):
         self._steps = 0
         if start.is_cuda:  # where many small operations cost more than what they compute
             rate = self.rate if isinstance(self.rate, Tensor) else start.new_full((), self.rate)
-            self._numbers = [start.new_ones(2), rate]
+            self._numbers = [start.new_ones(2, dtype=torch.float64), rate]
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
         self._steps += 1
         if gradient.is_cuda:
-            state = (self.z, self._mean, self._square, gradient, self.active, *self._numbers)
-            self.z, self._mean, self._square, self._numbers[0] = _adam_by_tensors(*state)
+            powers, rate = self._numbers
+            state = TaskMoments(self.z, self._mean, self._square, powers)
+            state = _adam_by_tensors(state, gradient, self.active, rate)
+            self.z, self._mean, self._square, self._numbers[0] = state
         else:
             of_mean, of_square = (1 - beta**self._steps for beta in BETAS)
             state = (self.z, self._mean, self._square, gradient, self.active)
@@ -138,14 +140,17 @@ def _adam(
     return z - change * active.unsqueeze(1), mean, square
 
 
-@compiled_on_gpu
-def _adam_by_tensors(
-    z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, powers: Tensor, rate: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The step, given the powers of Adam's decays before it, `[2]`, and the rate, as tensors."""
-    first, second = powers[0] * BETAS[0], powers[1] * BETAS[1]
-    moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, rate)
-    return *moved, torch.stack([first, second])
+def _adam_by_tensors(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
+    """The step with the powers of Adam's decays and the rate, one or each task's `[B, 1]`, as tensors."""
+    if _has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
+        return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
+    powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
+    moved = _adam(*state[:3], gradient, active, 1 - powers[0], 1 - powers[1], rate)
+    return TaskMoments(*moved, powers)
+
+
+def _has_kernels(z: Tensor) -> bool:
+    return z.is_cuda and z.dtype == torch.float32 and triton_runs_here()
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

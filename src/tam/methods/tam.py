@@ -9,13 +9,12 @@ Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import ExampleLosses, backward, weigh
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
@@ -68,6 +67,10 @@ class TAM(TamSettings, Method):
     def phase(self, step: int) -> int:
         """1 once z follows small supports, 0 before."""
         return 0 if self.small is None else int(step >= self.small.after)
+
+    def shortened(self) -> Method:
+        """The same with one inner step."""
+        return replace(self, inner_steps=1)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
@@ -128,7 +131,6 @@ def gradients_at(
     return _of_rows(gradient, *losses.examples, chosen)
 
 
-@compiled_on_gpu
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
     share = predictions.sum(1) / (predictions * chosen).sum(1)

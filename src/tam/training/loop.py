@@ -7,8 +7,9 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,8 @@ from tam.config import Config
 from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
-from tam.models import Model, build_model
+from tam.models import build_model
+from tam.models.compiling import compile_only, triton_runs_here
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -75,16 +77,14 @@ class Trainer:
         self.choices: dict[int, Choice] = {}
         self._tasks = min(config.training.tasks, self.data.tasks)
         self._share = distribution.share(self._tasks)
-        self._fast = self.model
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
+        self._compiled = False
         if self.device.type == "cuda":
             if ":" in config.device:
                 torch.cuda.set_device(self.device)
             torch.set_float32_matmul_precision("high")
-        if self.device.type == "cuda" and self.method.compiles:
-            self.model.fused = self.config.network.backbone == "transformer"
-            self._fast = cast(Model, torch.compile(self.model, dynamic=False))
+            self.model.fused = self.method.allows_kernels and config.network.backbone == "transformer"
 
     def step(self) -> Losses:
         """One outer step."""
@@ -92,26 +92,42 @@ class Trainer:
         self.adam.rate.fill_(
             rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
         )
+        if not self._compiled:
+            self._compile()
+            self._compiled = True
         losses = self._run_step()
         self.state.step += 1
         return losses
 
     def _run_step(self) -> Losses:
         if not self._replays:
-            return self._eager_step()
+            return self._eager_step(self.method, self.state.step)
         phase = self.method.phase(self.state.step)
         if phase not in self._captured:
-            self._captured[phase] = CapturedStep(self._eager_step, self.generator)
+            body = partial(self._eager_step, self.method, self.state.step)
+            self._captured[phase] = CapturedStep(body, self.generator)
         return self._captured[phase]()
 
-    def _eager_step(self) -> Losses:
+    def _compile(self) -> None:
+        """Compile the kernels of every phase side by side: in short steps that are then undone."""
+        if not (self.model.fused and triton_runs_here()):
+            return
+        steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
+        drawn = self.generator.get_state()
+        with self.adam.unchanged(), compile_only():
+            for step in steps.values():
+                self._eager_step(self.method.shortened(), step)
+        self.generator.set_state(drawn)
+        torch.cuda.empty_cache()  # later steps run on another stream, with memory of its own
+
+    def _eager_step(self, method: Method, step: int) -> Losses:
         training = self.config.training
         batch = self.data.draw(training.tasks, training.rows, self.generator).part(self._share)
         # A cache of bfloat16 weights would outlive moves of θ in this step.
-        cached = not self.method.compiles
+        cached = not method.allows_kernels
         half = training.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half, cache_enabled=cached):
-            return self.method.training_step(self._fast, batch, self._move, self.state.step)
+            return method.training_step(self.model, batch, self._move, step)
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
