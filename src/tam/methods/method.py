@@ -36,6 +36,12 @@ class Losses(NamedTuple):
     start: Tensor  # the loss with a blank task state
     end: Tensor  # the loss with the state at the end of the step
     steps: Tensor  # how many inner steps were taken
+    z: Tensor | None = None  # where the search for each task's embedding ended, `[B, S]`, if there was one
+
+    @property
+    def means(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What is averaged over the tasks."""
+        return self.start, self.end, self.steps
 
 
 class Method(Protocol):

@@ -32,13 +32,13 @@ class CapturedStep:
             self._graph = torch.cuda.CUDAGraph()
             self._graph.register_generator_state(self._generator)
             with torch.cuda.graph(self._graph, stream=self._stream):
-                self._losses = Losses(*(value.detach() for value in self._body()))
+                self._losses = Losses(*(value.detach() for value in self._body().means))
         self._graph.replay()
         return self._losses
 
     def _eager(self) -> Losses:
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
-            losses = Losses(*(value.detach().clone() for value in self._body()))
+            losses = Losses(*(value.detach().clone() for value in self._body().means))
         torch.cuda.current_stream().wait_stream(self._stream)
         return losses

@@ -17,6 +17,7 @@ from tam.config import Config
 from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
+from tam.methods.warm_starts import WarmStarts
 from tam.models import Model, build_model
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
@@ -71,6 +72,10 @@ class Trainer:
         draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
         self.generator = torch.Generator(self.device).manual_seed(draws)
         self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.warm_starts: WarmStarts | None = None
+        if share := getattr(config.settings, "warm_share", 0.0):
+            blank = self.model.blank(1)
+            self.warm_starts = WarmStarts(share, self.data.tasks, spec.slots, blank)
         self.state = State()
         self.choices: dict[int, Choice] = {}
         self._tasks = min(config.training.tasks, self.data.tasks)
@@ -106,12 +111,27 @@ class Trainer:
 
     def _eager_step(self) -> Losses:
         training = self.config.training
-        batch = self.data.draw(training.tasks, training.rows, self.generator).part(self._share)
+        everyone = self.data.draw(training.tasks, training.rows, self.generator)
+        if self.warm_starts is not None:
+            everyone = self.warm_starts.begin(everyone, self.generator)
+        batch = everyone.part(self._share)
         # A cache of bfloat16 weights would outlive moves of θ in this step.
         cached = not self.method.compiles
         half = training.precision == "bfloat16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half, cache_enabled=cached):
-            return self.method.training_step(self._fast, batch, self._move, self.state.step)
+            losses = self.method.training_step(self._fast, batch, self._move, self.state.step)
+        if self.warm_starts is not None and losses.z is not None:
+            self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
+        return Losses(*losses.means)
+
+    def _of_all_ranks(self, rows: Tensor) -> Tensor:
+        """The rows of every rank's tasks, given this rank's."""
+        if distribution.world_size() == 1:
+            return rows
+        everyone = rows.new_zeros(self._tasks, rows.shape[1])
+        everyone[self._share] = rows
+        distribution.add_up([everyone])
+        return everyone
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
@@ -124,7 +144,7 @@ class Trainer:
         if distribution.world_size() == 1:
             return losses, stop
         own = self._share.stop - self._share.start
-        values = torch.stack([value.detach() * own for value in losses])
+        values = torch.stack([value.detach() * own for value in losses.means])
         asked = values.new_tensor(stop)
         distribution.add_up([values, asked])
         return Losses(*values / self._tasks), bool(asked)
@@ -168,6 +188,8 @@ class Trainer:
         tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
+        if self.warm_starts is not None:
+            tensors["warm_starts"] = self.warm_starts.table
         header = {"fingerprint": self.tasks.fingerprint, "config": self.config.to_json()}
         write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
 
@@ -187,6 +209,8 @@ class Trainer:
         try:
             self.adam.load(groups["adam"])
             self.generator.set_state(tensors["generator"])
+            if self.warm_starts is not None:
+                self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
@@ -234,10 +258,10 @@ def _train(trainer: Trainer, log: Log) -> None:
     started = time.monotonic() - state.seconds
     first = state.step + 1  # its record says how long compiling took
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
-        if state.step < training.steps and distribution.rank() == 0:
+        if not _finished(trainer) and distribution.rank() == 0:
             for note in _less_than_asked(trainer):
                 log({"note": note})
-        while state.step < training.steps:
+        while not _finished(trainer):
             losses = trainer.step()
             last = state.step == training.steps
             looked = (
@@ -256,6 +280,7 @@ def _train(trainer: Trainer, log: Log) -> None:
                 record(_loss_record(trainer, losses))
             if state.step % training.validate_every == 0 or last:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
+                last = _finished(trainer)
             state.seconds = time.monotonic() - started
             if alone:  # several stop together, when they look
                 stop = looked and asked_to_stop()  # what was not looked at may be no number
@@ -265,6 +290,15 @@ def _train(trainer: Trainer, log: Log) -> None:
                 _, stop = trainer.over_ranks(losses, stop or asked_to_stop())
             if stop:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+
+
+def _finished(trainer: Trainer) -> bool:
+    """Whether the last step is taken: all of them, or as many as `stop_after` without a better validation."""
+    training, state = trainer.config.training, trainer.state
+    if state.step >= training.steps or training.stop_after is None or not state.best:
+        return state.step >= training.steps
+    validated = state.step - state.step % training.validate_every
+    return validated - max(best.step for best in state.best.values()) >= training.stop_after
 
 
 def _look_every(trainer: Trainer) -> int:
@@ -289,7 +323,7 @@ def _less_than_asked(trainer: Trainer) -> Iterator[str]:
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     """The losses as numbers; an error if they are none."""
-    start, end, steps = (float(value) for value in losses)
+    start, end, steps = (float(value) for value in losses.means)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
         good = checkpoint_file(trainer.folder)
