@@ -267,6 +267,7 @@ def _train(trainer: Trainer, log: Log) -> None:
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
     started = time.monotonic() - state.seconds
+    first = state.step + 1  # its record says how long compiling took
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
         if not _finished(trainer) and distribution.rank() == 0:
             for note in _less_than_asked(trainer):
@@ -276,6 +277,7 @@ def _train(trainer: Trainer, log: Log) -> None:
             last = state.step == training.steps
             looked = (
                 last
+                or state.step == first
                 or (alone and asked_to_stop())
                 or any(
                     state.step % every == 0
