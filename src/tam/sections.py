@@ -102,9 +102,9 @@ class Protocol:
     """How many support sets are drawn for each task, up to 1000."""
     queries: int = 100
     """How many queries each of them is scored on, at most."""
-    adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100)
+    adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200)
     """The numbers of inner steps to choose from, 0 to 10,000; 0 alone for a method that takes none."""
-    adapt_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
+    adapt_rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
     """The rates to choose from; 0 alone for a method that takes no steps."""
     support_seed: int = 0
     """Supports and queries follow from it."""

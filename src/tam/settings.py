@@ -48,7 +48,7 @@ class TamSettings(MethodSettings):
     inner_rate: float = 0.03
     """The rate of Adam on z."""
     patience: int | None = 1
-    """A task stops when its loss has not improved for so many updates; None: never."""
+    """In training, a task stops when its loss has not improved for so many updates; None: never."""
     theta_update: Literal["accumulated", "interleaved"] = "accumulated"
     """θ moves once an outer step, by the gradients met on the way (the paper), or after every update of z."""
     warm_share: float = 0.0

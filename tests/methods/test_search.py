@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from tam.methods.search import Descent, Search
-from tam.methods.search import _adam_by_tensors as by_tensors  # pyright: ignore[reportPrivateUsage]
 
 CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]], dtype=torch.float64)
 SHAPES = torch.tensor([[1.0, 10.0], [0.1, 3.0], [2.0, 2.0]], dtype=torch.float64)
@@ -31,19 +30,6 @@ def test_it_is_adam_on_each_task() -> None:
             adam.step()
         torch.testing.assert_close(search.z, torch.cat(alone).detach())
     assert search.active.tolist() == [1, 1, 1]
-
-
-def test_by_tensors_as_on_a_gpu_it_is_the_same() -> None:
-    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.1, None)
-    z, mean, square = search.z, torch.zeros_like(search.z), torch.zeros_like(search.z)
-    powers, rate = z.new_ones(2), z.new_tensor(0.1)
-    active = torch.tensor([1.0, 0.0, 1.0])
-    search.active = active
-    for _ in range(30):
-        _, gradient = bowls(search.z)
-        search.step(gradient)
-        z, mean, square, powers = by_tensors(z, mean, square, gradient, active, powers, rate)
-        torch.testing.assert_close(z, search.z)
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3])

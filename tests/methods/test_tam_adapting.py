@@ -25,11 +25,10 @@ def test_adapting_leaves_theta_alone(spec: ModelSpec, make_model: MakeModel, mak
         assert parameter.grad.eq(1).all()
 
 
-@pytest.mark.parametrize("patience", [None, 1, 2])
 def test_one_trajectory_yields_the_states_of_all_step_counts(
-    spec: ModelSpec, patience: int | None, make_model: MakeModel, make_batch: Make
+    spec: ModelSpec, make_model: MakeModel, make_batch: Make
 ) -> None:
-    model, batch, settings = make_model(spec), make_batch(spec, 3, 5), TAM(patience=patience)
+    model, batch, settings = make_model(spec), make_batch(spec, 3, 5), TAM()
     steps = [5, 1, 0, 9]
     for count, state in zip(steps, settings.adapt(model, batch, steps, 0.5), strict=True):
         (separate,) = settings.adapt(model, batch, [count], 0.5)
@@ -37,32 +36,34 @@ def test_one_trajectory_yields_the_states_of_all_step_counts(
         assert not state.requires_grad
 
 
-@pytest.mark.parametrize("patience", [None, 1, 3])
+@pytest.mark.parametrize("patience", [None, 1])
 def test_adapting_returns_the_embedding_of_lowest_support_loss(
     spec: ModelSpec, patience: int | None, make_model: MakeModel, make_batch: Make
 ) -> None:
+    """Of all that are met: patience is for training."""
     model, batch, settings = make_model(spec), make_batch(spec, 4, 8, seed=1), TAM(patience=patience)
-    steps, rate = [1, 2, 4, 7], 3.0 if spec.backbone == "lstm" else 1.5
+    steps, rate = [1, 2, 4, 7, 16], 3.0 if spec.backbone == "lstm" else 1.5
     states = settings.adapt(model, batch, steps, rate)
-    returned_early = False
+    returned_early = went_on = False
     for task in range(4):
         z = torch.zeros(model.task_size, dtype=torch.float64, requires_grad=True)
         adam = torch.optim.Adam([z], lr=rate)
         best_z, best, worse = z.detach().clone(), math.inf, 0
         for step in range(max(steps) + 1):
-            if patience is None or worse < patience:
-                loss = task_loss(model, z, batch, task)
-                worse = 0 if loss.item() < best else worse + 1
-                if loss.item() < best:
-                    best_z, best = z.detach().clone(), loss.item()
+            loss = task_loss(model, z, batch, task)
+            if loss.item() < best:
+                went_on |= worse > 0
+                best_z, best = z.detach().clone(), loss.item()
+            else:
+                worse += 1
             if step in steps:
                 torch.testing.assert_close(states[steps.index(step)][task], best_z)
                 returned_early |= not torch.equal(best_z, z)
-            if patience is None or worse < patience:
-                (z.grad,) = torch.autograd.grad(task_loss(model, z, batch, task), z)
-                adam.step()
+            (z.grad,) = torch.autograd.grad(loss, z)
+            adam.step()
         torch.testing.assert_close(losses_at(model, states[-1], batch)[task].item(), best)
     assert returned_early
+    assert went_on, "a task must improve again after a step that did not"
 
 
 def test_adapting_needs_no_grad_mode(plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:

@@ -57,8 +57,8 @@ class Method(Protocol):
     """Whether answers are labels, never sequences."""
 
     @property
-    def compiles(self) -> bool:
-        """Whether training may call a compiled model, with no second derivative and only its own weights."""
+    def allows_kernels(self) -> bool:
+        """Whether training may use our kernels: no second derivative, and weights that all tasks share."""
         return True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
@@ -75,6 +75,10 @@ class Method(Protocol):
     def phase(self, step: int) -> int:
         """Outer steps of one phase do the same operations on the same shapes: one recording serves them."""
         return 0
+
+    def shortened(self) -> "Method":
+        """The same with as few inner steps as use everything that a training step uses."""
+        return self
 
     def at_once(self, model: Model) -> int | None:
         """The most tasks to adapt or to answer together, where their states take much memory; None: any."""

@@ -20,9 +20,8 @@ class Proposal:
     """
 
     def __init__(self, model: Model, batch: Batch, chosen: Tensor | None) -> None:
-        assert model.proposer is not None
         with torch.enable_grad():
-            self._proposed = model.proposer(batch, chosen)
+            self._proposed = model.propose(batch, chosen)
         self.z, self._learns = self._proposed.detach(), torch.ones_like(self._proposed[:, :1])
         if batch.start is not None:
             warm = (batch.start != 0).any(1, keepdim=True)

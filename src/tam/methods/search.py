@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import example_losses
 from tam.methods.method import Rate
+from tam.methods.replay import Recorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -22,8 +24,8 @@ class Descent:
     """Points on their way down, by plain gradient descent.
 
     Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; of `watch` in place of `observe` where
-    nobody asks which z was the best. No value is read back to Python, so that a loop can be captured as one
-    CUDA graph.
+    nobody asks which z was the best. No value is read back to Python, and all that changes is in tensors that
+    are attributes, so that a loop can be captured as one CUDA graph, or one turn of it.
 
     Attributes:
         z: Where the search is, `[B, S]`.
@@ -35,7 +37,7 @@ class Descent:
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         self.z = self.best_z = start
-        self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else rate
+        self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else start.new_full((), rate)
         self._patience = start.new_full((), math.inf if patience is None else patience)
         self.active = start.new_ones(len(start))
         self.count = start.new_full((), len(start))
@@ -50,13 +52,16 @@ class Descent:
     def watch(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
         state = (loss.detach(), self.best, self._worse, self.active, self._patience)
-        self.best, self._worse, self.active, self.count = _watch(*state)
+        watch = watch_tasks if _has_kernels(self.z) else _watch
+        self.best, self._worse, self.active, self.count = watch(*state)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""
         self.z = self.z - self.rate * gradient * self.active.unsqueeze(1)
 
-    def follow(self, losses: Callable[[Tensor], Tensor], steps: Sequence[int]) -> list[Tensor]:
+    def follow(
+        self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: Recorder | None = None
+    ) -> list[Tensor]:
         """Descend; what had the lowest loss within each number of steps, `[B, S]` each.
 
         A loss that is no number is lower than none, so a search that diverges returns where it was before.
@@ -64,31 +69,40 @@ class Descent:
         Args:
             losses: The loss of every task, `[B]`, at z, `[B, S]`.
             steps: The numbers of steps.
+            recorder: Replays the steps but for the first ones; on a GPU there is one, unless steps are few.
         """
         found: dict[int, Tensor] = {}
         last = max(steps)
+        recorder = recorder_for(self.z, last) if recorder is None else recorder
+        if recorder is not None:
+            # The last turn is one too many for z, but not for the best z, which is noted before z moves.
+            for step in repeat(self, lambda: self._turn(losses), last + 1, recorder):
+                if step in steps:
+                    found[step] = self.best_z.clone()
+            return [found[step] for step in steps]
         for step in range(last):
-            with torch.enable_grad():
-                z = self.z.detach().requires_grad_()
-                loss = losses(z)
-                (gradient,) = torch.autograd.grad(loss.sum(), z)
-            self.observe(loss)
+            self._turn(losses)
             if step in steps:
                 found[step] = self.best_z
-            self.step(gradient)
         with torch.no_grad():
             self.observe(losses(self.z))
         found[last] = self.best_z
         return [found[step] for step in steps]
 
+    def _turn(self, losses: Callable[[Tensor], Tensor]) -> None:
+        with torch.enable_grad():
+            z = self.z.detach().requires_grad_()
+            loss = losses(z)
+            (gradient,) = torch.autograd.grad(loss.sum(), z)
+        self.observe(loss)
+        self.step(gradient)
 
-@compiled_on_gpu
+
 def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
     """Where the loss is lowest: z if it is lower there than the best, else where that was."""
     return torch.where((loss < best).unsqueeze(1), z, best_z)
 
 
-@compiled_on_gpu
 def _watch(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -104,48 +118,28 @@ class Search(Descent):
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
-        self._steps = 0
-        if start.is_cuda:  # where many small operations cost more than what they compute
-            rate = self.rate if isinstance(self.rate, Tensor) else start.new_full((), self.rate)
-            self._numbers = [start.new_ones(2), rate]
+        # Adam's decays to the power of how many steps there were.
+        self._powers = start.new_ones(2, dtype=torch.float64)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
-        self._steps += 1
-        if gradient.is_cuda:
-            state = (self.z, self._mean, self._square, gradient, self.active, *self._numbers)
-            self.z, self._mean, self._square, self._numbers[0] = _adam_by_tensors(*state)
-        else:
-            of_mean, of_square = (1 - beta**self._steps for beta in BETAS)
-            state = (self.z, self._mean, self._square, gradient, self.active)
-            self.z, self._mean, self._square = _adam(*state, of_mean, of_square, self.rate)
+        state = TaskMoments(self.z, self._mean, self._square, self._powers)
+        self.z, self._mean, self._square, self._powers = _adam(state, gradient, self.active, self.rate)
 
 
-def _adam(
-    z: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    gradient: Tensor,
-    active: Tensor,
-    of_mean: Tensor | float,
-    of_square: Tensor | float,
-    rate: Tensor | float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One step of Adam: where it leads, and the means of gradients and of their squares."""
-    mean = torch.lerp(gradient, mean, BETAS[0])
-    square = torch.lerp(gradient.square(), square, BETAS[1])
-    change = rate * (mean / of_mean) / ((square / of_square).sqrt() + EPSILON)
-    return z - change * active.unsqueeze(1), mean, square
+def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
+    """One step of Adam on the active tasks; the rate is one for all, or each task's, `[B, 1]`."""
+    if _has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
+        return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
+    powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
+    mean = torch.lerp(gradient, state.mean, BETAS[0])
+    square = torch.lerp(gradient.square(), state.square, BETAS[1])
+    change = rate * (mean / (1 - powers[0])) / ((square / (1 - powers[1])).sqrt() + EPSILON)
+    return TaskMoments(state.z - change * active.unsqueeze(1), mean, square, powers)
 
 
-@compiled_on_gpu
-def _adam_by_tensors(
-    z: Tensor, mean: Tensor, square: Tensor, gradient: Tensor, active: Tensor, powers: Tensor, rate: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The step, given the powers of Adam's decays before it, `[2]`, and the rate, as tensors."""
-    first, second = powers[0] * BETAS[0], powers[1] * BETAS[1]
-    moved = _adam(z, mean, square, gradient, active, 1 - first, 1 - second, rate)
-    return *moved, torch.stack([first, second])
+def _has_kernels(z: Tensor) -> bool:
+    return z.is_cuda and z.dtype == torch.float32 and triton_runs_here()
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

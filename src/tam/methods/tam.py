@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import ExampleLosses, backward, weigh
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
@@ -77,12 +76,19 @@ class TAM(TamSettings, Method):
         """1 once z follows small supports, 0 before."""
         return 0 if self.small is None else int(step >= self.small.after)
 
+    def shortened(self) -> Method:
+        """The same with one inner step."""
+        return replace(self, inner_steps=1)
+
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
+
+        Patience is for training: here a task goes on, since the best z is known, and may come later.
+        """
         start = model.blank(support.tasks)
         if model.proposer is not None:
             with torch.no_grad():
-                start = model.proposer(support)
+                start = model.propose(support)
         return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
@@ -153,7 +159,6 @@ def gradients_at(
     return Gradients(*_of_rows(gradient, *losses.examples, chosen), gradient)
 
 
-@compiled_on_gpu
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
     share = predictions.sum(1) / (predictions * chosen).sum(1)

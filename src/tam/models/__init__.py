@@ -2,7 +2,7 @@
 
 from tam.models.batch import Batch
 from tam.models.block import no_weight_gradients
-from tam.models.build import build_model
+from tam.models.build import build_model, place_model
 from tam.models.conditioning import Condition, Modulation, task_size
 from tam.models.lstm import LSTM
 from tam.models.model import Model, target_log_prob, token_targets
@@ -19,6 +19,7 @@ __all__ = [
     "Transformer",
     "build_model",
     "no_weight_gradients",
+    "place_model",
     "target_log_prob",
     "task_size",
     "token_targets",

@@ -57,7 +57,7 @@ def can_be_one(hidden: Tensor) -> bool:
         return False
     if hidden.numel() == 0:
         return False
-    if not _in_transform():
+    if not in_transform():
         return True
     levels = _functorch.get_interpreter_stack()
     return _functorch.is_batchedtensor(hidden) and [level.key() for level in levels] == [
@@ -89,11 +89,12 @@ def whole_block(
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`; those known come last.
     """
-    operation = _Each if _in_transform() else _Block
+    operation = _Each if in_transform() else _Block
     return operation.apply(_Passes(heads, read), hidden, bias, *known, *weights)
 
 
-def _in_transform() -> bool:
+def in_transform() -> bool:
+    """Whether this runs under `vmap` or another transform of `torch.func`."""
     return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
 
 

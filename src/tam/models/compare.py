@@ -13,6 +13,7 @@ from tam.models.batch import Batch
 from tam.models.embedding import EMBEDDING_STD, within
 from tam.models.linear import normal
 from tam.models.model import Model
+from tam.models.precision import in_own_precision
 from tam.models.spec import ModelSpec
 
 
@@ -23,6 +24,7 @@ class CompareModel(Model):
         super().__init__(spec, generator)
         self.position = normal(generator, spec.max_x, spec.width, std=EMBEDDING_STD)
 
+    @in_own_precision
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
         """The score of every input with every input of the support, `[B, N, M]`, whatever the answers."""
         condition, support = self.condition(z, batch), batch.support

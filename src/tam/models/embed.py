@@ -4,11 +4,13 @@ from torch import Tensor
 
 from tam.models.batch import Batch
 from tam.models.model import Model
+from tam.models.precision import in_own_precision
 
 
 class EmbedModel(Model):
     """x ↦ its features: what `Model` reads its class from, without the layer that makes a class of it."""
 
+    @in_own_precision
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
         """The features of every input, `[B, N, d]`."""
         features = self._features(self.condition(z, batch), batch)

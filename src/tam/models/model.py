@@ -8,6 +8,8 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 """
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -21,6 +23,7 @@ from tam.models.launch import kernels_run_here
 from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.operands import Before
+from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
@@ -42,6 +45,7 @@ class Model(nn.Module):
 
     Attributes:
         spec: What was built.
+        precision: What matrix products are computed in, on a GPU; on a CPU always float32.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
         task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
@@ -51,6 +55,7 @@ class Model(nn.Module):
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__()
         self.spec = spec
+        self.precision: Precision = "float32"
         self.task_size = task_size(spec)
         self.x = Embedding(spec.vocabulary, spec.max_x, spec.width, generator)
         self.y: Embedding | None = None
@@ -97,6 +102,16 @@ class Model(nn.Module):
         elif value:
             raise ValueError("fused is about attention, and the LSTM has none; leave it False")
 
+    @contextmanager
+    def twice_differentiable(self) -> Generator[None]:
+        """Without the kernels that `fused` allows, so that what is computed has a second derivative."""
+        before = self.fused
+        self.fused = False
+        try:
+            yield
+        finally:
+            self.fused = before
+
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""
         if self.task_size == 0:
@@ -107,6 +122,7 @@ class Model(nn.Module):
         """`log_prob` under `condition`; for `torch.func.functional_call`, which calls this."""
         return self.log_prob(self.condition(z, batch), batch)
 
+    @in_own_precision
     def with_prefix(self, batch: Batch) -> Batch:
         """The batch with what the network computes for x alone, so that it is not computed again.
 
@@ -133,6 +149,12 @@ class Model(nn.Module):
         else:
             return batch
         return replace(batch, prefix=tuple(part.unflatten(0, batch.x.shape[:2]) for part in prefix))
+
+    @in_own_precision
+    def propose(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
+        """The task embeddings that the proposer gives for these examples, `[B, S]`; see `Proposer`."""
+        assert self.proposer is not None
+        return self.proposer(batch, rows)
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
         """What the network sees of the tasks of a batch, of which only the primitives are looked at.
@@ -164,6 +186,7 @@ class Model(nn.Module):
         outcomes = self.outcomes(condition, batch)
         return outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
 
+    @in_own_precision
     def outcomes(self, condition: Condition, batch: Batch) -> Tensor:
         """Log-probabilities of everything that could be answered.
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
-from tam.models.block import can_be_one, whole_block
+from tam.models.block import can_be_one, in_transform, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
 from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix
 from tam.models.linear import Linear
@@ -154,13 +154,13 @@ class Transformer(nn.Module):
         """
         modulation = Modulation() if modulation is None else modulation
         bias = None if mask is None else additive(mask, hidden.dtype).unsqueeze(-3)
-        last = len(self.blocks) - 1
+        last, fused = len(self.blocks) - 1, self._may_fuse
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
             offsets = modulation.block(index)
             before = None if prefix is None else prefix[:, index]
             of_first = known if index == 0 else ()
-            hidden = block(hidden, _ask(bias, places), offsets, places, before, of_first, fused=self.fused)
+            hidden = block(hidden, _ask(bias, places), offsets, places, before, of_first, fused=fused)
         return self.norm(hidden, modulation.final_norm)
 
     def prefix(self, hidden: Tensor, mask: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ class Transformer(nn.Module):
             keys_values = block.attention.keys_values(block.attention_norm(hidden))
             found.append(torch.stack(keys_values, dim=1))
             if len(found) < len(self.blocks):
-                hidden = block(hidden, bias, BlockOffsets(), ALL, fused=self.fused)
+                hidden = block(hidden, bias, BlockOffsets(), ALL, fused=self._may_fuse)
         return torch.stack(found, dim=1)
 
     def can_know(self, hidden: Tensor) -> bool:
@@ -200,7 +200,7 @@ class Transformer(nn.Module):
 
     def can_fuse(self, hidden: Tensor) -> bool:
         """Whether `fused_forward` takes these vectors."""
-        return self.kernels and not self._has_adapters and can_fuse(hidden, self._heads)
+        return self._may_fuse and self.kernels and not self._has_adapters and can_fuse(hidden, self._heads)
 
     def can_see(self, rows: int, places: int) -> bool:
         """Whether it takes keys and values of so many places before, for so many rows."""
@@ -238,6 +238,11 @@ class Transformer(nn.Module):
             valid: Which places hold tokens, `[R, P]`. None: all do.
         """
         return fused_prefix(hidden, valid, self._fused_weights, heads=self._heads)
+
+    @property
+    def _may_fuse(self) -> bool:
+        """Whether kernels may be used that have one derivative, and one set of weights for all tasks."""
+        return self.fused and not in_transform()
 
     @property
     def _fused_weights(self) -> list[Tensor]:

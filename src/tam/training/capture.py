@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 
 from tam.methods import Losses
+from tam.methods.replay import CudaRecorder
 
 _EAGER_STEPS = 3
 
@@ -16,29 +17,22 @@ _EAGER_STEPS = 3
 class CapturedStep:
     """Calls `body` a few times, then records it, then replays the recording."""
 
+    _losses: Losses
+
     def __init__(self, body: Callable[[], Losses], generator: torch.Generator) -> None:
-        self._body, self._generator = body, generator
+        self._step, self._recorder = body, CudaRecorder(generator)
         self._calls = 0
-        self._stream = torch.cuda.Stream()
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._losses: Losses | None = None
 
     def __call__(self) -> Losses:
         """One outer step; the losses are overwritten by the next."""
         self._calls += 1
         if self._calls <= _EAGER_STEPS:
-            return self._eager()
-        if self._graph is None or self._losses is None:
-            self._graph = torch.cuda.CUDAGraph()
-            self._graph.register_generator_state(self._generator)
-            with torch.cuda.graph(self._graph, stream=self._stream):
-                self._losses = Losses(*(value.detach() for value in self._body().means))
-        self._graph.replay()
+            self._recorder.run(self._body)
+            return self._losses
+        if self._calls == _EAGER_STEPS + 1:
+            self._recorder.record(self._body)
+        self._recorder.replay()
         return self._losses
 
-    def _eager(self) -> Losses:
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            losses = Losses(*(value.detach().clone() for value in self._body().means))
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return losses
+    def _body(self) -> None:
+        self._losses = Losses(*(value.detach() for value in self._step().means))

@@ -6,9 +6,10 @@ import math
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.methods.warm_starts import WarmStarts
-from tam.models import Model, build_model
+from tam.models import build_model, place_model
+from tam.models.compiling import compile_only, triton_runs_here
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -65,7 +67,7 @@ class Trainer:
         self.device = torch.device(config.device)
         self.primitives = known_primitives(tasks, config)
         start = torch.Generator().manual_seed(config.seed)
-        self.model = build_model(spec, start).to(self.device)
+        self.model = place_model(build_model(spec, start), self.device, config.training.precision)
         self.method: Method = make_method(config)
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
@@ -80,16 +82,9 @@ class Trainer:
         self.choices: dict[int, Choice] = {}
         self._tasks = min(config.training.tasks, self.data.tasks)
         self._share = distribution.share(self._tasks)
-        self._fast = self.model
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
-        if self.device.type == "cuda":
-            if ":" in config.device:
-                torch.cuda.set_device(self.device)
-            torch.set_float32_matmul_precision("high")
-        if self.device.type == "cuda" and self.method.compiles:
-            self.model.fused = self.config.network.backbone == "transformer"
-            self._fast = cast(Model, torch.compile(self.model, dynamic=False))
+        self._compiled = False
 
     def step(self) -> Losses:
         """One outer step."""
@@ -97,29 +92,45 @@ class Trainer:
         self.adam.rate.fill_(
             rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
         )
+        if not self._compiled:
+            self._compile()
+            self._compiled = True
         losses = self._run_step()
         self.state.step += 1
         return losses
 
     def _run_step(self) -> Losses:
         if not self._replays:
-            return self._eager_step()
+            return self._eager_step(self.method, self.state.step)
         phase = self.method.phase(self.state.step)
         if phase not in self._captured:
-            self._captured[phase] = CapturedStep(self._eager_step, self.generator)
+            body = partial(self._eager_step, self.method, self.state.step)
+            self._captured[phase] = CapturedStep(body, self.generator)
         return self._captured[phase]()
 
-    def _eager_step(self) -> Losses:
+    def _compile(self) -> None:
+        """Compile the kernels of every phase side by side: in short steps that are then undone."""
+        if not (self.model.fused and triton_runs_here()):
+            return
+        steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
+        drawn = self.generator.get_state()
+        warm_starts = None if self.warm_starts is None else self.warm_starts.table.clone()
+        with self.adam.unchanged(), compile_only():
+            for step in steps.values():
+                self._eager_step(self.method.shortened(), step)
+        self.generator.set_state(drawn)
+        if self.warm_starts is not None and warm_starts is not None:
+            self.warm_starts.table.copy_(warm_starts)
+        torch.cuda.empty_cache()  # later steps run on another stream, with memory of its own
+
+    def _eager_step(self, method: Method, step: int) -> Losses:
         training = self.config.training
         everyone = self.data.draw(training.tasks, training.rows, self.generator)
         if self.warm_starts is not None:
             everyone = self.warm_starts.begin(everyone, self.generator)
         batch = everyone.part(self._share)
-        # A cache of bfloat16 weights would outlive moves of θ in this step.
-        cached = not self.method.compiles
-        half = training.precision == "bfloat16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=half, cache_enabled=cached):
-            losses = self.method.training_step(self._fast, batch, self._move, self.state.step)
+        with nullcontext() if method.allows_kernels else self.model.twice_differentiable():
+            losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
             self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
         return Losses(*losses.means)

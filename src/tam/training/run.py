@@ -17,7 +17,7 @@ from tam.errors import UserError, shown
 from tam.evaluation import KShotScore, evaluate, score
 from tam.files import read_json
 from tam.methods import METHODS, make_method
-from tam.models import Model, build_model
+from tam.models import Model, build_model, place_model
 from tam.plain_json import finite
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
@@ -236,7 +236,8 @@ def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model
     """For every k the model that validated best at it."""
     models: dict[int, Model] = {}
     for k in config.protocol.shots:
-        model = build_model(spec_of(tasks, config), torch.Generator().manual_seed(0)).to(config.device)
+        model = build_model(spec_of(tasks, config), torch.Generator().manual_seed(0))
+        place_model(model, config.device, config.training.precision)
         load_weights(model, read_tensors(best_file(folder, k))[0], best_file(folder, k))
         models[k] = model
     return models

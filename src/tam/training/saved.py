@@ -13,7 +13,7 @@ from tam.config import Config
 from tam.errors import UserError
 from tam.evaluation import Choice
 from tam.files import read_json
-from tam.models import Model, ModelSpec, build_model
+from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
 from tam.training.checks import check_device
@@ -74,7 +74,7 @@ class Saved:
         load_weights(model, weights, file)
         return cls(
             config,
-            model.to(device),
+            place_model(model, device, config.training.precision),
             _vocabulary(values, spec),
             _primitives(values),
             _choices(values["choices"]),

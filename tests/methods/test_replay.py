@@ -1,0 +1,116 @@
+"""Steps that are recorded and replayed, as on a GPU, give the same numbers as a plain loop."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from tam.config import Config
+from tam.methods import Method, make_method, replay, search
+from tam.methods.replay import recorder_for, repeat
+from tam.methods.search import Descent, Search
+from tam.models import Batch, Model, ModelSpec
+from tests.methods.rerun import Rerun
+
+CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]])
+
+
+def bowls(z: Tensor) -> Tensor:
+    return (torch.tensor([[1.0, 10.0], [0.1, 3.0], [2.0, 2.0]]) * (z - CENTRES).square()).sum(1)
+
+
+@pytest.mark.parametrize("kind", [Descent, Search])
+@pytest.mark.parametrize("rate", [0.3, torch.tensor([0.01, 0.1, 1.0])])
+@pytest.mark.parametrize("patience", [None, 2])
+def test_a_search_that_is_replayed_finds_the_same(
+    kind: type[Descent], rate: float | Tensor, patience: int | None
+) -> None:
+    start, steps = torch.ones(1, 2).expand(3, -1), [7, 0, 2, 30, 1]
+    recorded = kind(start, rate, patience)
+    found = recorded.follow(bowls, steps, Rerun(recorded))
+    for ours, plain in zip(found, kind(start, rate, patience).follow(bowls, steps), strict=True):
+        assert torch.equal(ours, plain)
+    assert start.eq(1).all()
+    assert len({state.data_ptr() for state in found}) == len(steps)
+
+
+METHODS: dict[str, dict[str, object]] = {
+    "tam": {},
+    "cavia": {},
+    "maml": {},
+    "agnostic": {},
+    "multitask": {"finetune": "all"},
+    "multitask, embedding": {"finetune": "embedding"},
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_adapt_the_same(
+    name: str,
+    plain_spec: ModelSpec,
+    make_model: Callable[..., Model],
+    make_batch: Callable[..., Batch],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    method: Method = make_method(Config.of(name.partition(",")[0]).override(**METHODS[name]))
+    model = make_model(method.spec(plain_spec, 3)).float()
+    batch, steps, rate = make_batch(plain_spec, 3, 5), [3, 9, 12], torch.tensor([0.01, 0.1, 0.5])
+    plain = method.adapt(model, batch, steps, rate)
+    recorders: list[Rerun] = []
+
+    def double(owner: object, change: Callable[[], None], times: int, _: object) -> Iterator[int]:
+        recorders.append(Rerun(owner))
+        return repeat(owner, change, times, recorders[0])
+
+    monkeypatch.setattr(search, "recorder_for", lambda *_: Rerun(None))
+    monkeypatch.setattr(search, "repeat", double)
+    for ours, expected in zip(method.adapt(model, batch, steps, rate), plain, strict=True):
+        assert torch.equal(ours, expected)
+        assert not ours.requires_grad
+    (recorder,) = recorders
+    assert recorder.calls == ["run"] * 2 + ["record"] + ["replay"] * 11 + ["free"]
+
+
+class Counter:
+    """Counts in a tensor and in Python."""
+
+    def __init__(self) -> None:
+        self.tensor, self.python = torch.zeros(()), 0
+
+    def change(self) -> None:
+        self.tensor = self.tensor + 1
+        self.python += 1
+
+
+def test_only_tensors_are_carried_over() -> None:
+    counter = Counter()
+    assert list(repeat(counter, counter.change, 6, Rerun(counter))) == list(range(6))
+    assert counter.tensor == 6
+    assert counter.python == 3, "the double must not help: a recording knows nothing of Python"
+
+
+def test_memory_is_freed_whatever_happens() -> None:
+    counter = Counter()
+    recorder = Rerun(counter)
+
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        list(repeat(counter, fail, 9, recorder))
+    assert recorder.calls == ["run", "free"]
+
+
+def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnGpu(Tensor):
+        is_cuda = True
+
+    tensor, made = torch.zeros(1).as_subclass(OnGpu), Rerun(None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(replay, "CudaRecorder", lambda: made)
+    assert recorder_for(torch.zeros(1), 200) is None
+    assert recorder_for(tensor, 7) is None
+    assert recorder_for(tensor, 8) is made
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert recorder_for(tensor, 8) is None
