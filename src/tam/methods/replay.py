@@ -14,7 +14,7 @@ _LOCK = RLock()  # torch can record only one graph at a time in a process
 
 
 class Recorder(Protocol):
-    """Records the GPU work of a Python function and replays it on the same tensors, without running Python."""
+    """Records the GPU work of a function, and replays it on the same tensors without running Python."""
 
     def run(self, body: Callable[[], None]) -> None:
         """Run it without recording, where it would be recorded."""
@@ -71,7 +71,7 @@ def _stream_of(device: int) -> torch.cuda.Stream:
 
 
 def recorder_for(tensor: Tensor, times: int) -> Recorder | None:
-    """A recorder for work that is repeated on such tensors; None where recording is impossible or too dear."""
+    """A recorder for work repeated on such tensors; None where recording is impossible or does not pay."""
     if not tensor.is_cuda or times < _FEWEST or torch.cuda.is_current_stream_capturing():
         return None
     return CudaRecorder()

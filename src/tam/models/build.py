@@ -24,7 +24,7 @@ def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
 
 
 def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
-    """Move a model to its device and set how it computes there: the same for training and for every later use.
+    """Move a model to its device and set how it computes there: in training and in every later use.
 
     On a GPU this allows kernels without a second derivative and TF32 in float32 products. A device with a
     number also becomes the current one, since Triton launches kernels there.
