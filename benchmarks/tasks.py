@@ -19,11 +19,11 @@ from tam.cli import main as command
 from tam.provenance import provenance
 from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling
-from tam.tasks.classification import ClassificationFamily
-from tam.tasks.composition import HELD_OUT, hold_out
-from tam.tasks.family import Family, pool
+from tam.tasks.classification import ClassificationFamily, Same
+from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
+from tam.tasks.family import Choice, Family, pool
 from tam.tasks.integers import INPUTS
-from tam.tasks.task import Integers, Sequences, Task
+from tam.tasks.task import Classes, Integers, Sequences, Task
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "tasks.json"
@@ -62,8 +62,7 @@ def main() -> None:
         "held_out": HELD_OUT,
         "ceiling": {"shots": list(SHOTS), "supports": SUPPORTS, "queries": QUERIES},
         "classification_families": [
-            classification_family(n, same)
-            for n, same in ((5, "classes"), (11, "classes"), (11, "outputs"), (15, "outputs"))
+            classification_family(n, same) for n in (5, 11, 15) for same in get_args(Same)
         ],
         "classification_n11_holdouts": [
             len(training_functions(ClassificationFamily(11, "outputs"), 0, holdout))
@@ -82,7 +81,7 @@ def main() -> None:
     _say(started, f"written to {FILE.relative_to(ROOT)}")
 
 
-def classification_family(n: int, same: Any) -> Facts:
+def classification_family(n: int, same: Same) -> Facts:
     family = ClassificationFamily(n, same)
     return {"n": n, "same": same, **counts(family), "smallest_class": smallest_class(family)}
 
@@ -117,8 +116,12 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     if options.name == "pathfinding":
         facts["path_cells"] = lengths(list(tasks))
     if isinstance(family, ClassificationFamily):
-        drawn = [choice for split in choices(family, options).values() for choice in split]
-        facts["smallest_class_drawn"] = int(min(family.sizes[choice].min() for choice in drawn))
+        drawn = choices(family, options)
+        classes = [family.sizes[choice] for split in drawn.values() for choice in split]
+        facts["smallest_class_drawn"] = int(np.min(classes))
+        facts["test_tasks_like_a_training_task_on_their_examples"] = sum(
+            agrees_with_any(family, drawn["train"], task) for task in tasks.test
+        )
     if options.compositional:
         facts["unseen_primitives"] = [len(places) for places in hold_out(family, options.seed, 0).unseen]
         facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
@@ -126,6 +129,18 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     facts["metric"] = "accuracy" if options.name == "classification" else "perplexity"
     facts["ceiling"] = {str(k): round(score, 4) for k, score in scores.items()}
     return facts
+
+
+def agrees_with_any(family: Family, others: list[Choice], task: Task) -> bool:
+    """Whether one of the others gives every example of a classification task its class."""
+    assert isinstance(task.y, Classes)
+    left = np.array(others)
+    for rows in np.array_split(np.arange(len(task)), 20):
+        answers = family.answers(left, task.x.ids[rows].astype(np.int64)).y[:, :, 0]
+        left = left[(answers == task.y.ids[rows]).all(1)]
+        if not len(left):
+            return False
+    return True
 
 
 def lengths(tasks: list[Task]) -> Facts:
@@ -147,13 +162,23 @@ def training_functions(family: Family, seed: int, holdout: int) -> Integers:
 def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Facts:
     """How many tasks there are to draw from: for training, and by the slot of the unseen primitive."""
     train = training_functions(family, options.seed, holdout)
+    parts = hold_out(family, options.seed, holdout)
+    new = is_new(family, parts)
     drawn = choices(family, replace(options, holdout=holdout))["train"]
-    known = [np.unique(places) for places in zip(*drawn, strict=True)]
-    by_slot = []
-    for slot, unseen in enumerate(hold_out(family, options.seed, holdout).unseen):
-        functions = pool(family, [*known[:slot], unseen, *known[slot + 1 :]]).functions
-        by_slot.append(len(np.setdiff1d(functions, train)))
-    return {"train": len(train), "test_by_unseen_slot": by_slot}
+    pools = [pool(family, allowed) for allowed in one_unseen(parts, drawn)]
+    members = [tuple(every.choices.T) for every in pools]
+    facts: Facts = {
+        "train": len(train),
+        "test_by_unseen_slot": [len(np.unique(family.targets[every][new[every]])) for every in members],
+    }
+    if isinstance(family, ClassificationFamily):
+        other = [np.setdiff1d(every.functions, train) for every in pools]
+        kept = [np.unique(family.functions[every][new[every]]) for every in members]
+        facts["new_outputs_by_unseen_slot"] = [len(functions) for functions in other]
+        facts["of_these_known_labels"] = [
+            len(np.setdiff1d(functions, left)) for functions, left in zip(other, kept, strict=True)
+        ]
+    return facts
 
 
 def output(line: str) -> str:

@@ -14,6 +14,7 @@ from blocks.ceilings import reference
 from blocks.page import fill
 from blocks.results import ROOT, Results
 from tam.report.figures import FIGURES
+from tam.report.learning import draw as draw_learning
 from tam.report.scaling import draw as draw_scaling
 
 
@@ -26,6 +27,9 @@ def files() -> Iterator[tuple[Path, str]]:
     for name, draw in FIGURES.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
     yield ROOT / "docs" / "figures" / "scaling.svg", draw_scaling(results.scaling).svg()
+    if runs := results.reproductions:
+        goals = {name: results.paper_scores(name)["tam"] for name in runs}
+        yield ROOT / "docs" / "figures" / "learning.svg", draw_learning(runs, goals).svg()
 
 
 def main() -> None:

@@ -12,9 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# A full training takes minutes: the same commands with the preset that takes seconds, and with rows for
-# the support of a method that is trained in episodes.
-README = README.replace("--preset quick", "--preset smoke --rows 32").replace(
+# A full training takes minutes, or a GPU: the same commands with the preset that takes seconds.
+README = README.replace("--preset best --device cuda", "--preset smoke").replace(
     'preset="quick"', 'preset="smoke"'
 )
 

@@ -1,39 +1,23 @@
 """The paper's scores beside the ceiling."""
 
 import json
-from collections.abc import Sequence
 
 from blocks.results import BENCHMARKS, Facts, Results, set_name
 from blocks.table import table
 from blocks.words import k_heads, score
 
 
-def ceilings(results: Results) -> str:
-    """The paper's best beside the ceiling, for each k of the paper."""
-    return _beside(results, False, results.shots)
-
-
 def all_ceilings(results: Results, compositional: bool) -> str:
     """The paper's best beside the ceiling, for each k that has a ceiling."""
-    return _beside(results, compositional, results.tasks["ceiling"]["shots"])
-
-
-def _beside(results: Results, compositional: bool, shots: Sequence[int]) -> str:
+    shots = results.tasks["ceiling"]["shots"]
     rows = []
     for name, title in BENCHMARKS.items():
-        metric, best = results.metric(name), _paper_best(results, name, compositional)
+        metric, best = results.metric(name), results.paper_best(name, compositional)
         ceiling = results.task_set(name, compositional)["ceiling"]
         printed = [score(metric, best[k]) if k in best else "" for k in shots]
         rows.append([f"{title}, {metric}", "the paper's best", *printed])
         rows.append(["", "ceiling", *(f"**{score(metric, ceiling[str(k)])}**" for k in shots)])
     return table(["", "", *k_heads(shots)], rows, left=(0, 1))
-
-
-def _paper_best(results: Results, name: str, compositional: bool) -> dict[int, float]:
-    """The best that any method has in the paper's table, for each k."""
-    better = max if results.metric(name) == "accuracy" else min
-    methods = results.paper_scores(name, compositional).values()
-    return {k: better(scores[k] for scores in methods) for k in results.shots}
 
 
 def how_measured(results: Results) -> str:

@@ -1,62 +1,82 @@
-"""Every method beside the paper's, on plain and on compositional benchmarks."""
+"""The paper's Tables 1 and 2: every method, ours beside the paper's."""
 
-from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import distinct, score_cells, steps_words, training_cells
+from collections.abc import Sequence
+from statistics import fmean
+
+from blocks.results import BENCHMARKS, Results
 from blocks.table import table
-from blocks.words import as_printed, capitalised, k_heads
-from tam.report.curve import TITLES as METHODS
+from blocks.tam_runs import NOT_RUN
+from blocks.words import as_printed, capitalised, k_heads, mean_score, span
+from tam.report.curve import TITLES
 
-UNTOLD = "tam without primitives"
-"""What the paper's compositional table has besides the methods."""
+Row = tuple[str, str, str | None]
+"""The name of a method in runs, as it is shown, and in the paper's table, if it is there."""
+
+TABLE1: Sequence[Row] = [
+    *((method, f"[{capitalised(title)}](methods/{method}.md)", method) for method, title in TITLES.items()),
+    ("maml-first", "MAML, first order", None),
+    ("cavia-first", "CAVIA, first order", None),
+]
+TABLE2: Sequence[Row] = [
+    *(
+        (method, capitalised(TITLES[method]), method)
+        for method in ("multitask", "matching", "snail", "cavia", "tam")
+    ),
+    ("tam-untold", "TAM without primitives", "tam without primitives"),
+]
 
 
-def methods(results: Results) -> str:
-    """Every method on every benchmark, ours beside the paper's."""
-    head = ["", "training steps", "time", *k_heads(results.shots)]
-    known = dict.fromkeys([*METHODS, *(run["method"] for run in results.runs.values())])
+def table1(results: Results) -> str:
+    """Every method on the plain benchmarks."""
+    return _tables(results, "table1", TABLE1, compositional=False)
+
+
+def table2(results: Results) -> str:
+    """The methods on the compositional benchmarks."""
+    return _tables(results, "table2", TABLE2, compositional=True)
+
+
+def _tables(results: Results, group: str, known: Sequence[Row], *, compositional: bool) -> str:
     parts = []
-    for name in BENCHMARKS:
-        rows = [row for method in known if (row := method_row(results, name, method))]
-        parts.append(f"{_headline(results, name)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts)
+    for name, title in BENCHMARKS.items():
+        metric = results.metric(name)
+        better = "% right, higher is better" if metric == "accuracy" else "perplexity, lower is better"
+        rows = _rows(results, group, known, name, compositional)
+        if rows:
+            head = [f"{title}: {better}", "training steps", *k_heads(results.shots)]
+            parts.append(table(head, rows))
+    return "\n\n".join([*parts, _caption(results, group)]) if parts else NOT_RUN
 
 
-def method_row(results: Results, name: str, method: str) -> list[str] | None:
-    """The scores of a method's tuned runs on a benchmark, and the paper's; None if there are neither."""
-    found = results.by_shots(method, "tuned", name)
-    paper = results.paper_rows(name).get(method)
-    if not found and paper is None:
-        return None
-    link = f"[{capitalised(METHODS.get(method, method))}](methods/{method}.md)"
-    return [link, *training_cells(distinct(found)), *_scores(results, name, found, paper)]
+def _caption(results: Results, group: str) -> str:
+    """The budget of the runs that are trained, and where they ran."""
+    runs = [run for run in results.runs.values() if run["group"] == group and run["steps"]]
+    budgets = " or ".join(sorted({f"{run['budget_seconds']:g}" for run in runs}))
+    devices = " or ".join(sorted({run["device"] for run in runs}))
+    return f"Every run trained for {budgets} GPU-seconds, {devices}. Our best of a column is bold."
 
 
-def compositional(results: Results) -> str:
-    """The methods on compositional tasks, ours beside the paper's."""
-    head = ["", "training steps", *k_heads(results.shots)]
-    parts = []
-    for name in BENCHMARKS:
-        rows = []
-        for method in (*METHODS, UNTOLD):
-            short, more = ("tam", "-untold") if method == UNTOLD else (method, "")
-            by_shots = results.by_shots(short, "compositional", name, more)
-            found, paper = distinct(by_shots), results.paper_rows(name, compositional=True).get(method)
-            if found or paper is not None:
-                title = capitalised(METHODS[short] + method.removeprefix(short))
-                rows.append([title, steps_words(found), *_scores(results, name, by_shots, paper)])
-        parts.append(f"{_headline(results, name)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts)
-
-
-def _headline(results: Results, name: str) -> str:
-    """What a table of a benchmark with the paper's in brackets is headed by."""
+def _rows(
+    results: Results, group: str, known: Sequence[Row], name: str, compositional: bool
+) -> list[list[str]]:
+    """The rows of one benchmark: those of methods that were run; our best of a column is bold."""
     metric = results.metric(name)
-    unit = " in %, higher is better" if metric == "accuracy" else ", lower is better"
-    return f"**{BENCHMARKS[name]}**: {metric}{unit}; ours, and the paper's in brackets"
-
-
-def _scores(results: Results, name: str, by_shots: dict[int, Facts], paper: Facts | None) -> list[str]:
-    """A method's scores at each k, and the paper's from a row of its table."""
-    metric = results.metric(name)
-    printed = None if paper is None else [as_printed(metric, mean) for mean in paper["mean"]]
-    return score_cells(results, metric, by_shots, printed)
+    scores = {what: results.scores(f"{what}-{group}-{name}", metric) for what, _, _ in known}
+    top = {}
+    for k in results.shots:
+        means = [fmean(found[k]) for found in scores.values() if k in found]
+        top[k] = (max if metric == "accuracy" else min)(means, default=None)
+    rows = []
+    for what, title, in_paper in known:
+        if not (found := scores[what]):
+            continue
+        paper = results.paper_rows(name, compositional).get(in_paper or "")
+        cells = []
+        for place, k in enumerate(results.shots):
+            shown = mean_score(metric, found[k]) if k in found else "–"
+            shown = f"**{shown}**" if k in found and fmean(found[k]) == top[k] else shown
+            theirs = "" if paper is None else f"\u00a0({as_printed(metric, paper['mean'][place])})"
+            cells.append(shown + theirs)
+        steps = [run["steps"] for run in results.runs_of(f"{what}-{group}-{name}")]
+        rows.append([title, span(steps) if any(steps) else "–", *cells])
+    return rows

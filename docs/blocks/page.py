@@ -4,28 +4,23 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from blocks import ablations, ceilings, cpu, gpu, limits, methods, quotes, tam_runs, tasks, tuning
+from blocks import ceilings, cpu, gpu, methods, quotes, tam_runs, tasks, timing
 from blocks.results import Results
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
-    "ceilings": ceilings.ceilings,
     "all ceilings": partial(ceilings.all_ceilings, compositional=False),
     "compositional ceilings": partial(ceilings.all_ceilings, compositional=True),
     "how measured": ceilings.how_measured,
-    "runs": tam_runs.runs,
-    "ahead": tam_runs.ahead,
+    "best": tam_runs.best,
+    "best and ceiling": partial(tam_runs.best, ceiling=True),
     "intervals": tam_runs.intervals,
-    "lengths": tam_runs.lengths,
-    "methods": methods.methods,
-    "compositional": methods.compositional,
-    "ablations": ablations.ablations,
-    "sweeps": ablations.sweeps,
-    "small": ablations.small,
-    "tuning": tuning.tuning,
-    "best weights": tuning.best_weights,
-    "budgets": tuning.budgets,
-    "choices": tuning.choices,
-    "limits": limits.limits,
+    "reproduction": tam_runs.reproduction,
+    "learning curves": tam_runs.learning_curves,
+    "levers": tam_runs.levers,
+    "quick": tam_runs.quick,
+    "table 1": methods.table1,
+    "table 2": methods.table2,
+    "time": timing.time_to_quality,
     "gpu": gpu.steps,
     "gpu kernels": gpu.kernels,
     "gpu checks": gpu.checks,

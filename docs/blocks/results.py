@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from blocks.words import SCALE
+from tam.plain_json import infinite_if_none
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = {
@@ -23,15 +24,12 @@ class Results:
     def __init__(self) -> None:
         folder = ROOT / "results"
         self.tasks = _read(folder / "tasks.json")
-        self.choices = _read_if_there(folder / "choices.json")
-        self.limits = _read_if_there(folder / "limits.json")
         self.gpu = _read(folder / "gpu.json")
         self.memory = _read(folder / "memory.json")
         self.paper = _read(folder / "paper.json")
         self.peers = _read(folder / "peers.json")
         self.scaling = _read(folder / "scaling.json")
         self.runs = _read_all(folder / "runs")
-        self.tuning = _read_all(folder / "tuning")
 
     @property
     def shots(self) -> list[int]:
@@ -58,17 +56,30 @@ class Results:
             for method, row in self.paper_rows(name, compositional).items()
         }
 
-    def by_shots(self, method: str, kind: str, name: str, more: str = "") -> dict[int, Facts]:
-        """For each k the run of a method and a kind on a benchmark (seed 0) that scores it."""
-        stem = f"{method}-{kind}-{name}{more}"
-        found: dict[int, Facts] = {}
-        for file, run in self.runs.items():
-            if re.fullmatch(rf"{stem}(-k\d+)?-0", file):
-                for one in run["scores"]:
-                    if one["k"] in found:
-                        raise ValueError(f"two runs {stem} have a score at k = {one['k']}")
-                    found[one["k"]] = run
-        return dict(sorted(found.items()))
+    def paper_best(self, name: str, compositional: bool = False) -> dict[int, float]:
+        """The best that any method has in the paper's table, for each k."""
+        better = max if self.metric(name) == "accuracy" else min
+        methods = self.paper_scores(name, compositional).values()
+        return {k: better(scores[k] for scores in methods) for k in self.shots}
+
+    def runs_of(self, stem: str) -> list[Facts]:
+        """The runs of one kind: `STEM-0`, or `STEM-k5-0` for one k, of every seed or hold-out."""
+        name = re.compile(rf"{re.escape(stem)}(?:-k(\d+))?-(h?\d+)")
+        found = [(match, run) for file, run in self.runs.items() if (match := name.fullmatch(file))]
+        return [run for _, run in sorted(found, key=lambda one: (one[0][2], int(one[0][1] or 0)))]
+
+    @property
+    def reproductions(self) -> dict[str, Facts]:
+        """The runs of the preset `paper`, by benchmark."""
+        return {name: run for name in BENCHMARKS for run in self.runs_of(f"tam-paper-{name}")}
+
+    def scores(self, stem: str, metric: str) -> dict[int, list[float]]:
+        """The scores of these runs at each k, one for each seed or hold-out."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs_of(stem):
+            for one in run["scores"]:
+                found.setdefault(one["k"], []).append(infinite_if_none(one[metric]))
+        return found
 
 
 def set_name(name: str, compositional: bool) -> str:
@@ -80,9 +91,6 @@ def _read(file: Path) -> Facts:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _read_if_there(file: Path) -> Facts | None:
-    return _read(file) if file.exists() else None
-
-
 def _read_all(folder: Path) -> dict[str, Facts]:
-    return {file.stem: _read(file) for file in sorted(folder.glob("*.json"))}
+    """The results in a folder; a file of an error, `NAME.error.json`, is none."""
+    return {file.stem: _read(file) for file in sorted(folder.glob("*.json")) if "." not in file.stem}

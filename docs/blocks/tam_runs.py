@@ -1,125 +1,191 @@
-"""Runs of TAM on the plain benchmarks, beside the paper's TAM."""
+"""TAM beside the paper's: the presets `best`, `paper` and `quick`, and what each lever gives."""
 
 import math
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from statistics import fmean
 
 from blocks.results import BENCHMARKS, Facts, Results
-from blocks.runs import best_part, scores_of, settings_words, steps_of, time_words, widths_of
 from blocks.table import table
-from blocks.words import DIGITS, SCALE, UNIT, as_printed, capitalised, k_heads, listed, number, score
+from blocks.words import (
+    UNIT,
+    as_printed,
+    bare_score,
+    difference,
+    is_better,
+    k_heads,
+    listed,
+    mean_score,
+    number,
+    score,
+    seconds_words,
+)
 
-KINDS = {
-    "best": "preset `best`",
-    "long": "tuned, longer",
-    "tuned": "tuned",
-    "paper": "preset `paper`",
-    "quick": "preset `quick`",
+NOT_RUN = "Not run yet."
+
+LEVERS = {
+    "rate": "the larger rate of z",
+    "warm": "warm starts",
+    "tokens": "several task tokens",
+    "first": "z seen by x",
+    "blank": "θ learning at z = 0 too",
+    "small": "small supports",
 }
-"""The kinds of runs that are shown beside the paper's, in their order."""
-LENGTHS = ("tuned", "short", "earlier", "best", "long")
-"""The kinds of runs that are compared by their number of steps."""
+"""What the levers are called, in their order."""
 
 
-def runs(results: Results) -> str:
-    """The runs beside the paper's, in bold where they are better."""
-    rows = []
-    for name, title in BENCHMARKS.items():
-        metric, paper = results.metric(name), results.paper_rows(name)["tam"]
-        printed = [
-            f"{as_printed(metric, mean)} ± {as_printed(metric, error)}{UNIT[metric]}"
-            for mean, error in zip(paper["mean"], paper["error"], strict=True)
-        ]
-        rows.append([f"{title}, {metric}", "the paper's TAM", "", *printed])
-        for kind, run in shown_runs(results, name):
-            shown = {k: score(metric, value) for k, value in scores_of(run, metric).items()}
-            shown |= {k: f"**{shown[k]}**" for k in _better(results, name, run)}
-            rows.append(["", f"{KINDS[kind]}: {settings_words(run)}", time_words(run), *shown.values()])
-    return table(["", "", "training time", *k_heads(results.shots)], rows, left=(0, 1))
+def best(results: Results, ceiling: bool = False) -> str:
+    """The preset `best` beside the paper's TAM and the best of the paper's methods."""
+    rows: list[list[str]] = []
+    for name in BENCHMARKS:
+        rows += _beside_the_paper(results, name, ceiling)
+    shown = table(["", "", "training", *k_heads(results.shots)], rows, left=(0, 1))
+    found = [run for name in BENCHMARKS for run in results.runs_of(f"tam-best-{name}")]
+    return f"{shown}\n\n{_about_best(results, found) if found else NOT_RUN}"
 
 
-def ahead(results: Results) -> str:
-    """Where each kind of run is better than the paper's TAM."""
-    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    tried: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    for name, title in BENCHMARKS.items():
-        for kind, run in shown_runs(results, name):
-            tried[kind].append(title.lower())
-            if shots := _better(results, name, run):
-                clear = [str(k) for k, clearly in shots.items() if clearly]
-                words = f" (clearly at k = {listed(clear)})" if clear else ""
-                found[kind].append(f"on {title.lower()} at k = {listed([str(k) for k in shots])}{words}")
-    lines = [
-        f"- {capitalised(KINDS[kind])}: {listed(where) if where else 'nowhere'}"
-        + (f" (run on {listed(tried[kind])} alone)." if len(tried[kind]) < len(BENCHMARKS) else ".")
-        for kind, where in found.items()
-        if tried[kind]
+def _beside_the_paper(results: Results, name: str, ceiling: bool) -> Iterator[list[str]]:
+    """The rows of one benchmark."""
+    metric, paper = results.metric(name), results.paper_rows(name)["tam"]
+    printed = [
+        f"{as_printed(metric, mean)} ± {as_printed(metric, error)}{UNIT[metric]}"
+        for mean, error in zip(paper["mean"], paper["error"], strict=True)
     ]
-    clearly = (
-        "Clearly is by more than the paper's error bar and than the 95 % interval of our score over the test "
-        "tasks."
+    hours = results.paper["hours"][name]
+    yield [f"{BENCHMARKS[name]}, {metric}", "the paper's TAM", f"{hours:g} h", *printed]
+    top = results.paper_best(name)
+    yield ["", "the paper's best", "", *(score(metric, top[k]) for k in results.shots)]
+    runs, ours = results.runs_of(f"tam-best-{name}"), results.scores(f"tam-best-{name}", metric)
+    cells = [_marked(results, name, k, ours.get(k, [])) for k in results.shots]
+    yield ["", "ours", seconds_words([run["gpu_seconds"] for run in runs]), *cells]
+    if ceiling:
+        most = results.task_set(name)["ceiling"]
+        yield ["", "ceiling", "", *(score(metric, most[str(k)]) for k in results.shots)]
+
+
+def _marked(results: Results, name: str, k: int, values: list[float]) -> str:
+    """Our score at one k: bold if it is better than all of the paper's, in italics if better than its TAM."""
+    metric = results.metric(name)
+    if not values:
+        return "–"
+    shown, mean = f"{mean_score(metric, values)}{UNIT[metric]}", fmean(values)
+    if is_better(metric, mean, results.paper_best(name)[k]):
+        return f"**{shown}**"
+    return f"*{shown}*" if is_better(metric, mean, results.paper_scores(name)["tam"][k]) else shown
+
+
+def _about_best(results: Results, found: list[Facts]) -> str:
+    """How many cells are better than the paper's, and of how many runs they are means."""
+    cells = [
+        (name, k, fmean(values))
+        for name in BENCHMARKS
+        for k, values in results.scores(f"tam-best-{name}", results.metric(name)).items()
+    ]
+    than_tam = [is_better(results.metric(n), v, results.paper_scores(n)["tam"][k]) for n, k, v in cells]
+    than_all = [is_better(results.metric(n), v, results.paper_best(n)[k]) for n, k, v in cells]
+    trials = {len(results.runs_of(f"tam-best-{name}")) for name in BENCHMARKS} - {0}
+    return (
+        f"Ours: mean ± standard deviation over {_or(trials)} initialisations; training is in seconds of an "
+        f"{_or({run['device'] for run in found})} alone. "
+        f"Bold: better than every method of the paper ({sum(than_all)} of {len(cells)} cells); "
+        f"italics or bold: better than the paper's TAM ({sum(than_tam)} of {len(cells)})."
     )
-    return "\n".join(["Better than the paper's TAM, in bold in the table:", "", *lines, "", clearly])
+
+
+def _or(values: set[int] | set[str]) -> str:
+    return " or ".join(map(str, sorted(values)))
 
 
 def intervals(results: Results) -> str:
-    """How wide the intervals of the runs are."""
-    rows = []
+    """How far a score may be off because the test tasks are a sample."""
+    parts = []
     for name, title in BENCHMARKS.items():
         metric = results.metric(name)
-        each = [widths_of(run, metric) for _, run in shown_runs(results, name)]
-        found = [[widths[k] for widths in each if k in widths] for k in results.shots]
-        spans = [
-            " to ".join(f"± {score(metric, end(of))}" for end in (min, max)) if of else "–" for of in found
-        ]
-        rows.append([f"{title}, {metric}", *spans])
-    return table(["", *k_heads(results.shots)], rows)
+        found: dict[int, list[float]] = {}
+        for run in results.runs_of(f"tam-best-{name}"):
+            for one in run["scores"]:
+                if one[f"{metric}_interval"] is not None:
+                    found.setdefault(one["k"], []).append(one[f"{metric}_interval"])
+        if found:
+            widths = [f"± {bare_score(metric, fmean(found[k]))}" for k in results.shots if k in found]
+            parts.append(f"{title.lower()} {', '.join(widths)}{UNIT[metric]}")
+    return f"{'; '.join(parts)} at k = {listed(list(map(str, results.shots)))}." if parts else NOT_RUN
 
 
-def lengths(results: Results) -> str:
-    """Runs that differ in their number of steps, in supports and in rate, the shortest first."""
-    rows = []
+def reproduction(results: Results) -> str:
+    """The preset `paper` beside the paper's TAM."""
+    rows, short = [], []
     for name, title in BENCHMARKS.items():
-        metric = results.metric(name)
-        found = sorted(shown_runs(results, name, LENGTHS), key=lambda one: steps_of(one[1]))
-        for place, (kind, run) in enumerate(found):
-            parts = [best_part(run, k) for k in results.shots] if "gpu_seconds" in run else ["not known"]
+        metric, theirs = results.metric(name), results.paper_scores(name)["tam"]
+        for run in results.runs_of(f"tam-paper-{name}"):
+            ours = _scores(run, metric)
+            cells = [
+                f"{score(metric, ours[k])} ({difference(metric, ours[k], theirs[k])})" for k in results.shots
+            ]
             rows.append(
-                [
-                    "" if place else f"{title}, {metric}",
-                    number(steps_of(run)),
-                    f"`{kind}`",
-                    run["config"]["settings"]["support"],
-                    f"{run['config']['training']['rate']:g}",
-                    " · ".join(parts),
-                    *(score(metric, value) for value in scores_of(run, metric).values()),
-                ]
+                [f"{title}, {metric}", number(run["steps"]), seconds_words([run["gpu_seconds"]]), *cells]
             )
-    head = ["", "outer steps", "kind", "supports", "rate", "best weights at each k after"]
-    return table([*head, *k_heads(results.shots)], rows, left=(0, 2, 3))
+            worse = [k for k in results.shots if is_better(metric, theirs[k], ours[k])]
+            short += [f"{title.lower()} at k = {listed(list(map(str, worse)))}"] if worse else []
+    if not rows:
+        return NOT_RUN
+    head = ["", "outer steps", "GPU alone", *k_heads(results.shots)]
+    where = f"It falls short on {listed(short)}." if short else "It falls short nowhere."
+    return f"{table(head, rows)}\n\nIn brackets: the difference to the paper's TAM. {where}"
 
 
-def shown_runs(results: Results, name: str, kinds: Iterable[str] = KINDS) -> Iterator[tuple[str, Facts]]:
-    """The runs on a benchmark of some kinds, with their kinds."""
-    for kind in kinds:
-        for file, run in results.runs.items():
-            if re.fullmatch(rf"tam-{kind}-{name}-\d+", file):
-                yield kind, run
+def learning_curves(results: Results) -> str:
+    """The figure of the reproduction's validations."""
+    if not results.reproductions:
+        return NOT_RUN
+    return (
+        "![Validation scores of the preset paper against outer steps, one line for each k, with the paper's "
+        "TAM dashed.](figures/learning.svg)"
+    )
 
 
-def _better(results: Results, name: str, run: Facts) -> dict[int, bool]:
-    """The k at which a run is better than the paper's TAM as printed, and whether clearly.
+def levers(results: Results) -> str:
+    """`best` beside runs with one lever moved, for the same GPU-seconds."""
+    parts = []
+    for name, title in BENCHMARKS.items():
+        base = results.runs.get(f"tam-best-{name}-0")
+        rows = [] if base is None else list(_lever_rows(results, name, base))
+        if base is not None and rows:
+            metric = results.metric(name)
+            ours = _scores(base, metric)
+            first = ["`best`", number(base["steps"]), *(score(metric, ours[k]) for k in results.shots)]
+            head = [f"{title}, {metric}", "outer steps", *k_heads(results.shots)]
+            parts.append(table(head, [first, *rows]))
+    return "\n\n".join(parts) or NOT_RUN
 
-    Clearly is by more than the paper's error bar and than our interval over tasks.
-    """
-    metric, paper = results.metric(name), results.paper_rows(name)["tam"]
-    scale, digits, sign = SCALE[metric], DIGITS[metric], 1 if metric == "accuracy" else -1
-    printed = dict(zip(results.shots, zip(paper["mean"], paper["error"], strict=True), strict=True))
-    found: dict[int, bool] = {}
-    widths = widths_of(run, metric)
-    for k, value in scores_of(run, metric).items():
-        mean, error = printed[k]
-        margin = round(sign * (round(scale * value, digits) - mean), digits + 1)
-        if margin > 0:
-            found[k] = margin > max(error, scale * widths.get(k, math.inf))
-    return found
+
+def _lever_rows(results: Results, name: str, base: Facts) -> Iterator[list[str]]:
+    metric = results.metric(name)
+    before = _scores(base, metric)
+    for lever, words in LEVERS.items():
+        for moved in ("without", "with"):
+            run = results.runs.get(f"tam-{moved}-{lever}-{name}-0")
+            if run is not None:
+                after = _scores(run, metric)
+                cells = (
+                    f"{score(metric, after[k])} ({difference(metric, after[k], before[k])})"
+                    for k in results.shots
+                )
+                yield [f"{moved} {words}", number(run["steps"]), *cells]
+
+
+def quick(results: Results) -> str:
+    """The preset `quick`, beside the paper's TAM."""
+    runs = results.runs_of("tam-quick-classification")
+    if not runs:
+        return NOT_RUN
+    (run,) = runs
+    ours = _scores(run, "accuracy")
+    cells = ", ".join(f"{score('accuracy', ours[k])} at k = {k}" for k in results.shots)
+    return (
+        f"Classification after {number(run['steps'])} outer steps, "
+        f"{seconds_words([run['wall_seconds']])} from start to result on {run['device']}: {cells}."
+    )
+
+
+def _scores(run: Facts, metric: str) -> dict[int, float]:
+    return {one["k"]: math.inf if one[metric] is None else one[metric] for one in run["scores"]}

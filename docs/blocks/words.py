@@ -1,6 +1,7 @@
 """How numbers, scores, times and lists are written."""
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 
 SCALE = {"accuracy": 100, "perplexity": 1}
@@ -33,15 +34,38 @@ def score(metric: str, value: float) -> str:
     return bare_score(metric, value) + UNIT[metric]
 
 
+def mean_score(metric: str, values: Sequence[float]) -> str:
+    """The mean of some scores, with their standard deviation if there are several, without the unit."""
+    mean = bare_score(metric, statistics.fmean(values))
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return mean
+    return f"{mean} ± {bare_score(metric, statistics.stdev(values))}"
+
+
+def difference(metric: str, value: float, other: float) -> str:
+    """How much a score is above another, with its sign."""
+    if math.isinf(value) or math.isinf(other):
+        return "–"
+    shown = f"{SCALE[metric] * (value - other):+.{DIGITS[metric]}f}"
+    return shown.replace("-", "−")
+
+
+def is_better(metric: str, value: float, other: float) -> bool:
+    """Whether a score, as it is shown, is better than another."""
+    ours, theirs = float(bare_score(metric, value).replace("∞", "inf")), SCALE[metric] * other
+    return ours > theirs + 1e-9 if metric == "accuracy" else ours < theirs - 1e-9
+
+
 def as_printed(metric: str, value: float) -> str:
     """A score of the paper: with the usual digits, or with one more where the paper has it."""
     short = f"{value:.{DIGITS[metric]}f}"
     return short if float(short) == value else f"{value:.{DIGITS[metric] + 1}f}"
 
 
-def duration(seconds: float) -> str:
-    """A time, in seconds or minutes."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def seconds_words(seconds: Sequence[float | None]) -> str:
+    """The mean of some times that are known."""
+    known = [one for one in seconds if one is not None]
+    return f"{number(round(statistics.fmean(known)))} s" if known else "–"
 
 
 def k_heads(shots: Iterable[int]) -> list[str]:

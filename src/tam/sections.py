@@ -26,12 +26,18 @@ class Network:
     """Attention heads."""
     bottleneck: int | None = None
     """The width inside an adapter; for conditioning by adapters only."""
+    task_tokens: int = 1
+    """Tokens that one task embedding takes, each as wide as the network; conditioning by tokens only."""
+    task_first: bool = False
+    """Whether a decoder has the task embedding in front of x too: [z, x…, z, y…], not [x…, z, y…]."""
+    x_mask: Literal["causal", "full"] = "causal"
+    """In a decoder, whether places of x see only those before them, or all places up to the end of x."""
     use_primitives: bool | None = None
     """Whether the model is given the tasks' primitives; if not said, whether they have some."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "layers", "width", "heads", "bottleneck")
+        check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
         if self.width % self.heads:
             raise SettingError(f"width is a multiple of heads; {self.width} is not one of {self.heads}")
         if self.bottleneck is not None and self.conditioning != "adapter":
@@ -62,12 +68,14 @@ class Training:
     """Outer steps between two validations."""
     checkpoint_every: int = 100
     """Outer steps between two checkpoints."""
+    stop_after: int | None = None
+    """Stop when validation has improved at no k for so many outer steps; None: never before the last."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """What matrix products are computed in; weights and optimiser states are always float32."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every")
+        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every", "stop_after")
         check_at_least(self, 0, "steps", "rate", "warmup")
         if not self.clip > 0:
             raise SettingError(f"clip is above 0, not {self.clip!r}")
@@ -95,7 +103,7 @@ class Protocol:
     queries: int = 100
     """How many queries each of them is scored on, at most."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200)
-    """The numbers of inner steps to choose from, up to 10,000; 0 alone for a method that takes none."""
+    """The numbers of inner steps to choose from, 0 to 10,000; 0 alone for a method that takes none."""
     adapt_rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
     """The rates to choose from; 0 alone for a method that takes no steps."""
     support_seed: int = 0
@@ -109,8 +117,10 @@ class Protocol:
         none = {"adapt_steps": NO_STEPS[0], "adapt_rates": NO_STEPS[1]}
         for name in ("shots", "adapt_steps", "adapt_rates"):
             value = getattr(self, name)
-            if not value or (min(value) <= 0 and value != none.get(name)):
-                raise SettingError(f"{name} has one value or more, all above 0, not {value!r}")
+            least = 0 if name == "adapt_steps" else 1 if name == "shots" else 1e-12
+            if not value or (min(value) < least and value != none.get(name)):
+                above = "at least 0" if name == "adapt_steps" else "above 0"
+                raise SettingError(f"{name} must have one value or more, all {above}, not {value!r}")
             if len(set(value)) < len(value):
                 raise SettingError(f"{name} has every value once, not {value!r}")
         check_at_least(self, 1, "supports", "queries")

@@ -51,6 +51,12 @@ class TamSettings(MethodSettings):
     """In training, a task stops when its loss has not improved for so many updates; None: never."""
     theta_update: Literal["accumulated", "interleaved"] = "accumulated"
     """θ moves once an outer step, by the gradients met on the way (the paper), or after every update of z."""
+    warm_share: float = 0.0
+    """The share of a step's tasks whose z starts where their last visit ended; the others start at 0."""
+    learn_blank: bool = False
+    """Whether θ also learns from the pass before the first update of z, which the paper has for z alone."""
+    proposer: bool = False
+    """Whether an encoder of the support, trained along, proposes where the search for z starts."""
     support: Literal["all", "mixed"] = "all"
     """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
     small_share: float | None = None
@@ -63,14 +69,16 @@ class TamSettings(MethodSettings):
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "inner_steps", "patience")
-        check_at_least(self, 0, "inner_rate", "small_share", "small_after")
-        check_at_most(self, 1, "small_share")
+        check_at_least(self, 0, "inner_rate", "small_share", "small_after", "warm_share")
+        check_at_most(self, 1, "small_share", "warm_share")
         check_at_most(self, MOST_STEPS, "inner_steps")
         if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
             raise SettingError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
         for name in ("small_share", "small_after", "small_sizes"):
             if self.support == "all" and getattr(self, name) is not None:
                 raise SettingError(f"{name} has no effect unless support is 'mixed'")
+        if self.proposer and not self.learn_blank:
+            raise SettingError("proposer must go with learn_blank: it learns from the pass at the start of z")
         if self.small_share == 0:
             raise SettingError("small_share is above 0: with none, support 'mixed' has no effect; give 'all'")
 

@@ -15,9 +15,10 @@ OPTIONS = {
         compositional holdout seed n train valid test examples""",
     "tam train": """
         out method preset resume seed device tasks-seed compositional holdout
-        backbone conditioning layers width heads bottleneck use-primitives
-        inner-steps inner-rate patience theta-update support small-share small-after small-sizes
-        steps tasks rows rate warmup clip validate-every checkpoint-every precision
+        backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
+        inner-steps inner-rate patience theta-update warm-share learn-blank proposer
+        support small-share small-after small-sizes
+        steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         shots supports queries adapt-steps adapt-rates support-seed""",
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",

@@ -83,7 +83,10 @@ def algorithm_1(
     rows_of_z: Sequence[Sequence[int] | None] | None = None,
     outer: int = 1,
 ) -> list[Walk]:
-    """Algorithm 1 as printed, θ moving once at the end or after every step; z by torch's Adam."""
+    """Algorithm 1 as printed, θ moving once at the end or after every step; z by torch's Adam.
+
+    Besides, searches may start elsewhere (`batch.start`), and θ learn there (`learn_blank`).
+    """
     theta = list(model.parameters())
     theta_adam = torch.optim.Adam(theta, lr=RATE, betas=(0.9, 0.98))
     rows_of_z = rows_of_z or [None] * batch.tasks
@@ -104,10 +107,21 @@ def algorithm_1(
         walks = []
         for task in range(batch.tasks):
             z = torch.zeros(model.task_size, dtype=torch.float64, requires_grad=True)
+            if batch.start is not None:
+                z = batch.start[task].clone().requires_grad_()
             adam = torch.optim.Adam([z], lr=settings.inner_rate)
             walks.append(Walk(z, adam, z, z))
             look(walks[-1], task)
         total, count = [torch.zeros_like(parameter) for parameter in theta], 0
+        if settings.learn_blank:
+            for walk in walks:
+                (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z, retain_graph=True)
+                gradients = torch.autograd.grad(walk.loss, theta, retain_graph=True, materialize_grads=True)
+                total = [sum_ + gradient for sum_, gradient in zip(total, gradients, strict=True)]
+                count += 1
+            if settings.theta_update == "interleaved":
+                move_theta(total, count)
+                total, count = [torch.zeros_like(parameter) for parameter in theta], 0
         going = list(range(batch.tasks))
         for _ in range(settings.inner_steps):
             going = [task for task in going if walks[task].goes_on(settings.patience)]
@@ -115,7 +129,7 @@ def algorithm_1(
                 break
             for task in going:
                 walk = walks[task]
-                if walk.steps == 0 or settings.theta_update == "accumulated":
+                if (walk.steps == 0 and not settings.learn_blank) or settings.theta_update == "accumulated":
                     (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z)
                 walk.adam.step()
                 look(walk, task)

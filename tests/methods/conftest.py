@@ -20,6 +20,8 @@ SPECS: dict[str, ModelSpec] = {
     "adapter": replace(DECODER, conditioning="adapter", bottleneck=2),
     "norm": replace(ENCODER, conditioning="norm"),
     "lstm": replace(ENCODER, backbone="lstm"),
+    "encoder-tokens": replace(ENCODER, task_tokens=2),
+    "decoder-first": replace(DECODER, task_tokens=2, task_first=True),
     "encoder-compositional": replace(ENCODER, primitives=6, slots=3),
     "decoder-compositional": replace(DECODER, primitives=6, slots=3),
 }

@@ -47,6 +47,24 @@ def test_a_training_step_is_algorithm_1(
 
 
 @pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
+def test_a_search_may_start_elsewhere_and_theta_learn_there(
+    spec: ModelSpec, theta_update: str, make_model: MakeModel, make_batch: Make
+) -> None:
+    settings = TAM(inner_steps=3, inner_rate=0.3, patience=None, learn_blank=True, theta_update=theta_update)  # pyright: ignore[reportArgumentType]
+    model, batch = make_model(spec), make_batch(spec, 3, 4)
+    start = torch.randn(3, model.task_size, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    batch = replace(batch, start=start * torch.tensor([[0.0], [0.5], [0.5]], dtype=torch.float64))
+    reference = deepcopy(model)
+    losses, counts = ours(model, batch, settings)
+    walks = algorithm_1(reference, batch, settings)
+    assert_same_theta(model, reference)
+    assert counts == ([3 * 4] if theta_update == "accumulated" else [3] * 4)
+    assert losses[0].steps.item() == 3
+    assert losses[0].z is not None
+    torch.testing.assert_close(losses[0].z, torch.stack([walk.z.detach() for walk in walks]))
+
+
+@pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
 def test_tasks_stop_one_by_one(
     plain_spec: ModelSpec, theta_update: str, make_model: MakeModel, make_batch: Make
 ) -> None:
@@ -105,8 +123,9 @@ def test_the_folded_loop_equals_a_loop_over_tasks(
     for place, together in enumerate(sums[0]):
         torch.testing.assert_close(together, torch.stack([alone[place] for alone in sums[1:]]).sum(0))
     assert counts[0] == sum(counts[1:])
-    for together, alone in zip(losses[0], zip(*losses[1:], strict=True), strict=True):
-        torch.testing.assert_close(together, torch.stack(list(alone)).mean())
+    alone = zip(*(loss.means for loss in losses[1:]), strict=True)
+    for together, each in zip(losses[0].means, alone, strict=True):
+        torch.testing.assert_close(together, torch.stack(list(each)).mean())
 
 
 def test_gradients_equal_finite_differences(spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
@@ -114,9 +133,9 @@ def test_gradients_equal_finite_differences(spec: ModelSpec, make_model: MakeMod
     generator = torch.Generator().manual_seed(3)
     z = 0.3 * torch.randn(3, model.task_size, generator=generator, dtype=torch.float64)
     weights = torch.tensor([1.0, 0.0, 2.0], dtype=torch.float64)
-    loss, at_rest = gradients_at(model, z, batch)
+    loss, at_rest, _ = gradients_at(model, z, batch)
     assert all(parameter.grad is None for parameter in model.parameters())
-    loss_too, weighted = gradients_at(model, z, batch, theta_weights=weights)
+    loss_too, weighted, _ = gradients_at(model, z, batch, theta_weights=weights)
     torch.testing.assert_close(loss, loss_too)
     torch.testing.assert_close(weighted, at_rest * weights.unsqueeze(1))
 

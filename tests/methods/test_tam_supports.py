@@ -59,7 +59,7 @@ def test_zs_gradient_is_that_of_the_support_alone(
     model, batch = make_model(spec), make_batch(spec, 2, 6)
     chosen = torch.tensor([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1]], dtype=torch.float64)
     z = torch.randn(2, model.task_size, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    loss, gradient = gradients_at(model, z, batch, chosen, theta_weights=z.new_ones(2))
+    loss, gradient, _ = gradients_at(model, z, batch, chosen, theta_weights=z.new_ones(2))
     theta = [parameter.grad for parameter in model.parameters()]
     for task, rows in enumerate(([0, 1], [2, 4, 5])):
         alone = z[task].clone().requires_grad_()

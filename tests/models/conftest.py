@@ -18,6 +18,13 @@ SPECS: dict[str, ModelSpec] = {
 } | {
     "encoder-compositional": replace(ENCODER, primitives=6, slots=3),
     "decoder-compositional": replace(DECODER, primitives=6, slots=3),
+    "encoder-tokens": replace(ENCODER, task_tokens=2),
+    "decoder-tokens": replace(DECODER, task_tokens=2),
+    "decoder-first": replace(DECODER, task_tokens=2, task_first=True),
+    "decoder-full": replace(DECODER, x_mask="full"),
+    "decoder-first-full": replace(DECODER, task_first=True, x_mask="full"),
+    "encoder-compositional-tokens": replace(ENCODER, primitives=6, slots=3, task_tokens=2),
+    "decoder-compositional-first": replace(DECODER, primitives=6, slots=3, task_tokens=2, task_first=True),
     "lstm-token": replace(ENCODER, backbone="lstm"),
     "lstm-none": replace(ENCODER, backbone="lstm", conditioning="none"),
 }

@@ -74,7 +74,7 @@ def test_parameters_of_methods_are_there_if_asked_for_and_change_no_other(
     (added,) = set(model.state_dict()) - set(plain.state_dict())
     table = model.state_dict()[added]
     if conditioned_spec.compositional:
-        assert (added, table.shape) == ("unknown", (1, conditioned_spec.width))
+        assert (added, table.shape) == ("unknown", (1, model.task_size))
     else:
         assert (added, table.shape) == ("task_embeddings", (5, plain.task_size))
     assert table.eq(0).all()

@@ -1,5 +1,7 @@
 """The ceiling against Bayes' rule written out over every task, one input at a time."""
 
+from collections import Counter
+from itertools import product
 from math import exp, log
 from types import SimpleNamespace
 
@@ -100,12 +102,41 @@ def test_more_shots_are_no_worse() -> None:
     assert scores[20] > 0.99
 
 
+def test_compositional_classification_against_brute_force() -> None:
+    """New labels only, and weights of the draw: every new labelling of the slot is equally likely."""
+    options = BenchmarkOptions(
+        name="classification", compositional=True, holdout=5, n=6, train=600, valid=5, test=30, examples=4
+    )
+    family = ClassificationFamily(6, "outputs")
+    held = hold_out(family, 0, 5)
+    drawn = choices(family, options)
+    labelled = {int(family.targets[choice]) for choice in product(*(places.tolist() for places in held.seen))}
+    trained = [{choice[slot] for choice in drawn["train"]} for slot in range(3)]
+    found = ceiling(options, shots=(0, 1), supports=SUPPORTS, queries=QUERIES)
+    scores, left_out, uneven = [], 0, 0
+    for task, truth in zip(make(options).test, drawn["test"], strict=True):
+        [slot] = [slot for slot in range(3) if truth[slot] in held.unseen[slot]]
+        allowed = [*trained[:slot], set(held.unseen[slot].tolist()), *trained[slot + 1 :]]
+        ways = Counter(int(family.targets[choice]) for choice in product(*allowed))
+        meant = [(*truth[:slot], place, *truth[slot + 1 :]) for place in held.unseen[slot].tolist()]
+        meant = [choice for choice in meant if family.functions[choice] >= 0]
+        new = [choice for choice in meant if int(family.targets[choice]) not in labelled]
+        assert truth in new
+        prior = {choice: 1 / ways[int(family.targets[choice])] for choice in new}
+        scores.append([bayes_accuracy(family, prior, task, k) for k in (0, 1)])
+        left_out += len(meant) - len(new)
+        uneven += len(set(prior.values())) > 1
+    assert list(found.values()) == pytest.approx(np.mean(scores, axis=0).tolist(), abs=1e-9)
+    assert left_out > 0
+    assert uneven > 0
+
+
 class TwoCoins:
     """Two tasks, equally likely: the class is the parity of the token, or the other one."""
 
     vocabulary = Vocabulary(range(10))
     slots = (("same", "other"),)
-    functions = np.array([0, 1])
+    functions = targets = np.array([0, 1])
     weights = None
 
     def title(self, choice: Choice) -> str:

@@ -15,11 +15,12 @@ EVERYTHING = (np.arange(2), np.arange(3))
 
 
 class Tiny:
-    """Four tasks: number 7 has two choices, number 3 as well, and one choice is no task."""
+    """Three tasks: 7 has two choices, 3 as well, and one choice is no task; 7 and 3 have the same targets."""
 
     vocabulary = Vocabulary(range(2))
     slots = (("a", "b"), ("x", "y", "z"))
     functions = np.array([[7, 7, 3], [-1, 3, 5]])
+    targets = np.array([[1, 1, 1], [-1, 1, 2]])
 
     def __init__(self, weights: NDArray[np.float64] | None = None) -> None:
         self.weights = weights
@@ -39,6 +40,22 @@ def test_pool_has_every_choice_that_is_a_task() -> None:
     assert choices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
     assert functions.tolist() == [7, 7, 3, 3, 5]
     assert weights.tolist() == [0.5, 0.5, 0.5, 0.5, 1]
+
+
+def test_pool_by_targets() -> None:
+    choices, targets, weights = pool(Tiny(), EVERYTHING, by_targets=True)
+    assert choices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
+    assert targets.tolist() == [1, 1, 1, 1, 2]
+    assert weights.tolist() == [0.25, 0.25, 0.25, 0.25, 1]
+
+
+def test_race_by_targets_has_one_choice_for_each() -> None:
+    orders = [race(Tiny(), EVERYTHING, Draws("race", seed), by_targets=True) for seed in range(400)]
+    assert all({int(Tiny.targets[choice]) for choice in order} == {1, 2} for order in orders)
+    assert {len(order) for order in orders} == {2}
+    firsts = Counter(order[0] for order in orders)
+    assert abs(firsts[1, 2] - 200) < 40
+    assert set(firsts) == {(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)}
 
 
 def test_pool_of_some_primitives() -> None:

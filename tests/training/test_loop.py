@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from tam.evaluation import Choice, KShotScore, TaskScore
 from tam.training.loop import Trainer, train
 from tam.training.run import run, start
 from tests.training.run_folder import assert_same_weights, plain, records, weights
@@ -35,6 +36,18 @@ GOLDEN: dict[str, tuple[dict[str, Any], list[float], list[float]]] = {
         [1.79172, 1.77776, 1.7713, 1.75601, 1.74378, 1.71785],
         [1.7844, 1.77059, 1.75585, 1.71744, 1.71955, 1.69007],
     ),
+    "transduction-extended": (
+        {
+            "theta_update": "interleaved",
+            "patience": None,
+            "warm_share": 0.5,
+            "learn_blank": True,
+            "task_tokens": 2,
+            "task_first": True,
+        },
+        [1.80185, 1.77501, 1.73458, 1.6456, 1.55672, 1.52934],
+        [1.76983, 1.72661, 1.63988, 1.56003, 1.52739, 1.53592],
+    ),
 }
 """For each sort of training its settings, and the losses at z = 0 and after the inner loop."""
 
@@ -48,6 +61,26 @@ def test_golden_losses(name: str, toy_tasks: MakeTasks, toy_config: MakeConfig, 
     losses = [record for record in records(tmp_path) if "loss" in record]
     assert [record["blank_loss"] for record in losses] == pytest.approx(blank, abs=1e-4)
     assert [record["loss"] for record in losses] == pytest.approx(adapted, abs=1e-4)
+
+
+def test_training_stops_when_validation_no_longer_improves(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At k = 1 the best is after step 2, at k = 2 after step 4; `stop_after` counts from the latest."""
+    accuracy = {1: [0.5, 0.4, 0.4, 0.4, 0.4], 2: [0.5, 0.6, 0.6, 0.5, 0.5]}
+    validated = {1: 0, 2: 0}
+
+    def choose(_: object, __: object, ___: object, k: int, *____: object) -> KShotScore:
+        validated[k] += 1
+        return KShotScore(k, Choice(1, 0.1), (TaskScore(accuracy[k][validated[k] - 1], 2.0),))
+
+    monkeypatch.setattr("tam.training.loop.choose", choose)
+    config = toy_config(steps=50, validate_every=2, stop_after=3)
+    trainer = train(config, toy_tasks(), tmp_path, ignore)
+    assert trainer.state.step == 8
+    assert {k: best.step for k, best in trainer.state.best.items()} == {1: 2, 2: 4}
+    monkeypatch.setattr(Trainer, "step", lambda _: pytest.fail("nothing is left to train"))
+    train(config, toy_tasks(), tmp_path, ignore)
 
 
 def test_the_seed_decides(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:

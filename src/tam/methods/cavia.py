@@ -9,7 +9,7 @@ Shapes: B tasks, S components of a task embedding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -30,7 +30,7 @@ class CAVIA(CaviaSettings, Method):
     version: ClassVar[int] = 2
 
     @property
-    def compiles(self) -> bool:
+    def allows_kernels(self) -> bool:
         """Where there is no second derivative."""
         return self.order == "first"
 
@@ -58,6 +58,10 @@ class CAVIA(CaviaSettings, Method):
         move(model, losses, update)  # θ ← θ − β ∇θ Σ L(φ_i, θ, query)
         assert first is not None
         return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
+
+    def shortened(self) -> Method:
+        """The same with one inner step."""
+        return replace(self, inner_steps=1)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.models import Batch, Model, target_log_prob
 
 
@@ -113,7 +112,6 @@ def weigh(log_prob: Tensor, batch: Batch, weights: Tensor | None) -> Weighed:
     return Weighed(whole, tasks, ExampleLosses(*examples))
 
 
-@compiled_on_gpu
 def _weigh(
     log_prob: Tensor, y: Tensor, y_length: Tensor | None, present: Tensor | None, weights: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

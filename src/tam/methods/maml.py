@@ -31,7 +31,7 @@ class MAML(MamlSettings, Method):
     version: ClassVar[int] = 2
 
     @property
-    def compiles(self) -> bool:
+    def allows_kernels(self) -> bool:
         """No: each task has weights of its own."""
         return False
 

@@ -36,6 +36,12 @@ class Losses(NamedTuple):
     start: Tensor  # the loss with a blank task state
     end: Tensor  # the loss with the state at the end of the step
     steps: Tensor  # how many inner steps were taken
+    z: Tensor | None = None  # where the search for each task's embedding ended, `[B, S]`, if there was one
+
+    @property
+    def means(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What is averaged over the tasks."""
+        return self.start, self.end, self.steps
 
 
 class Method(Protocol):
@@ -51,8 +57,8 @@ class Method(Protocol):
     """Whether answers are labels, never sequences."""
 
     @property
-    def compiles(self) -> bool:
-        """Whether training may call a compiled model, with no second derivative and only its own weights."""
+    def allows_kernels(self) -> bool:
+        """Whether training may use our kernels: no second derivative, and weights that all tasks share."""
         return True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
@@ -69,6 +75,10 @@ class Method(Protocol):
     def phase(self, step: int) -> int:
         """Outer steps of one phase do the same operations on the same shapes: one recording serves them."""
         return 0
+
+    def shortened(self) -> "Method":
+        """The same with as few inner steps as use everything that a training step uses."""
+        return self
 
     def at_once(self, model: Model) -> int | None:
         """The most tasks to adapt or to answer together, where their states take much memory; None: any."""

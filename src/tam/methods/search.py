@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import example_losses
 from tam.methods.method import Rate
 from tam.methods.replay import Recorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -51,7 +52,8 @@ class Descent:
     def watch(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
         state = (loss.detach(), self.best, self._worse, self.active, self._patience)
-        self.best, self._worse, self.active, self.count = _watch(*state)
+        watch = watch_tasks if _has_kernels(self.z) else _watch
+        self.best, self._worse, self.active, self.count = watch(*state)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z against the gradient, `[B, S]`."""
@@ -96,13 +98,11 @@ class Descent:
         self.step(gradient)
 
 
-@compiled_on_gpu
 def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
     """Where the loss is lowest: z if it is lower there than the best, else where that was."""
     return torch.where((loss < best).unsqueeze(1), z, best_z)
 
 
-@compiled_on_gpu
 def _watch(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -118,33 +118,28 @@ class Search(Descent):
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
-        # The decays to the power of how many steps there were.
-        self._decayed = self._square_decayed = start.new_ones((), dtype=torch.float64)
+        # Adam's decays to the power of how many steps there were.
+        self._powers = start.new_ones(2, dtype=torch.float64)
 
     def step(self, gradient: Tensor) -> None:
         """Move the active tasks' z, `[B, S]`."""
-        powers = (self._decayed, self._square_decayed)
-        state = _adam(self.z, self._mean, self._square, *powers, gradient, self.active, self.rate)
-        self.z, self._mean, self._square, self._decayed, self._square_decayed = state
+        state = TaskMoments(self.z, self._mean, self._square, self._powers)
+        self.z, self._mean, self._square, self._powers = _adam(state, gradient, self.active, self.rate)
 
 
-@compiled_on_gpu
-def _adam(
-    z: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    decayed: Tensor,
-    square_decayed: Tensor,
-    gradient: Tensor,
-    active: Tensor,
-    rate: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """One step of Adam: the first five, after it."""
-    decayed, square_decayed = decayed * BETAS[0], square_decayed * BETAS[1]
-    mean = torch.lerp(gradient, mean, BETAS[0])
-    square = torch.lerp(gradient.square(), square, BETAS[1])
-    change = rate * (mean / (1 - decayed)) / ((square / (1 - square_decayed)).sqrt() + EPSILON)
-    return z - change * active.unsqueeze(1), mean, square, decayed, square_decayed
+def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
+    """One step of Adam on the active tasks; the rate is one for all, or each task's, `[B, 1]`."""
+    if _has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
+        return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
+    powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
+    mean = torch.lerp(gradient, state.mean, BETAS[0])
+    square = torch.lerp(gradient.square(), state.square, BETAS[1])
+    change = rate * (mean / (1 - powers[0])) / ((square / (1 - powers[1])).sqrt() + EPSILON)
+    return TaskMoments(state.z - change * active.unsqueeze(1), mean, square, powers)
+
+
+def _has_kernels(z: Tensor) -> bool:
+    return z.is_cuda and z.dtype == torch.float32 and triton_runs_here()
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:

@@ -9,16 +9,16 @@ Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tam.methods.compiled import compiled_on_gpu
 from tam.methods.losses import ExampleLosses, backward, weigh
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
+from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 from tam.settings import TamSettings
@@ -32,28 +32,35 @@ class TAM(TamSettings, Method):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z."""
-        return spec
+        return replace(spec, proposer=self.proposer)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
         One pass gives both gradients at a z: that of θ for this turn of the loop (line 7), and that of z for
-        the next (line 6); the pass before the loop is for z alone. −Δθ is what gathers in `.grad`, which
-        `update` clears. A task that stops stays where it is, and weighs nothing. The losses that come out are
-        over the rows that z follows.
+        the next (line 6); the pass before the loop is for z alone, unless `learn_blank`. −Δθ is what gathers
+        in `.grad`, which `update` clears. A task that stops stays where it is, and weighs nothing. The losses
+        that come out are over the rows that z follows.
         """
         chosen = self._small_supports(batch, step)
         accumulated = self.theta_update == "accumulated"
         prefix = Prefix(model, batch) if accumulated else None
         batch = batch if prefix is None else prefix.batch
-        search = Search(model.blank(batch.tasks), self.inner_rate, self.patience)  # z = 0
+        z = model.blank(batch.tasks) if batch.start is None else batch.start
+        proposal = Proposal(model, batch, chosen) if self.proposer else None
+        search = Search(z if proposal is None else proposal.z, self.inner_rate, self.patience)  # z = 0
         moved: list[Tensor] = []  # how many tasks did, in each turn
-        loss, gradient = gradients_at(model, search.z, batch, chosen)
-        start = loss
+        learns = search.active if self.learn_blank else None
+        at_start = gradients_at(model, search.z, batch, chosen, theta_weights=learns, add=accumulated)
+        if proposal is not None:
+            proposal.learn(model, at_start.of_all_rows)
+        if self.learn_blank and not accumulated:
+            update(search.count)
+        loss, gradient, _ = at_start
         for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
             search.watch(loss)
             search.step(gradient)  # z ← z − ∇z
-            loss, gradient = gradients_at(  # Δθ ← Δθ − ∇θ
+            loss, gradient, _ = gradients_at(  # Δθ ← Δθ − ∇θ
                 model, search.z, batch, chosen, theta_weights=search.active, add=accumulated
             )
             moved.append(search.count)
@@ -62,19 +69,27 @@ class TAM(TamSettings, Method):
         taken = torch.stack(moved).sum()
         if prefix is not None:
             prefix.backward(model)
-            update(taken)  # θ ← θ + Δθ
-        return Losses(start.mean(), loss.mean(), taken / batch.tasks)
+            update(taken + batch.tasks if self.learn_blank else taken)  # θ ← θ + Δθ
+        return Losses(at_start.loss.mean(), loss.mean(), taken / batch.tasks, search.z)
 
     def phase(self, step: int) -> int:
         """1 once z follows small supports, 0 before."""
         return 0 if self.small is None else int(step >= self.small.after)
+
+    def shortened(self) -> Method:
+        """The same with one inner step."""
+        return replace(self, inner_steps=1)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
 
         Patience is for training: here a task goes on, since the best z is known, and may come later.
         """
-        return fit_embeddings(Search(model.blank(support.tasks), rate), model, support, steps)
+        start = model.blank(support.tasks)
+        if model.proposer is not None:
+            with torch.no_grad():
+                start = model.propose(support)
+        return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), a z for each task."""
@@ -92,6 +107,19 @@ class TAM(TamSettings, Method):
         return rows.to(batch.chance.dtype)
 
 
+class Gradients(NamedTuple):
+    """What one pass finds at z."""
+
+    loss: Tensor  # of every task, [B]
+    of_z: Tensor  # its gradient in z, [B, S]
+    of_rows: Tensor  # that of the loss over all rows, in each row's copy of z, [B, N, S], or in z, [B, 1, S]
+
+    @property
+    def of_all_rows(self) -> Tensor:
+        """The gradient in z of the loss over all rows, `[B, S]`."""
+        return self.of_rows.sum(1)
+
+
 def gradients_at(
     model: Model,
     z: Tensor,
@@ -100,8 +128,8 @@ def gradients_at(
     theta_weights: Tensor | None = None,
     *,
     add: bool = True,
-) -> tuple[Tensor, Tensor]:
-    """The loss of every task at z, `[B]`, and its gradient in z, `[B, S]`; that in θ gathers in `.grad`.
+) -> Gradients:
+    """The loss of every task at z, and its gradient in z; that in θ gathers in `.grad`.
 
     Args:
         model: The network.
@@ -127,11 +155,10 @@ def gradients_at(
             for part, found in zip(batch.prefix, of_prefix, strict=True):
                 part.grad = found if part.grad is None else part.grad.add_(found)
     if chosen is None:
-        return losses.tasks, gradient.squeeze(1)
-    return _of_rows(gradient, *losses.examples, chosen)
+        return Gradients(losses.tasks, gradient.squeeze(1), gradient)
+    return Gradients(*_of_rows(gradient, *losses.examples, chosen), gradient)
 
 
-@compiled_on_gpu
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
     share = predictions.sum(1) / (predictions * chosen).sum(1)

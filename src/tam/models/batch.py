@@ -29,6 +29,7 @@ class Batch:
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
+        start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
         prefix: What a model computed for x, `[B, N, …]` each; see `Model.with_prefix`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
         padded: Whether there is padding in x or y; may be true if there is none.
@@ -44,6 +45,7 @@ class Batch:
     primitives: Tensor | None = None
     unknown: Tensor | None = None
     chance: Tensor | None = None
+    start: Tensor | None = None
     prefix: tuple[Tensor, ...] = ()
     support: "Batch | None" = None
     padded: bool = True
@@ -65,7 +67,7 @@ class Batch:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance")
+        names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance", "start")
         tensors: list[tuple[str, Tensor | None]] = [(name, getattr(self, name)) for name in names]
         for name, tensor in (*tensors, *(("prefix", part) for part in self.prefix)):
             expected = self.x.shape[:2] if name in (*_ROWS, "prefix") else self.x.shape[:1]

@@ -1,7 +1,7 @@
 """What the network sees of a task: tokens for the sequence, or offsets on shared weights.
 
-Shapes: B tasks, M copies of each one's embedding (1, or one a row), G = B · M, K slots, S components
-of a task embedding, d width.
+Shapes: B tasks, M copies of each one's embedding (1, or one a row), G = B · M, K places of the task, S
+components of a task embedding, d width.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Condition:
     Attributes:
         tasks: Number of tasks B.
         copies: Number M of copies: 1 if a task's rows share one, or the number of rows.
-        tokens: The task's tokens, `[B, M, K, d]`, or None.
+        tokens: The task's tokens at its K places, `[B, M, K, d]`, or None.
         modulation: Offsets on LayerNorms or adapters, in G = B · M groups, or None.
     """
 
@@ -67,14 +67,14 @@ class Condition:
 def task_size(spec: ModelSpec) -> int:
     """Number of components S of a task embedding.
 
-    - token: `width`.
+    - token: `task_tokens · width`.
     - norm: scale and bias of 2 LayerNorms a layer and a final one, `(2 · layers + 1) · 2 · width`.
     - adapter: 2 adapters a layer, each two matrices with their biases,
       `2 · layers · (2 · width · bottleneck + bottleneck + width)`.
     - none: 0.
     """
     if spec.conditioning == "token":
-        return spec.width
+        return spec.task_tokens * spec.width
     if spec.conditioning == "norm":
         return (2 * spec.layers + 1) * 2 * spec.width
     if spec.bottleneck is not None:

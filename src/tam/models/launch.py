@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from tam.models.compiling import launch
 from tam.models.launch_rows import room_for
 from tam.models.operands import Before, Block, Kept, Projection
 
@@ -130,7 +131,7 @@ class Kernels:
         """Launch a kernel over so many places."""
         constants |= self._constants | {"packed": bool(self._packing)}
         grid = (self.programs(name, places),)
-        getattr(self._module, name)[grid](*arguments, **constants, **self.launch(name))
+        launch(getattr(self._module, name), grid, *arguments, **constants, **self.launch(name))
 
     def attention_forward(
         self, index: int, qkv: Tensor, mixed: Tensor, which: tuple[int, int, int, int]
@@ -281,19 +282,19 @@ class Kernels:
         """Launch the kernel that makes each LayerNorm a part of the matrix after it."""
         span = rows_at_once(self.width)
         grid = (12 * self.width // span, len(weights))
-        self._module.fold[grid](weights, folded, biases, span=span, **self._constants)
+        launch(self._module.fold, grid, weights, folded, biases, span=span, **self._constants)
 
     def unfold(self, *tensors: Tensor, block: int, blocks: int) -> None:
         """Launch its backward kernel, on the gradients that `weight_gradients` left of a block."""
         span = rows_at_once(self.width)
         grid = (12 * self.width // span,)
-        self._module.unfold[grid](*tensors, SHARES, block, blocks, span=span, **self._constants)
+        launch(self._module.unfold, grid, *tensors, SHARES, block, blocks, span=span, **self._constants)
 
     def norm_gradients(self, g_norms: Tensor, g_weights: Tensor) -> None:
         """Launch the kernel that adds up what `unfold` left of all LayerNorms' scales and shifts."""
         grid = (len(g_norms), 2)
         constants = self._constants | {"span": rows_at_once(self.width)}
-        self._module.norm_gradients[grid](g_norms, g_weights, g_norms.shape[1], **constants)
+        launch(self._module.norm_gradients, grid, g_norms, g_weights, g_norms.shape[1], **constants)
 
     def weight_gradients(
         self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int
@@ -301,7 +302,7 @@ class Kernels:
         """Launch the kernel that makes squares of weights' gradients, not tiles of places."""
         constants = self._constants | self.launch("weight_gradients") | {"packed": bool(self._packing)}
         counts = self._count(self.places), self._count(which[0])
-        self._module.weight_gradients[(12, SHARES)](*tensors, *counts, block, blocks, **constants)
+        launch(self._module.weight_gradients, (12, SHARES), *tensors, *counts, block, blocks, **constants)
 
 
 def _tiles(matrix: Tensor, rows: int, columns: int) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from tam.models.compiling import launch
+
 
 def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     """Launch the kernel that adds up gradients by token and by place: `[programs, tokens + L …, d]`.
@@ -29,9 +31,9 @@ def embedding_gradients(g: Tensor, ids: Tensor, tokens: int) -> Tensor:
     constants: dict[str, Any] = {"span": span, "D": width, "sums": sums, "num_warps": 8}
     strides = (g.stride(0), g.stride(1))
     each = -(-tiles // programs)
-    kernels.embedding_gradients[(programs, padded // sums)](
-        g, ids.contiguous(), parts, rows * length, length, *strides, tokens, each, **constants
-    )
+    grid = (programs, padded // sums)
+    sizes = (rows * length, length, *strides, tokens, each)
+    launch(kernels.embedding_gradients, grid, g, ids.contiguous(), parts, *sizes, **constants)
     return parts
 
 
@@ -43,7 +45,7 @@ def gather(rows: Tensor, source: Tensor) -> Tensor:
     out = rows.new_empty(len(source), width)
     constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
     grid = (-(-len(source) // constants["span"]), width // constants["part"])
-    kernels.gather[grid](rows.contiguous(), source, out, len(source), width, **constants)
+    launch(kernels.gather, grid, rows.contiguous(), source, out, len(source), width, **constants)
     return out
 
 

@@ -24,12 +24,13 @@ from tam.models.linear import Linear, constant, normal
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.operands import Before
 from tam.models.precision import Precision, in_own_precision
+from tam.models.proposer import Proposer
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
 HEAD_STD = 0.02  # the first predictions are close to uniform
 # z starts at zero, so its place is the first thing that it moves; it starts smaller than other embeddings.
-# Chosen on validation tasks: results/choices.json.
+# 0.1 validated best of 0.3, 0.1, 0.03 and 0.01 on classification.
 PLACE_STD = 0.1
 
 
@@ -39,14 +40,16 @@ class Model(nn.Module):
     The sequence is `[z, x…]` for classification, read at z, and `[x…, z, y…]` for transduction, causal,
     each place from z on predicting the next token of y. In a compositional model the primitives'
     tokens take z's place, z being the unknown one, and a classifier is read at a CLS token in front
-    of them. Where z is not a token at all, a learned token takes its place.
+    of them. Where z is not a token at all, a learned token takes its place. z may take several places
+    (`task_tokens`), and a decoder may have it in front of x too, `[z, x…, z, y…]` (`task_first`).
 
     Attributes:
         spec: What was built.
         precision: What matrix products are computed in, on a GPU; on a CPU always float32.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
         task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
-        unknown: The embedding of any unknown primitive `[1, d]`, zero at first, if the spec asks.
+        unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
+        proposer: Proposes a task embedding from examples, if the spec asks.
     """
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
@@ -60,11 +63,14 @@ class Model(nn.Module):
             self.y = Embedding(spec.vocabulary, spec.max_y, spec.width, generator)
         # The position embeddings of the task's tokens. Where there are none, and at z = 0, the first
         # stands alone, as a learned token.
-        self.places = normal(generator, max(spec.slots, 1), spec.width, std=PLACE_STD)
+        self.places = normal(generator, spec.task_places, spec.width, std=PLACE_STD)
+        self.front_places: nn.Parameter | None = None
+        if spec.kind == "transduction" and spec.task_first:
+            self.front_places = normal(generator, spec.task_places, spec.width, std=PLACE_STD)
         self.primitives: nn.Parameter | None = None
         self.cls: nn.Parameter | None = None
         if spec.compositional:
-            self.primitives = normal(generator, spec.primitives, spec.width, std=EMBEDDING_STD)
+            self.primitives = normal(generator, spec.primitives, self.task_size, std=EMBEDDING_STD)
             if spec.kind == "classification":
                 self.cls = normal(generator, 1, spec.width, std=EMBEDDING_STD)
         # For methods that keep embeddings in θ. `forward` does not look at them: it takes z as a value.
@@ -73,9 +79,10 @@ class Model(nn.Module):
         if spec.tasks:
             self.task_embeddings = constant(generator, spec.tasks, self.task_size, value=0.0)
         if spec.unknown:
-            self.unknown = constant(generator, 1, spec.width, value=0.0)
+            self.unknown = constant(generator, 1, self.task_size, value=0.0)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
+        self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
 
     @property
     def fused(self) -> bool:
@@ -87,9 +94,11 @@ class Model(nn.Module):
         if isinstance(self.backbone, Transformer):
             self.backbone.fused = value
             self.backbone.kernels = value and kernels_run_here()
-            for embedding in (self.x, self.y):
-                if embedding is not None:
-                    embedding.fused = self.backbone.kernels
+            for module in self.modules():
+                if isinstance(module, Embedding):
+                    module.fused = self.backbone.kernels
+                if isinstance(module, Transformer):
+                    module.fused, module.kernels = value, self.backbone.kernels
         elif value:
             raise ValueError("fused is about attention, and the LSTM has none; leave it False")
 
@@ -123,6 +132,7 @@ class Model(nn.Module):
         """
         backbone, spec = self.backbone, self.spec
         x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
+        x_is_alone = x_is_alone and self.front_places is None
         if not x_is_alone or not isinstance(backbone, Transformer) or batch.x.shape[-1] == 0:
             return batch
         if spec.kind == "classification" and not backbone.can_know(self.places):
@@ -131,13 +141,20 @@ class Model(nn.Module):
         vectors = self.x(batch.x.flatten(0, 1), in_x)
         if spec.kind == "classification":
             prefix = backbone.known(vectors)
-        elif not backbone.can_fuse(vectors):
-            prefix = [backbone.prefix(vectors, mask_of(in_x, causal=True))]
+        elif spec.x_mask == "full" or not backbone.can_fuse(vectors):
+            front = in_x.shape[1] if spec.x_mask == "full" else 0
+            prefix = [backbone.prefix(vectors, mask_of(in_x, causal=True, front=front))]
         elif backbone.can_see(*in_x.shape):
             prefix = [backbone.fused_prefix(vectors, in_x if batch.padded else None)]
         else:
             return batch
         return replace(batch, prefix=tuple(part.unflatten(0, batch.x.shape[:2]) for part in prefix))
+
+    @in_own_precision
+    def propose(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
+        """The task embeddings that the proposer gives for these examples, `[B, S]`; see `Proposer`."""
+        assert self.proposer is not None
+        return self.proposer(batch, rows)
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
         """What the network sees of the tasks of a batch, of which only the primitives are looked at.
@@ -155,7 +172,7 @@ class Model(nn.Module):
         if z is None:
             return Condition(batch.tasks, 1)
         if self.spec.conditioning == "token":
-            return Condition(batch.tasks, z.shape[1], tokens=z.unsqueeze(2))
+            return Condition(batch.tasks, z.shape[1], tokens=self._tokens(z))
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
 
     def log_prob(self, condition: Condition, batch: Batch) -> Tensor:
@@ -206,18 +223,22 @@ class Model(nn.Module):
         """The tokens of the primitives, the unknown one's being z: `[B, M, K, d]`."""
         assert batch.primitives is not None
         if z is None or batch.unknown is None:
-            return F.embedding(batch.primitives, table).unsqueeze(1)
+            return self._tokens(F.embedding(batch.primitives, table).flatten(1).unsqueeze(1))
         slots = torch.arange(self.spec.slots, device=batch.device)
         is_unknown = slots == batch.unknown.unsqueeze(-1)  # [B, K]
         # The unknown id may be anything. It is not looked up, and `where` gives the row that is looked up
         # in its stead a gradient of exactly zero.
         known = F.embedding(batch.primitives.masked_fill(is_unknown, 0), table)
-        return torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1))
+        rows = torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1))
+        return self._tokens(rows.flatten(2))
+
+    def _tokens(self, embeddings: Tensor) -> Tensor:
+        """From `[B, M, K · d]` to `[B, M, K, d]`."""
+        return embeddings.unflatten(2, (-1, self.spec.width))
 
     def _lead(self, condition: Condition, rows: int) -> Tensor:
         """The places of the task, and CLS before them if there is one: `[R, K or K + 1, d]`."""
-        lead = self.places if condition.tokens is None else self.places + condition.tokens
-        lead = lead.expand(condition.tasks, rows, -1, -1).flatten(0, 1)
+        lead = _at_places(self.places, condition, rows)
         return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
 
     def _class_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
@@ -248,13 +269,19 @@ class Model(nn.Module):
         in_y = within(y_length.flatten(), y.shape[-1])
         lead = self._lead(condition, batch.rows)
         after = torch.cat([lead, self.y(y, in_y)], dim=1)
-        seen = torch.cat([in_x, in_x.new_ones(lead.shape[:2]), in_y], dim=1)
+        task = in_x.new_ones(lead.shape[:2])
+        seen = torch.cat([in_x, task, in_y], dim=1)
         before, read = in_x.shape[1], lead.shape[1] - 1
         if batch.prefix:
             (prefix,) = batch.prefix
             return self._after_prefix(batch, prefix.flatten(0, 1), after, seen, slice(read, None))
-        sequence = torch.cat([self.x(batch.x.flatten(0, 1), in_x), after], dim=1)
-        return self._transform(sequence, seen, condition, batch, slice(before + read, None), causal=True)
+        parts = [self.x(batch.x.flatten(0, 1), in_x), after]
+        if self.front_places is not None:
+            parts = [_at_places(self.front_places, condition, batch.rows), *parts]
+            seen, before = torch.cat([task, seen], dim=1), before + task.shape[1]
+        sequence, read = torch.cat(parts, dim=1), slice(before + read, None)
+        front = before if self.spec.x_mask == "full" else 0
+        return self._transform(sequence, seen, condition, batch, read, causal=True, front=front)
 
     def _after_prefix(self, batch: Batch, prefix: Tensor, after: Tensor, seen: Tensor, read: slice) -> Tensor:
         """The transformer's hidden states at the places `read` of those that come after x."""
@@ -267,19 +294,27 @@ class Model(nn.Module):
         return self.backbone(after, mask_of(seen, causal=True)[:, before:], None, read, prefix)
 
     def _transform(
-        self, sequence: Tensor, seen: Tensor, condition: Condition, batch: Batch, read: slice, *, causal: bool
+        self,
+        sequence: Tensor,
+        seen: Tensor,
+        condition: Condition,
+        batch: Batch,
+        read: slice,
+        *,
+        causal: bool,
+        front: int = 0,
     ) -> Tensor:
         """The transformer's hidden states at the places `read` of the rows of a batch.
 
-        A place sees those that are `seen`, `[R, L]`; if `causal`, of these the ones before it, and itself.
-        What is not seen is padding, and what is read there may be anything.
+        A place sees those that are `seen`, `[R, L]`; if `causal`, of these the ones before it, itself, and
+        the first `front` places. What is not seen is padding, and what is read there may be anything.
         """
         assert isinstance(self.backbone, Transformer)
-        if condition.modulation is None and self.backbone.can_fuse(sequence):
+        if condition.modulation is None and front == 0 and self.backbone.can_fuse(sequence):
             valid = seen if batch.padded else None
             return self.backbone.fused_forward(sequence, valid, read, causal=causal)
         known = [part.flatten(0, 1) for part in batch.prefix]
-        mask = mask_of(seen, causal=causal) if causal or batch.padded else None
+        mask = mask_of(seen, causal=causal, front=front) if causal or batch.padded else None
         return self.backbone(sequence, mask, condition.modulation, read, known=known)
 
 
@@ -313,18 +348,26 @@ def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer 
     return transformer, spec.width
 
 
-def mask_of(seen: Tensor, *, causal: bool) -> Tensor:
+def _at_places(places: Tensor, condition: Condition, rows: int) -> Tensor:
+    """The task's tokens with the vectors of their places `[K, d]` added: `[R, K, d]`."""
+    vectors = places if condition.tokens is None else places + condition.tokens
+    return vectors.expand(condition.tasks, rows, -1, -1).flatten(0, 1)
+
+
+def mask_of(seen: Tensor, *, causal: bool, front: int = 0) -> Tensor:
     """Which place sees which, broadcasting to `[R, L, L]`: all see those that are `seen`, `[R, L]`.
 
-    If causal, each sees itself and of those the ones before it. What is not seen, the padding of x, must
-    see something, or its softmax has no value. The padding of y comes last, so that nothing else sees it.
+    If causal, each sees itself and of those the ones before it and the first `front`. What is not seen, the
+    padding of x, must see something, or its softmax has no value. The padding of y comes last, so that
+    nothing else sees it.
     """
     if not causal:
         return seen.unsqueeze(1)
     length = seen.shape[-1]
-    square = torch.ones(length, length, dtype=torch.bool, device=seen.device)
+    square = torch.ones(length, length, dtype=torch.bool, device=seen.device).tril()
+    square[:, :front] = True
     itself = torch.eye(length, dtype=torch.bool, device=seen.device)
-    return (seen.unsqueeze(1) & square.tril()) | itself
+    return (seen.unsqueeze(1) & square) | itself
 
 
 def _log_softmax(logits: Tensor) -> Tensor:

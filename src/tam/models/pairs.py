@@ -46,7 +46,15 @@ class PairsModel(Model):
             self.same_pair[:, ::2] = SAME_PAIR
 
     def _transform(
-        self, sequence: Tensor, seen: Tensor, condition: Condition, batch: Batch, read: slice, *, causal: bool
+        self,
+        sequence: Tensor,
+        seen: Tensor,
+        condition: Condition,
+        batch: Batch,
+        read: slice,
+        *,
+        causal: bool,
+        front: int = 0,
     ) -> Tensor:
         if batch.support is None:
             raise ValueError("this model answers from pairs: give the batch a support")
@@ -55,7 +63,9 @@ class PairsModel(Model):
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
         within_context = additive(valid.unsqueeze(1) | itself, sequence.dtype).unsqueeze(1)  # [B, 1, S, S]
         to_context = additive(valid, sequence.dtype)[:, None, None]  # [B, 1, 1, S]
-        to_query = additive(mask_of(seen, causal=causal), sequence.dtype).unsqueeze(1)  # [R, 1, 1 or L, L]
+        to_query = additive(mask_of(seen, causal=causal, front=front), sequence.dtype).unsqueeze(
+            1
+        )  # [R, 1, 1 or L, L]
         same = (pair == pair.unsqueeze(1)).to(sequence.dtype)  # [S, S]
         last = len(self.backbone.blocks) - 1
         for index, module in enumerate(self.backbone.blocks):

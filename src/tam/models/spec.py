@@ -7,6 +7,7 @@ Kind = Literal["classification", "transduction"]
 Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
+XMask = Literal["causal", "full"]
 
 DEFAULT_BOTTLENECK = 8
 MOST_LAYERS = 1000
@@ -36,10 +37,15 @@ class ModelSpec:
         width: Size of an embedding and of the transformer's hidden states.
         heads: Attention heads of the transformer.
         bottleneck: Width inside an adapter; 8 unless told, and None for any other conditioning.
+        task_tokens: Tokens that one task embedding takes, or the embedding of one primitive.
+        task_first: Whether a decoder has the task's tokens in front of x as well as after it.
+        x_mask: Whether places of x in a decoder see only those before them ("causal"), or all places up to
+            the end of x ("full").
         purpose: What the network is for. "answer": to answer an input. "answer from pairs": to answer it
             while it looks at pairs of an input and its answer. "compare": to score how alike an input and
             a labelled one are. "embed": to give the features of an input. The last two classify only, and
             the middle two are transformers.
+        proposer: Whether there is an encoder of examples that proposes a task embedding; not with primitives.
         tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
             0 for none. A compositional model has its primitives' table instead.
         unknown: Whether there is a learned embedding that stands for any unknown primitive; with
@@ -59,7 +65,11 @@ class ModelSpec:
     width: int = 128
     heads: int = 4
     bottleneck: int | None = None
+    task_tokens: int = 1
+    task_first: bool = False
+    x_mask: XMask = "causal"
     purpose: Purpose = "answer"
+    proposer: bool = False
     tasks: int = 0
     unknown: bool = False
 
@@ -92,10 +102,16 @@ class ModelSpec:
         """The same network with no task embedding, for a method that has none."""
         if self.conditioning in ("adapter", "norm"):
             raise ValueError(f"conditioning {self.conditioning!r} has no effect: there is no task embedding")
-        return replace(self, conditioning="none")
+        return replace(self, conditioning="none", task_tokens=1, task_first=False)
 
     def _check_choices(self) -> None:
-        options = {"kind": Kind, "backbone": Backbone, "conditioning": Conditioning, "purpose": Purpose}
+        options = {
+            "kind": Kind,
+            "backbone": Backbone,
+            "conditioning": Conditioning,
+            "purpose": Purpose,
+            "x_mask": XMask,
+        }
         for name, choices in options.items():
             if getattr(self, name) not in get_args(choices):
                 raise ValueError(f"{name} is one of {list(get_args(choices))}, not {getattr(self, name)!r}")
@@ -106,6 +122,7 @@ class ModelSpec:
             if field.type in (int, int | None) and value is not None and type(value) is not int:
                 raise ValueError(f"{field.name} is an integer, not {value!r}")
         smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "bottleneck": 1}
+        smallest |= {"task_tokens": 1}
         for name, least in smallest.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -134,6 +151,11 @@ class ModelSpec:
                 f"{unused} has no effect on {self.kind}; leave it out (given: {getattr(self, unused)})"
             )
 
+    @property
+    def task_places(self) -> int:
+        """Places that the task's tokens take; one, of a learned token, where it has none."""
+        return max(self.slots, 1) * (self.task_tokens if self.conditioning == "token" else 1)
+
     def _check_compositional(self) -> None:
         if self.primitives < 0 or self.slots < 0 or (self.primitives > 0) != (self.slots > 0):
             raise ValueError(
@@ -152,6 +174,8 @@ class ModelSpec:
         if self.tasks and (self.compositional or self.conditioning == "none"):
             without = "composed of primitives" if self.compositional else "with conditioning 'none'"
             raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
+        if self.proposer and self.compositional:
+            raise ValueError("a proposer must see tasks without primitives: set use_primitives to False")
         if self.unknown and not self.compositional:
             raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 

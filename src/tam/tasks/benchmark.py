@@ -18,7 +18,7 @@ from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.transduction import TransductionFamily
 
-VERSION = 1
+VERSION = 2
 """Raised when the same options would give other tasks: part of the name of cached files."""
 
 HOLDOUTS = 8

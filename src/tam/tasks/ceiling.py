@@ -4,16 +4,17 @@ It holds every task that could be meant, weighs each by how likely the benchmark
 by whether it explains the support, and predicts with the weighted vote (the posterior predictive).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tam.tasks.benchmark import BenchmarkOptions, Progress, choices, family_of, make
-from tam.tasks.composition import hold_out
+from tam.tasks.composition import hold_out, is_new, one_unseen
 from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choice, Choices, Family, pool
+from tam.tasks.family import Answers, Choices, Family, Pool, pool
 from tam.tasks.task import Classes, Integers, Task
 
 SHOTS = (0, 1, 5, 10, 20)
@@ -46,10 +47,8 @@ def ceiling(
     """
     family = family_of(options)
     tasks = make(options).test
-    drawn = choices(family, options)["test"]
     scores: list[list[float]] = []
-    for task, choice in zip(tasks, drawn, strict=True):
-        candidates = _candidates(family, options, choice)
+    for task, candidates in zip(tasks, _candidates(family, options), strict=True):
         scores.append(_task_scores(family, task, candidates, shots, supports, queries))
         if progress is not None:
             progress(len(scores), len(tasks))
@@ -57,21 +56,37 @@ def ceiling(
     return dict(zip(shots, means.tolist(), strict=True))
 
 
-def _candidates(family: Family, options: BenchmarkOptions, truth: Choice) -> Candidates:
-    """All tasks; in the compositional form those with the known primitives and an unseen one."""
-    allowed = [np.arange(len(slot)) for slot in family.slots]
-    expressible = np.zeros(0, dtype=np.int64)
-    if options.holdout is not None:
-        parts = hold_out(family, options.seed, options.holdout)
-        allowed = [
-            unseen if place in unseen else np.array([place])
-            for place, unseen in zip(truth, parts.unseen, strict=True)
-        ]
-        expressible = np.unique(family.functions[np.ix_(*parts.seen)])
-    every, functions, weights = pool(family, allowed)
-    new = ~np.isin(functions, expressible)
-    functions, first, inverse = np.unique(functions[new], return_index=True, return_inverse=True)
-    return Candidates(every[new][first], np.log(np.bincount(inverse.reshape(-1), weights[new])))
+def _candidates(family: Family, options: BenchmarkOptions) -> Iterator[Candidates]:
+    """For each test task all tasks that could be meant.
+
+    In the compositional form these are the new ones with its known primitives and an unseen one. Their
+    weights are those of the draw, which is from all tasks whose unseen primitive is in the same slot.
+    """
+    drawn = choices(family, options)
+    if options.holdout is None:
+        everything = pool(family, [np.arange(len(slot)) for slot in family.slots])
+        yield from repeat(_different(everything), len(drawn["test"]))
+        return
+    parts = hold_out(family, options.seed, options.holdout)
+    new = is_new(family, parts)
+    pools = [pool(family, allowed, by_targets=True) for allowed in one_unseen(parts, drawn["train"])]
+    pools = [_members(every, new[tuple(every.choices.T)]) for every in pools]
+    for truth in drawn["test"]:
+        slot = next(slot for slot, unseen in enumerate(parts.unseen) if truth[slot] in unseen)
+        known = np.delete(np.arange(len(truth)), slot)
+        meant = pools[slot].choices[:, known] == np.array(truth)[known]
+        yield _different(_members(pools[slot], meant.all(1)))
+
+
+def _members(every: Pool, which: NDArray[np.bool_]) -> Pool:
+    return Pool(every.choices[which], every.functions[which], every.weights[which])
+
+
+def _different(members: Pool) -> Candidates:
+    """Each task once, with the weights of all choices that make it."""
+    _, first, inverse = np.unique(members.functions, return_index=True, return_inverse=True)
+    weights = np.bincount(inverse.reshape(-1), members.weights)
+    return Candidates(members.choices[first], np.log(weights))
 
 
 def _task_scores(

@@ -1,14 +1,15 @@
 """Sequence classification: element-wise transform → subsequence → labelling function.
 
 A task is `T1 → T2 → T3` on sequences of 5 integers in 0 … 11. Its 4 most frequent outputs are the
-classes 0 … 3, in order of frequency (ties: the smaller output first).
+classes (ties: the smaller output is taken first), and class ids follow the value: the smallest of
+the 4 outputs is class 0.
 """
 
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import combinations_with_replacement
 from math import factorial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from tam.tasks.vocabulary import Vocabulary
 CLASSES = 4
 DROPPED = UNDEFINED = OUTSIDE = -1
 """In a table of values: not in the subsequence. As an output: none. As a class: not one of the four."""
+
+Same = Literal["classes", "outputs"]
+"""What two tasks have in common, on every input, that count as the same."""
 
 _LARGE = 1 << 20
 _FIRST_LOOK = 8_192
@@ -110,16 +114,26 @@ def to_classes(values: Integers, top: Integers) -> Integers:
     return table[values]  # -1, undefined, reads the last place
 
 
+class _Catalogue(NamedTuple):
+    """What is known of every choice of primitives."""
+
+    functions: dict[Same, Integers]  # [T1, T2, T3]
+    tops: Integers  # [T1, T2, T3, classes]
+    sizes: Integers  # [T1, T2, T3, classes]
+
+
 class ClassificationFamily:
     """All tasks with parameters in 1 … n.
 
     Args:
         n: the largest parameter v of a primitive.
-        same: what makes two tasks the same: equal `classes` on every input, or equal `outputs`.
+        same: which tasks `functions` takes for the same: those with equal `classes` on every input,
+            or with equal `outputs`.
     """
 
-    def __init__(self, n: int, same: Literal["classes", "outputs"]) -> None:
-        self.n, self.same = n, same
+    def __init__(self, n: int, same: Same) -> None:
+        self.n = n
+        self.same: Same = same
         self.vocabulary = Vocabulary(range(VALUES))
         self.weights = None
         parameters = range(1, n + 1)
@@ -144,36 +158,44 @@ class ClassificationFamily:
     @property
     def functions(self) -> Integers:
         """See `Family.functions`; exact over all 12⁵ inputs."""
-        return self._catalogue[0]
+        return self._catalogue.functions[self.same]
+
+    @property
+    def targets(self) -> Integers:
+        """See `Family.targets`; exact over all 12⁵ inputs."""
+        return self._catalogue.functions["classes"]
 
     @property
     def tops(self) -> Integers:
-        """The outputs that are the classes of each choice: [T1, T2, T3, classes]."""
-        return self._catalogue[1]
+        """The outputs that are the classes of each choice, smallest first: [T1, T2, T3, classes]."""
+        return self._catalogue.tops
 
     @property
     def sizes(self) -> Integers:
         """How many of the 12⁵ inputs each class of each choice has: [T1, T2, T3, classes]."""
-        return self._catalogue[2]
+        return self._catalogue.sizes
 
     @cached_property
-    def _catalogue(self) -> tuple[Integers, Integers, Integers]:
+    def _catalogue(self) -> _Catalogue:
         tables, inverse = np.unique(self.tables.reshape(-1, VALUES), axis=0, return_inverse=True)
-        numbers: dict[bytes, int] = {}
-        found = np.full((len(tables), len(LABELLING)), -1)
-        tops, sizes = (np.zeros((*found.shape, CLASSES), dtype=np.int64) for _ in range(2))
+        shape = (len(tables), len(LABELLING))
+        functions: dict[Same, Integers] = {same: np.full(shape, -1) for same in get_args(Same)}
+        numbers: dict[Same, dict[bytes, int]] = {same: {} for same in functions}
+        tops, sizes = (np.zeros((*shape, CLASSES), dtype=np.int64) for _ in range(2))
         for place, table in enumerate(tables):
             for column, profile in enumerate(_profiles(table)):
                 top, size = profile.top()
                 if len(top) == CLASSES:
-                    found[place, column] = numbers.setdefault(profile.key(self.same, top), len(numbers))
                     tops[place, column], sizes[place, column] = top, size
-        shape = tuple(len(slot) for slot in self.slots)
+                    for same, known in numbers.items():
+                        number = known.setdefault(profile.key(same, top), len(known))
+                        functions[same][place, column] = number
+        axes = tuple(len(slot) for slot in self.slots)
         spread = inverse.reshape(-1)
-        return (
-            found[spread].reshape(shape),
-            tops[spread].reshape(*shape, CLASSES),
-            sizes[spread].reshape(*shape, CLASSES),
+        return _Catalogue(
+            {same: found[spread].reshape(axes) for same, found in functions.items()},
+            tops[spread].reshape(*axes, CLASSES),
+            sizes[spread].reshape(*axes, CLASSES),
         )
 
     def title(self, choice: Choice) -> str:
@@ -214,14 +236,14 @@ class _Profile(NamedTuple):
     dropped: bytes = b""
 
     def top(self) -> tuple[Integers, Integers]:
-        """The most frequent outputs in the order of their class ids, and how many inputs each has."""
+        """The most frequent outputs, smallest first, and how many inputs each has."""
         defined = self.values >= 0
         counts = np.bincount(self.values[defined], self.frequency[defined]).astype(np.int64)
         order = np.lexsort((np.arange(len(counts)), -counts))[:CLASSES]
-        order = order[counts[order] > 0]
-        return order, counts[order]
+        top = np.sort(order[counts[order] > 0])
+        return top, counts[top]
 
-    def key(self, same: str, top: Integers) -> bytes:
+    def key(self, same: Same, top: Integers) -> bytes:
         """Equal for two functions just if they are the same task."""
         what = self.values if same == "outputs" else to_classes(self.values, top)
         return self.name + what.astype(np.int16).tobytes() + self.dropped

@@ -43,8 +43,9 @@ def hold_out(family: Family, seed: int, holdout: int) -> HoldOut:
 def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int) -> Composition:
     """Draw training tasks from seen primitives, and valid and test tasks with exactly one unseen.
 
-    The known primitives of valid and test tasks all occur in training, the slot of the unseen one is
-    uniform, and no such task can be expressed with seen primitives alone.
+    The known primitives of valid and test tasks all occur in training, and the slot of the unseen one
+    is uniform. Each of these tasks differs in its targets, on some input, from every task that seen
+    primitives alone can express and from all other valid and test tasks.
     """
     parts = hold_out(family, seed, holdout)
     n_train, n_valid, n_test = sizes
@@ -56,16 +57,25 @@ def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int
     return Composition(train, held[:n_valid], held[n_valid:])
 
 
+def one_unseen(parts: HoldOut, train: list[Choice]) -> list[Places]:
+    """For each slot the primitives that valid and test tasks have if it is the unseen one."""
+    known = tuple(np.unique(places) for places in zip(*train, strict=True))
+    return [(*known[:slot], unseen, *known[slot + 1 :]) for slot, unseen in enumerate(parts.unseen)]
+
+
+def is_new(family: Family, parts: HoldOut) -> NDArray[np.bool_]:
+    """For every choice whether no task of seen primitives has the same targets on all inputs."""
+    return ~np.isin(family.targets, family.targets[np.ix_(*parts.seen)])
+
+
 def _unseen_tasks(
     family: Family, parts: HoldOut, train: list[Choice], count: int, draws: Draws
 ) -> list[Choice]:
-    known = tuple(np.unique(places) for places in zip(*train, strict=True))
-    expressible = np.unique(family.functions[np.ix_(*parts.seen)])
-    queues: list[list[Choice]] = []
-    for slot, unseen in enumerate(parts.unseen):
-        ordered = race(family, (*known[:slot], unseen, *known[slot + 1 :]), draws)
-        new = ~np.isin([family.functions[choice] for choice in ordered], expressible)
-        queues.append([choice for choice, is_new in zip(ordered, new, strict=True) if is_new][::-1])
+    new = is_new(family, parts)
+    queues = [
+        [choice for choice in race(family, allowed, draws, by_targets=True) if new[choice]][::-1]
+        for allowed in one_unseen(parts, train)
+    ]
     taken: set[int] = set()
     chosen: list[Choice] = []
     while len(chosen) < count:
@@ -75,8 +85,8 @@ def _unseen_tasks(
                 f"{count} tasks with one unseen primitive were asked for; there are {len(chosen)}"
             )
         choice = open_slots[draws.integers(len(open_slots), 1)[0]].pop()
-        function = int(family.functions[choice])
-        if function not in taken:
-            taken.add(function)
+        target = int(family.targets[choice])
+        if target not in taken:
+            taken.add(target)
             chosen.append(choice)
     return chosen

@@ -53,6 +53,14 @@ class Family(Protocol):
         ...
 
     @property
+    def targets(self) -> Integers:
+        """Like `functions`, but equal numbers are tasks that give every input the same y.
+
+        A learner cannot tell such tasks apart. Tasks with the same function have the same targets.
+        """
+        ...
+
+    @property
     def weights(self) -> NDArray[np.float64] | None:
         """How often each choice is drawn; None where every task is equally likely."""
         ...
@@ -78,10 +86,14 @@ class Pool(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def pool(family: Family, allowed: Sequence[Integers]) -> Pool:
-    """Every choice with primitives from `allowed` that is a task."""
+def pool(family: Family, allowed: Sequence[Integers], *, by_targets: bool = False) -> Pool:
+    """Every choice with primitives from `allowed` that is a task.
+
+    Choices are the same task if their functions are equal or, with `by_targets`, their targets.
+    """
     grid = np.ix_(*allowed)
-    functions = family.functions[grid].reshape(-1)
+    numbers = family.targets if by_targets else family.functions
+    functions = numbers[grid].reshape(-1)
     places = np.flatnonzero(functions >= 0)
     functions = functions[places]
     if family.weights is None:
@@ -94,13 +106,16 @@ def pool(family: Family, allowed: Sequence[Integers]) -> Pool:
     return Pool(np.stack(choices, axis=1), functions, weights)
 
 
-def race(family: Family, allowed: Sequence[Integers], draws: Draws) -> list[Choice]:
+def race(
+    family: Family, allowed: Sequence[Integers], draws: Draws, *, by_targets: bool = False
+) -> list[Choice]:
     """Every task with primitives from `allowed`, in the order of a draw without replacement.
 
     A race of exponential clocks: a choice rings after an exponential time of rate its weight, which
-    draws like picking choices one after another and rejecting those of a task already drawn.
+    draws like picking choices one after another and rejecting those of a task already drawn. See
+    `pool` for which choices are the same task.
     """
-    choices, functions, weights = pool(family, allowed)
+    choices, functions, weights = pool(family, allowed, by_targets=by_targets)
     order = np.argsort(draws.exponentials(len(functions)) / weights, kind="stable")
     _, first = np.unique(functions[order], return_index=True)
     return [tuple(choice) for choice in choices[order[np.sort(first)]].tolist()]

@@ -176,6 +176,11 @@ class PathfindingFamily:
         """See `Family.functions`: every choice of different cells is a task of its own."""
         return self._functions
 
+    @property
+    def targets(self) -> Integers:
+        """See `Family.targets`: what a task computes is what a learner sees."""
+        return self._functions
+
     @cached_property
     def _functions(self) -> Integers:
         places = np.indices((CELLS,) * len(self.slots))

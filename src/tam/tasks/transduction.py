@@ -129,6 +129,11 @@ class TransductionFamily:
         """
         return self._functions
 
+    @property
+    def targets(self) -> Integers:
+        """See `Family.targets`: what a task computes is what a learner sees."""
+        return self._functions
+
     @cached_property
     def _functions(self) -> Integers:
         numbers: dict[bytes, int] = {}

@@ -5,10 +5,14 @@ forget it. Torch's Adam moves every row of a table at every step.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_adam import Pieces, Vectors, move_weights
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-8
@@ -41,9 +45,8 @@ class Adam:
         self._used = torch.ones_like(self._values)
         self.rate, self.norm, self._moves = (self._values.new_zeros(()) for _ in range(3))
         self._tables: list[tuple[slice, torch.Size]] = []
-        self._move = (
-            torch.compile(self._plain_move, dynamic=False) if self._values.is_cuda else self._plain_move
-        )
+        rows = [(p.numel(), p.shape[-1] if name in tables else 0) for name, p in named.items()]
+        self._pieces = Pieces(rows, self._values.device) if self._has_kernels() else None
         place = 0
         for name, parameter in named.items():
             part = slice(place, place + parameter.numel())
@@ -56,7 +59,15 @@ class Adam:
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
         """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps; over none, not at all."""
-        self._move(count)
+        if self._pieces is None:
+            self._plain_move(count)
+            return
+        vectors = Vectors(self._values, self.gradient, self._mean, self._square)
+        numbers = (count, self.rate, self.norm, self._moves)
+        move_weights(vectors, self._pieces, *numbers, clip=self.clip, betas=BETAS, epsilon=EPSILON)
+
+    def _has_kernels(self) -> bool:
+        return self._values.is_cuda and self._values.dtype == torch.float32 and triton_runs_here()
 
     def _plain_move(self, count: Tensor) -> None:
         some = (count > 0).to(self.gradient.dtype)
@@ -78,6 +89,17 @@ class Adam:
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint needs."""
         return {"mean": self._mean, "square": self._square, "moves": self._moves}
+
+    @contextmanager
+    def unchanged(self) -> Generator[None]:
+        """Everything is as it was when this ends."""
+        changes = (self._values, self.gradient, self._mean, self._square, self._moves, self.rate, self.norm)
+        before = [tensor.clone() for tensor in changes]
+        try:
+            yield
+        finally:
+            for tensor, value in zip(changes, before, strict=True):
+                tensor.copy_(value)
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Take up a state."""

@@ -35,4 +35,4 @@ class CapturedStep:
         return self._losses
 
     def _body(self) -> None:
-        self._losses = Losses(*(value.detach() for value in self._step()))
+        self._losses = Losses(*(value.detach() for value in self._step().means))

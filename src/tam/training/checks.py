@@ -63,6 +63,9 @@ def spec_of(tasks: TaskSet, config: Config) -> ModelSpec:
             width=network.width,
             heads=network.heads,
             bottleneck=network.bottleneck,
+            task_tokens=network.task_tokens,
+            task_first=network.task_first,
+            x_mask=network.x_mask,
         )
         return method.spec(spec, len(tasks.train))
     except ValueError as error:  # settings that do not go with these tasks

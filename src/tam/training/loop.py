@@ -7,8 +7,9 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,9 @@ from tam.config import Config
 from tam.errors import InterruptedRunError, UserError
 from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
-from tam.models import Model, build_model, place_model
+from tam.methods.warm_starts import WarmStarts
+from tam.models import build_model, place_model
+from tam.models.compiling import compile_only, triton_runs_here
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -71,15 +74,17 @@ class Trainer:
         draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
         self.generator = torch.Generator(self.device).manual_seed(draws)
         self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.warm_starts: WarmStarts | None = None
+        if share := getattr(config.settings, "warm_share", 0.0):
+            blank = self.model.blank(1)
+            self.warm_starts = WarmStarts(share, self.data.tasks, spec.slots, blank)
         self.state = State()
         self.choices: dict[int, Choice] = {}
         self._tasks = min(config.training.tasks, self.data.tasks)
         self._share = distribution.share(self._tasks)
-        self._fast = self.model
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._captured: dict[int, CapturedStep] = {}
-        if self.device.type == "cuda" and self.method.compiles:
-            self._fast = cast(Model, torch.compile(self.model, dynamic=False))
+        self._compiled = False
 
     def step(self) -> Losses:
         """One outer step."""
@@ -87,23 +92,57 @@ class Trainer:
         self.adam.rate.fill_(
             rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
         )
+        if not self._compiled:
+            self._compile()
+            self._compiled = True
         losses = self._run_step()
         self.state.step += 1
         return losses
 
     def _run_step(self) -> Losses:
         if not self._replays:
-            return self._eager_step()
+            return self._eager_step(self.method, self.state.step)
         phase = self.method.phase(self.state.step)
         if phase not in self._captured:
-            self._captured[phase] = CapturedStep(self._eager_step, self.generator)
+            body = partial(self._eager_step, self.method, self.state.step)
+            self._captured[phase] = CapturedStep(body, self.generator)
         return self._captured[phase]()
 
-    def _eager_step(self) -> Losses:
+    def _compile(self) -> None:
+        """Compile the kernels of every phase side by side: in short steps that are then undone."""
+        if not (self.model.fused and triton_runs_here()):
+            return
+        steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
+        drawn = self.generator.get_state()
+        warm_starts = None if self.warm_starts is None else self.warm_starts.table.clone()
+        with self.adam.unchanged(), compile_only():
+            for step in steps.values():
+                self._eager_step(self.method.shortened(), step)
+        self.generator.set_state(drawn)
+        if self.warm_starts is not None and warm_starts is not None:
+            self.warm_starts.table.copy_(warm_starts)
+        torch.cuda.empty_cache()  # later steps run on another stream, with memory of its own
+
+    def _eager_step(self, method: Method, step: int) -> Losses:
         training = self.config.training
-        batch = self.data.draw(training.tasks, training.rows, self.generator).part(self._share)
-        with nullcontext() if self.method.compiles else self.model.twice_differentiable():
-            return self.method.training_step(self._fast, batch, self._move, self.state.step)
+        everyone = self.data.draw(training.tasks, training.rows, self.generator)
+        if self.warm_starts is not None:
+            everyone = self.warm_starts.begin(everyone, self.generator)
+        batch = everyone.part(self._share)
+        with nullcontext() if method.allows_kernels else self.model.twice_differentiable():
+            losses = method.training_step(self.model, batch, self._move, step)
+        if self.warm_starts is not None and losses.z is not None:
+            self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
+        return Losses(*losses.means)
+
+    def _of_all_ranks(self, rows: Tensor) -> Tensor:
+        """The rows of every rank's tasks, given this rank's."""
+        if distribution.world_size() == 1:
+            return rows
+        everyone = rows.new_zeros(self._tasks, rows.shape[1])
+        everyone[self._share] = rows
+        distribution.add_up([everyone])
+        return everyone
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
@@ -116,7 +155,7 @@ class Trainer:
         if distribution.world_size() == 1:
             return losses, stop
         own = self._share.stop - self._share.start
-        values = torch.stack([value.detach() * own for value in losses])
+        values = torch.stack([value.detach() * own for value in losses.means])
         asked = values.new_tensor(stop)
         distribution.add_up([values, asked])
         return Losses(*values / self._tasks), bool(asked)
@@ -160,6 +199,8 @@ class Trainer:
         tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
+        if self.warm_starts is not None:
+            tensors["warm_starts"] = self.warm_starts.table
         header = {"fingerprint": self.tasks.fingerprint, "config": self.config.to_json()}
         write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
 
@@ -179,6 +220,8 @@ class Trainer:
         try:
             self.adam.load(groups["adam"])
             self.generator.set_state(tensors["generator"])
+            if self.warm_starts is not None:
+                self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
@@ -224,15 +267,17 @@ def _train(trainer: Trainer, log: Log) -> None:
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
     started = time.monotonic() - state.seconds
+    first = state.step + 1  # its record says how long compiling took
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
-        if state.step < training.steps and distribution.rank() == 0:
+        if not _finished(trainer) and distribution.rank() == 0:
             for note in _less_than_asked(trainer):
                 log({"note": note})
-        while state.step < training.steps:
+        while not _finished(trainer):
             losses = trainer.step()
             last = state.step == training.steps
             looked = (
                 last
+                or state.step == first
                 or (alone and asked_to_stop())
                 or any(
                     state.step % every == 0
@@ -246,6 +291,7 @@ def _train(trainer: Trainer, log: Log) -> None:
                 record(_loss_record(trainer, losses))
             if state.step % training.validate_every == 0 or last:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
+                last = _finished(trainer)
             state.seconds = time.monotonic() - started
             if alone:  # several stop together, when they look
                 stop = looked and asked_to_stop()  # what was not looked at may be no number
@@ -255,6 +301,15 @@ def _train(trainer: Trainer, log: Log) -> None:
                 _, stop = trainer.over_ranks(losses, stop or asked_to_stop())
             if stop:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
+
+
+def _finished(trainer: Trainer) -> bool:
+    """Whether the last step is taken: all of them, or as many as `stop_after` without a better validation."""
+    training, state = trainer.config.training, trainer.state
+    if state.step >= training.steps or training.stop_after is None or not state.best:
+        return state.step >= training.steps
+    validated = state.step - state.step % training.validate_every
+    return validated - max(best.step for best in state.best.values()) >= training.stop_after
 
 
 def _look_every(trainer: Trainer) -> int:
@@ -279,7 +334,7 @@ def _less_than_asked(trainer: Trainer) -> Iterator[str]:
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
     """The losses as numbers; an error if they are none."""
-    start, end, steps = (float(value) for value in losses)
+    start, end, steps = (float(value) for value in losses.means)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
         good = checkpoint_file(trainer.folder)

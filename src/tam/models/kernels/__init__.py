@@ -17,6 +17,7 @@ are pointers.
 Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 """
 
+from tam.models.kernels.adam import move, move_tasks, squares, watch_tasks
 from tam.models.kernels.attention import attention_backward, attention_forward
 from tam.models.kernels.mlp import mlp_backward, mlp_forward
 from tam.models.kernels.project import project_backward, project_forward
@@ -31,9 +32,13 @@ __all__ = [
     "gather",
     "mlp_backward",
     "mlp_forward",
+    "move",
+    "move_tasks",
     "norm_gradients",
     "project_backward",
     "project_forward",
+    "squares",
     "unfold",
+    "watch_tasks",
     "weight_gradients",
 ]

@@ -7,7 +7,7 @@ from tam.models.kernels.parts import among_all, dot, normal, standard, standard_
 from tam.models.kernels.project import project
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["L", "first", "Q"])
 def mlp_forward(
     h_in, mixed, w_o, b_o, w_inner, b_inner, w_out, b_out, normed, inverses, h_out, P, L, first, Q,
     next_w_qkv, next_b_qkv, next_normed, next_inverses, next_qkv,

@@ -6,7 +6,7 @@ import triton.language as tl
 from tam.models.kernels.parts import dot
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["block", "blocks"])
 def weight_gradients(
     g_qkv, x_attention, g_attention, mixed, g_inner, x_mlp, g_mlp, inner, weights, biases,
     P_attention, P_mlp, block, blocks,
@@ -96,7 +96,7 @@ def fold(weights, folded, biases, span: tl.constexpr, D: tl.constexpr, dtype: tl
     tl.store(biases + block * (9 * D) + row, bias, mask=row < 9 * D)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["shares", "block", "blocks"])
 def unfold(
     squares, lines, weights, g_weights, g_norms, shares, block, blocks,
     span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr,

@@ -1,0 +1,5 @@
+"""`python -m tam.experiments`."""
+
+from tam.experiments.command import main
+
+main()

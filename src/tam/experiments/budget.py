@@ -1,0 +1,88 @@
+"""Training for a number of GPU-seconds, however many processes share the GPU.
+
+GPU-seconds are outer steps × the time of a step that has the GPU to itself. That time is measured on a
+trainer of its own while the other processes are stopped. Compiling and validation do not count.
+"""
+
+import gc
+import math
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from tam.config import Config
+from tam.experiments.sharing import alone
+from tam.methods import Method, make_method
+from tam.tasks.taskset import TaskSet
+from tam.training.loop import DivergedError, Trainer
+
+WARMUP_STEPS = 6
+"""Steps after which a step is compiled and captured."""
+LAST_PHASE = 10**9
+"""A step in the last phase of any method."""
+REPEATS, REPEAT_SECONDS = 5, 0.05
+"""How often steps are timed, of which the shortest time counts; and for about how many seconds."""
+
+StepTimes = Mapping[int, float]
+"""The milliseconds of a step in each phase of a method."""
+
+
+class Plan(NamedTuple):
+    """How many outer steps to take, and how many GPU-seconds that is."""
+
+    steps: int
+    seconds: float
+
+
+def step_times(config: Config, tasks: TaskSet) -> StepTimes:
+    """The milliseconds of a step that has the GPU to itself, for each phase of the method."""
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(config, tasks, Path(folder))
+        first = {trainer.method.phase(step): step for step in (LAST_PHASE, 0)}
+        for step in first.values():
+            trainer.state.step = step
+            take_steps(trainer, WARMUP_STEPS)
+        with alone():
+            times = {phase: milliseconds(trainer, step) for phase, step in sorted(first.items())}
+    del trainer
+    gc.collect()
+    if config.device != "cpu":
+        torch.cuda.empty_cache()
+    return times
+
+
+def milliseconds(trainer: Trainer, step: int) -> float:
+    """The time of this step and those after it."""
+    trainer.state.step = step
+    take_steps(trainer, 1)
+    count = max(1, round(REPEAT_SECONDS / take_steps(trainer, 1)))
+    return round(min(1000 * take_steps(trainer, count) / count for _ in range(REPEATS)), 4)
+
+
+def take_steps(trainer: Trainer, steps: int) -> float:
+    """Take some steps; the seconds that they took."""
+    started = time.monotonic()
+    for _ in range(steps - 1):
+        trainer.step()
+    loss = float(trainer.step().end)  # waits for a GPU
+    if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
+        raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
+    return time.monotonic() - started
+
+
+def plan(method: Method, times: StepTimes, seconds: float) -> Plan:
+    """As many steps as fit into the seconds, at least one."""
+    steps, used = 1, times[method.phase(0)]
+    while (more := used + times[method.phase(steps)]) <= 1000 * seconds:
+        steps, used = steps + 1, more
+    return Plan(steps, used / 1000)
+
+
+def gpu_seconds(config: Config, times: StepTimes, steps: int) -> float:
+    """The GPU-seconds of the first steps of a run."""
+    method = make_method(config)
+    return sum(times[method.phase(step)] for step in range(steps)) / 1000

@@ -1,0 +1,172 @@
+"""The list of jobs, in the order of their value.
+
+The groups:
+- reproduction: the preset `paper`, to its end.
+- best: the preset `best`, four initialisations.
+- time: `best` with fewer steps, alone on the GPU: how soon it is as good as the paper.
+- levers: `best` without one of its levers, for the same GPU-seconds.
+- table1: every method on every benchmark, 60 GPU-seconds each.
+- table2: compositional tasks, 30 GPU-seconds each.
+- quick: the preset `quick` on a CPU.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, NamedTuple, get_args
+
+from tam.config import Config
+from tam.experiments.job import Job, Values
+from tam.methods import METHODS
+from tam.tasks.benchmark import Name
+
+BENCHMARKS: tuple[Name, ...] = get_args(Name)
+SHOTS = (1, 5, 10, 20)
+SEEDS = HOLDOUTS = range(4)
+TABLE1_SECONDS, TABLE2_SECONDS = 60.0, 30.0
+
+TIMED_STEPS: dict[Name, int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
+"""Outer steps of the group `time`."""
+TIMED_EVERY = 5
+"""How many times these runs are validated."""
+
+_OLD_RATE: dict[Name, float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
+"""The rate of z before it was raised."""
+
+
+class Lever(NamedTuple):
+    """A change that makes TAM better: the settings without it, the one that matters first, and with it."""
+
+    name: str
+    without: Values
+    added: Values
+
+
+def levers(benchmark: Name) -> list[Lever]:
+    """The levers of TAM that can be moved on a benchmark."""
+    all_rows = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
+    found = [
+        Lever("rate", {"inner_rate": _OLD_RATE[benchmark]}, {"inner_rate": 0.1}),
+        Lever("warm", {"warm_share": 0.0}, {"warm_share": 0.5}),
+        Lever("tokens", {"task_tokens": 1}, {"task_tokens": 2}),
+        Lever("first", {"task_first": False}, {"task_first": True}),
+        Lever("blank", {"learn_blank": False}, {"learn_blank": True}),
+        Lever("small", all_rows, {"support": "mixed"}),
+    ]
+    return [lever for lever in found if lever.name != "first" or benchmark != "classification"]
+
+
+def all_jobs() -> list[Job]:
+    """Every job, in order."""
+    makers = (reproduction, best, time_to_quality, without_levers, table1, table2, quick)
+    return [job for jobs_of in makers for job in jobs_of()]
+
+
+def reproduction() -> Iterator[Job]:
+    """The paper's settings, until validation has not improved for 5 000 outer steps."""
+    values = {"precision": "bfloat16", "stop_after": 5_000, "steps": 20_000, "validate_every": 500}
+    for benchmark in BENCHMARKS:
+        yield Job(
+            name=f"tam-paper-{benchmark}-0",
+            group="reproduction",
+            tasks={"name": benchmark},
+            preset="paper",
+            values=values,
+        )
+
+
+def best() -> Iterator[Job]:
+    """Our best settings; all benchmarks with one seed before the next seed."""
+    for seed in SEEDS:
+        for benchmark in BENCHMARKS:
+            yield Job(name=f"tam-best-{benchmark}-{seed}", group="best", tasks={"name": benchmark}, seed=seed)
+
+
+def time_to_quality() -> Iterator[Job]:
+    """Our best settings with a short schedule."""
+    for benchmark, steps in TIMED_STEPS.items():
+        yield Job(
+            name=f"tam-time-{benchmark}-0",
+            group="time",
+            tasks={"name": benchmark},
+            values={"steps": steps, "validate_every": steps // TIMED_EVERY},
+            alone=True,
+        )
+
+
+def without_levers() -> Iterator[Job]:
+    """One lever moved: taken from `best`, or added where `best` does not use it."""
+    for benchmark in BENCHMARKS:
+        config = Config.from_preset("best", "tam", benchmark)
+        used = asdict(config.network) | asdict(config.settings)
+        for lever in levers(benchmark):
+            setting, value = next(iter(lever.without.items()))
+            has = used.get(setting, value) != value
+            yield Job(
+                name=f"tam-{'without' if has else 'with'}-{lever.name}-{benchmark}-0",
+                group="levers",
+                tasks={"name": benchmark},
+                values=lever.without if has else lever.added,
+                seconds_of=f"tam-best-{benchmark}-0",
+            )
+
+
+def table1() -> Iterator[Job]:
+    """Every method; MAML and CAVIA of second and of first order."""
+    for benchmark in BENCHMARKS:
+        for method, values in (
+            *((name, {}) for name in METHODS),
+            *((name, {"order": "first"}) for name in ("maml", "cavia")),
+        ):
+            what = f"{method}-first" if values else method
+            for suffix, shots in shots_of(method, benchmark):
+                yield Job(
+                    name=f"{what}-table1-{benchmark}{suffix}-0",
+                    group="table1",
+                    tasks={"name": benchmark},
+                    method=method,
+                    values=values | shots,
+                    seconds=TABLE1_SECONDS if Config.of(method).settings.trained else None,
+                )
+
+
+def table2() -> Iterator[Job]:
+    """Compositional tasks; all models with one hold-out before the next."""
+    for holdout in HOLDOUTS:
+        for benchmark in BENCHMARKS:
+            for what, method, values in (
+                ("tam", "tam", {}),
+                ("tam-untold", "tam", {"use_primitives": False}),
+                ("cavia", "cavia", {}),
+                ("multitask", "multitask", {}),
+                *((name, name, {}) for name in ("matching", "snail") if holdout == 0),
+            ):
+                for suffix, shots in shots_of(method, benchmark):
+                    yield Job(
+                        name=f"{what}-table2-{benchmark}{suffix}-h{holdout}",
+                        group="table2",
+                        tasks={"name": benchmark, "compositional": True, "holdout": holdout},
+                        method=method,
+                        values=values | shots | {"supports": 1},  # of 100 validation tasks
+                        seconds=TABLE2_SECONDS,
+                    )
+
+
+def quick() -> Iterator[Job]:
+    """What `make run` trains."""
+    yield Job(
+        name="tam-quick-classification-0",
+        group="quick",
+        tasks={"name": "classification"},
+        preset="quick",
+        device="cpu",
+        alone=True,
+    )
+
+
+def shots_of(method: str, benchmark: Name) -> list[tuple[str, dict[str, Any]]]:
+    """The suffix of the name and the settings of each run of a method: one for all k, or one for each k."""
+    if METHODS[method].classification_only and benchmark != "classification":
+        return []
+    if not Config.of(method).settings.per_shots:
+        return [("", {})]
+    return [(f"-k{k}", {"shots": (k,)}) for k in SHOTS]

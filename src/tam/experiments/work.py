@@ -1,0 +1,150 @@
+"""One job in a process of its own: reads the order from standard input, writes the result."""
+
+import json
+import math
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tam.config import Config
+from tam.errors import InterruptedRunError, UserError, short_memory_is_told
+from tam.experiments.budget import gpu_seconds, plan, step_times
+from tam.experiments.diary import Diary, paper_goal, seconds_to_paper
+from tam.experiments.job import Job
+from tam.experiments.results import Places, versions
+from tam.experiments.sharing import present
+from tam.heap import keep_freed_memory
+from tam.methods import make_method
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
+from tam.training.run import check, load_tasks, run, start
+
+STOPPED = 75
+"""The exit code of a run that was stopped and can go on."""
+VALIDATIONS = 5
+"""How often a run with a budget is validated, about."""
+
+
+class Order(NamedTuple):
+    """What a process is asked to do, and when it was started."""
+
+    job: Job
+    places: Places
+    at_once: int
+    """How many jobs share the device at most."""
+    started: float
+
+    def to_json(self) -> str:
+        """As text."""
+        places = {"results": str(self.places.results), "runs": str(self.places.runs)}
+        values = {"job": self.job.to_json(), "places": places | {"device": self.places.device}}
+        return json.dumps(values | {"at_once": self.at_once, "started": self.started})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Order":
+        """From text."""
+        values = json.loads(text)
+        where = values["places"]
+        places = Places(Path(where["results"]), Path(where["runs"]), where["device"])
+        return cls(Job(**values["job"]), places, values["at_once"], values["started"])
+
+
+def work(order: Order) -> None:
+    """Run a job, from its checkpoint on if there is one, and write its result."""
+    job, places = order.job, order.places
+    tasks = load_tasks(job.options)
+    folder = places.run_folder(job)
+    folder.mkdir(parents=True, exist_ok=True)
+    diary = Diary(folder / "experiment.json", order.started)
+    with present():
+        config = _planned(job, job.config(places.device), tasks, diary)
+        check(config, tasks)
+        start(folder, config, job.options, resume=(folder / "config.json").exists())
+
+        def log(record: Mapping[str, Any]) -> None:
+            diary.note(record)
+            if "valid" in record:
+                print(_progress(job, config, record, diary), flush=True)
+
+        try:
+            result = run(config, tasks, folder, log)
+        finally:
+            diary.write()
+        diary.finish()
+        if diary.step_times is None and diary.curve and config.device != "cpu":
+            diary.step_times = dict(step_times(config, tasks))
+            diary.write()
+    places.results.mkdir(parents=True, exist_ok=True)
+    write_json(places.result_file(job), result | _facts(order, config, tasks, diary))
+    places.error_file(job).unlink(missing_ok=True)
+
+
+def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
+    """The settings with the number of steps that fits into the budget, if there is one."""
+    if job.seconds is None:
+        return config
+    check(config, tasks)
+    if diary.step_times is None:
+        diary.step_times = dict(step_times(config, tasks))
+        diary.write()
+    steps = plan(make_method(config), diary.step_times, job.seconds).steps
+    return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
+
+
+def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:
+    """What a result says besides what every run says."""
+    job, name = order.job, order.job.options["name"]
+    steps = diary.curve[-1]["step"] if diary.curve else 0
+    seconds = None
+    if diary.step_times is not None and steps:
+        seconds = gpu_seconds(config, diary.step_times, steps)
+    reached = None
+    if not tasks.primitives:
+        reached = seconds_to_paper(diary.curve, tasks.kind, paper_goal(name))
+    return {
+        **versions(job),
+        "name": job.name,
+        "group": job.group,
+        "preset": job.preset,
+        "budget_seconds": job.seconds,
+        "steps": steps,
+        "step_ms": None if seconds is None else round(1000 * seconds / steps, 3),
+        "gpu_seconds": None if seconds is None else round(seconds, 1),
+        "at_once": order.at_once,
+        "processes": diary.processes,
+        "first_step_seconds": diary.first_step_seconds,
+        "wall_seconds": diary.wall_seconds,
+        "seconds_to_paper": reached,
+        "curve": diary.curve,
+    }
+
+
+def _progress(job: Job, config: Config, record: Mapping[str, Any], diary: Diary) -> str:
+    scores = ", ".join(
+        f"k={k} {one['accuracy']:.1%}"
+        if job.options["name"] == "classification"
+        else f"k={k} {one['perplexity'] or math.inf:.3f}"
+        for k, one in record["valid"].items()
+    )
+    return f"{job.name}: step {record['step']} of {config.training.steps}, {diary.seconds():.0f} s: {scores}"
+
+
+def main() -> None:
+    """Do what standard input says."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # training stops after a step, all else at once
+    order = Order.from_json(sys.stdin.read())
+    keep_freed_memory()
+    try:
+        with short_memory_is_told():
+            work(order)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except (InterruptedRunError, KeyboardInterrupt) as error:
+        print(f"stopped: {error}", file=sys.stderr)
+        sys.exit(STOPPED)
+
+
+if __name__ == "__main__":
+    main()

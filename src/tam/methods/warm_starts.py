@@ -1,0 +1,44 @@
+"""Warm starts: an extension of Algorithm 1 in which some tasks go on from where their last visit ended.
+
+As printed, every search for z starts at 0. With warm starts a share of an outer step's tasks, drawn anew each
+time, starts at the z where the task's last visit ended. θ then also learns from embeddings that are nearly
+right, as alternating minimisation means it, while the other tasks keep teaching it to be searched from 0.
+
+Shapes: B tasks, S components of a task embedding.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from tam.models import Batch
+
+
+class WarmStarts:
+    """The last z of every training task; of a compositional task, one for each slot that plays unknown.
+
+    Memory: `tasks · slots · S` numbers of 4 bytes: 0.5 MB for 500 tasks with two tokens of 128, 15 MB for
+    5,000 tasks with three slots.
+
+    Attributes:
+        table: `[tasks · slots, S]`, zero for what was never visited.
+    """
+
+    def __init__(self, share: float, tasks: int, slots: int, blank: Tensor) -> None:
+        self._share, self._slots = share, max(slots, 1)
+        self.table = blank.new_zeros(tasks * self._slots, blank.shape[1])
+
+    def begin(self, batch: Batch, generator: torch.Generator) -> Batch:
+        """The batch with where each task's search starts: at its last z in a random share, else at 0."""
+        chance = torch.rand(batch.tasks, generator=generator, device=batch.device)
+        warm = (chance < self._share).unsqueeze(1)
+        return replace(batch, start=self.table[self._rows(batch)].masked_fill(~warm, 0.0))
+
+    def keep(self, batch: Batch, z: Tensor) -> None:
+        """Remember where the searches of a batch ended, `[B, S]`."""
+        self.table[self._rows(batch)] = z
+
+    def _rows(self, batch: Batch) -> Tensor:
+        assert batch.task is not None
+        return batch.task if batch.unknown is None else batch.task * self._slots + batch.unknown

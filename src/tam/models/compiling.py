@@ -1,0 +1,64 @@
+"""Launch Triton kernels, or only compile them, several at a time.
+
+Triton compiles a kernel when it is first launched, one after another. A step whose launches only compile
+has them all compiled side by side; a step after it then finds them ready.
+"""
+
+import importlib.util
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+
+_THREADS = 16
+_launches_compile = False
+
+
+@cache
+def triton_runs_here() -> bool:
+    """Whether there is Triton and a GPU that it compiles for."""
+    return torch.cuda.is_available() and importlib.util.find_spec("triton") is not None
+
+
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Launch a Triton kernel; under `compile_only`, have it compiled and leave its results undefined."""
+    if _launches_compile:
+        kernel.warmup(*arguments, grid=grid, **constants)
+    else:
+        kernel[grid](*arguments, **constants)
+
+
+@contextmanager
+def compile_only() -> Generator[None]:
+    """Launches in here compile their kernels, side by side, and do nothing else; at the end all are ready.
+
+    What kernels would compute is undefined, so nothing in here may take indices from it. Backward passes run
+    in the calling thread, since Triton knows only there that it is to compile in others.
+    """
+    from triton import AsyncCompileMode
+
+    global _launches_compile
+    device = torch.cuda.current_device() if torch.cuda.is_available() else -1
+    pool = _Compilers(_THREADS, initializer=torch.cuda.set_device, initargs=(device,))
+    with torch.autograd.set_multithreading_enabled(False), pool, AsyncCompileMode(pool):
+        _launches_compile = True
+        try:
+            yield
+        finally:
+            _launches_compile = False
+
+
+class _Compilers(ThreadPoolExecutor):
+    """Threads that make a kernel ready to launch: after Triton's own compilation they build its launcher."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(_make_ready, fn, *args, **kwargs)
+
+
+def _make_ready(compile_kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    kernel = compile_kernel(*args, **kwargs)
+    _ = kernel.run  # compiles the launcher and loads the binary
+    return kernel

@@ -1,0 +1,71 @@
+"""An encoder of the support that proposes a task embedding.
+
+Every example `[CLS, x…, y…]` is read by a small transformer at CLS; the mean over a task's examples goes
+through two layers to z. It starts by proposing z = 0.
+
+Shapes: B tasks, N rows of each, R = B · N, d width, S components of a task embedding.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tam.models.batch import Batch
+from tam.models.embedding import EMBEDDING_STD, Embedding, within
+from tam.models.linear import Linear, normal
+from tam.models.spec import ModelSpec
+from tam.models.transformer import Transformer
+
+LAYERS = 2
+
+
+class Proposer(nn.Module):
+    """A set of examples ↦ z."""
+
+    def __init__(self, spec: ModelSpec, size: int, generator: torch.Generator):
+        super().__init__()
+        width = spec.width
+        self.cls = normal(generator, 1, width, std=EMBEDDING_STD)
+        self.x = Embedding(spec.vocabulary, spec.max_x, width, generator)
+        answers = (spec.classes, 1) if spec.kind == "classification" else (spec.vocabulary, spec.max_y)
+        self.y = Embedding(*answers, width, generator)
+        self.backbone = Transformer(
+            layers=LAYERS, width=width, heads=spec.heads, bottleneck=None, generator=generator
+        )
+        self.inner = Linear(width + 1, 4 * width, generator)
+        self.out = Linear(4 * width, size, generator, std=0.0)
+
+    def forward(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
+        """A task embedding for each task, `[B, S]`.
+
+        Args:
+            batch: The examples.
+            rows: Which of them to look at, as 0 or 1, `[B, N]`; None for all that are there.
+        """
+        features = self._read(batch).unflatten(0, (batch.tasks, batch.rows))
+        weights = torch.ones_like(features[..., 0]) if rows is None else rows.to(features.dtype)
+        if batch.present is not None:
+            weights = weights * batch.present
+        count = weights.sum(1, keepdim=True).clamp(min=1)
+        mean = (features * weights.unsqueeze(2)).sum(1) / count
+        proposed = self.out(F.gelu(self.inner(torch.cat([mean, count.log()], dim=1))))
+        return proposed.to(torch.promote_types(proposed.dtype, torch.float32))
+
+    def _read(self, batch: Batch) -> Tensor:
+        """What is read of each example, `[R, d]`."""
+        x = batch.x.flatten(0, 1)
+        in_x = within(batch.x_length.flatten(), x.shape[-1])
+        if batch.y_length is None:
+            y = batch.y.reshape(-1, 1)
+            in_y = torch.ones_like(y, dtype=torch.bool)
+            if batch.present is not None:
+                in_y = batch.present.reshape(-1, 1)
+        else:
+            y = batch.y.flatten(0, 1)
+            in_y = within(batch.y_length.flatten(), y.shape[-1])
+        cls = self.cls.expand(len(x), 1, -1)
+        sequence = torch.cat([cls, self.x(x, in_x), self.y(y, in_y)], dim=1)
+        valid = torch.cat([torch.ones_like(in_x[:, :1]), in_x, in_y], dim=1)
+        if self.backbone.can_fuse(sequence):
+            return self.backbone.fused_forward(sequence, valid, slice(0, 1), causal=False).squeeze(1)
+        return self.backbone(sequence, valid.unsqueeze(1), None, slice(0, 1)).squeeze(1)

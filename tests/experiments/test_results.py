@@ -1,0 +1,88 @@
+"""Which results count, and when a run was as good as the paper."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tam.experiments.diary import paper_goal, seconds_to_paper
+from tam.experiments.results import Places, difference, status, versions
+from tests.experiments.small import TASKS, small
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    job = small()
+    return {
+        **versions(job),
+        "tasks": job.options,
+        "budget_seconds": None,
+        "config": json.loads(json.dumps(job.config("cpu").to_json())),
+    } | changes
+
+
+def test_a_result_counts_for_its_job() -> None:
+    assert difference(small(), result(), "cpu") is None
+    older = result()
+    del older["config"]["training"]["clip"]  # a setting that came later, at its default
+    assert difference(small(), older, "cpu") is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (result(version=0), "version was 0"),
+        (result(benchmark_version=0), "benchmark_version was 0"),
+        (result(tasks=small().options | {"seed": 1}), "tasks"),
+        (result(budget_seconds=3.0), "budget_seconds was 3.0 and is None"),
+        (result(config=small(seed=1).config("cpu").to_json()), "seed was 1 and is 0"),
+        (result(config=small().config("cuda").to_json()), "device was 'cuda' and is 'cpu'"),
+        (result(config={"network": {"gone": 1}}), "cannot be read"),
+        ({}, "was None"),
+    ],
+)
+def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any], words: str) -> None:
+    assert re.search(words, str(difference(small(), changed, "cpu")))
+    places.results.mkdir()
+    places.result_file(small()).write_text(json.dumps(changed))
+    found = status(small(), places)
+    assert not found.done
+    assert found.note.startswith("changed: ")
+
+
+def test_with_a_budget_the_steps_follow_from_the_time() -> None:
+    planned = small().config("cpu").override(steps=77, validate_every=16).to_json()
+    assert difference(small(), result(config=planned), "cpu") is not None
+    job = small(seconds=2.0)
+    assert difference(job, result(config=planned, budget_seconds=2.0), "cpu") is None
+
+
+def test_a_folder_is_of_one_config(places: Places) -> None:
+    folders = [
+        places.run_folder(job)
+        for job in (small(), small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
+    ]
+    assert len(set(folders)) == len(folders)
+    assert places.run_folder(replace(small(), alone=True)) == folders[0]
+
+
+def point(seconds: float, **scores: float | None) -> dict[str, Any]:
+    both = {k.strip("k"): {"accuracy": value, "perplexity": value} for k, value in scores.items()}
+    return {"step": 1, "seconds": seconds, "scores": both}
+
+
+def test_seconds_to_the_quality_of_the_paper() -> None:
+    goal = {"1": 0.9, "5": 0.5, "10": 0.6, "20": 0.7}
+    curve = [
+        point(1.0, k1=0.1, k5=0.5, k10=0.6, k20=0.69),
+        point(2.0, k1=0.1, k5=0.5, k10=0.6, k20=0.7),
+        point(3.0, k1=0.1, k5=0.4, k10=0.5, k20=0.6),
+    ]
+    assert seconds_to_paper(curve, "classification", goal) == 2.0
+    assert seconds_to_paper(curve[:1], "classification", goal) is None
+    assert seconds_to_paper(curve, "transduction", goal) == 1.0
+    assert seconds_to_paper([point(1.0, k5=0.1, k10=0.1, k20=None)], "transduction", goal) is None
+    assert seconds_to_paper([point(1.0, k5=0.9)], "classification", goal) is None  # a model for one k
+    assert paper_goal("classification") == {"1": 0.405, "5": 0.755, "10": 0.895, "20": 0.945}
+    assert paper_goal("transduction")["5"] == 2.92

@@ -1,0 +1,141 @@
+"""The runner, with real processes: what is finished stays, what fails is recorded, what stops goes on."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tam.experiments.command import main
+from tam.experiments.job import Job
+from tam.experiments.results import Places, status
+from tam.experiments.runner import Runner, next_job
+from tests.experiments.small import small
+
+NEVER_ENDS = {"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10}
+
+
+def call(places: Places, jobs: list[Job], *words: str) -> None:
+    where = ["--results", str(places.results), "--runs", str(places.runs), "--device", "cpu"]
+    main([*dict.fromkeys(job.group for job in jobs), *where, *words], jobs)
+
+
+def files(places: Places) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in places.results.glob("*")}
+
+
+def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = small("good"), small("bad", values={"rows": 1_000, "no_such_setting": 1})
+    needy = small("needy", seconds_of="absent")
+    with pytest.raises(SystemExit, match="1 failed: bad"):
+        call(places, [bad, needy, good], "--at-once", "2")
+    out = capsys.readouterr().out
+    assert "good: started" in out
+    assert "bad: failed: there is no setting 'no_such_setting'" in out
+    assert out.endswith("1 of 3 jobs are done, 2 are left\n")
+    before = files(places)
+    assert set(before) == {"good.json", "bad.error.json"}
+    error = json.loads((places.results / "bad.error.json").read_text())
+    assert error["error"].startswith("there is no setting")
+    assert error["job"]["name"] == "bad"
+
+    call(places, [bad, needy, good], "--dry-run")
+    assert capsys.readouterr().out.splitlines() == [
+        "left  bad  (failed: there is no setting 'no_such_setting' of method 'tam')",
+        "left  needy  (needs absent)",
+        "done  good",
+        "1 of 3 jobs are done, 2 are left",
+    ]
+    call(places, [bad, needy, good], "--only", "g*")
+    assert "started" not in capsys.readouterr().out
+    assert files(places) == before
+
+    call(places, [small("good", values={"rate": 0.5}), small("bad")])
+    assert set(files(places)) == {"good.json", "bad.json"}
+    assert json.loads((places.results / "good.json").read_text())["config"]["training"]["rate"] == 0.5
+    capsys.readouterr()
+
+
+def test_a_killed_job_is_recorded(places: Places) -> None:
+    job = small(values=NEVER_ENDS)
+    runner = Runner(places)
+
+    def kill() -> None:
+        wait_for(places.run_folder(job) / "checkpoint.safetensors")
+        os.kill(runner.running[0].process.pid, signal.SIGKILL)
+
+    run_beside(kill, runner, job)
+    assert [one.name for one in runner.failed] == ["small"]
+    assert status(job, places) == (False, "failed: killed by SIGKILL")
+
+
+def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]) -> None:
+    job = small(values={"steps": 60, "validate_every": 60, "checkpoint_every": 10})
+
+    def stop() -> None:
+        wait_for(places.run_folder(job) / "checkpoint.safetensors")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    run_beside(stop, Runner(places), job)
+    assert status(job, places) == (False, "begun")
+    assert "small: stopped" in capfd.readouterr().out
+    runner = Runner(places)
+    runner.run([job])
+    assert not runner.failed
+    assert status(job, places).done
+    assert json.loads(places.result_file(job).read_text())["processes"] == 2
+    assert "small: step 60 of 60, " in capfd.readouterr().out
+
+
+def test_it_ends_in_time(places: Places) -> None:
+    started = time.monotonic()
+    job = small(values=NEVER_ENDS)
+    Runner(places, at_once=2, seconds=32).run([job, small("second", values=NEVER_ENDS, seed=1)])
+    assert 24 <= time.monotonic() - started < 32
+    assert files(places) == {}
+    assert status(job, places) == (False, "begun")
+    assert (places.run_folder(job) / "checkpoint.safetensors").exists()
+
+
+def test_who_is_next(places: Places) -> None:
+    alone, needy, other = small("alone", alone=True), small("needy", seconds_of="base"), small("other")
+    assert next_job([needy, alone, other], [], places) == alone
+    assert next_job([needy, other, alone], [], places) == other
+    assert next_job([alone, other], [other], places) is None  # or it would never be alone
+    assert next_job([other], [alone], places) is None
+    assert next_job([needy], [], places) is None
+    places.results.mkdir()
+    (places.results / "base.json").write_text('{"gpu_seconds": 12.5}')
+    assert next_job([needy, other], [other], places) == small("needy", seconds=12.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--seconds", "0"], "must be above 0"),
+        (["--at-once", "0"], "must be at least 1"),
+        (["--only", "nothing"], "no job of first is called 'nothing'"),
+    ],
+)
+def test_mistakes(places: Places, words: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        call(places, [small()], *words)
+    assert error in f"{end.value.code} {capsys.readouterr().err}"
+
+
+def wait_for(file: Path) -> None:
+    end = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def run_beside(other: Callable[[], None], runner: Runner, job: Job) -> None:
+    thread = threading.Thread(target=other)
+    thread.start()
+    runner.run([job])
+    thread.join()

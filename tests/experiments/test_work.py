@@ -1,0 +1,97 @@
+"""One job: what its result says, and that it goes on after it was stopped."""
+
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tam.errors import InterruptedRunError
+from tam.experiments.diary import Diary
+from tam.experiments.job import Job
+from tam.experiments.results import Places, status
+from tam.experiments.work import VALIDATIONS, Order, work
+from tam.tasks.benchmark import VERSION
+from tests.experiments.small import small
+
+
+def do(job: Job, places: Places) -> dict[str, Any]:
+    work(Order(job, places, 1, time.time()))
+    return json.loads(places.result_file(job).read_text())
+
+
+def test_a_result_says_what_it_is(places: Places) -> None:
+    job = small(seed=3, values={"rate": 0.002})
+    found = do(job, places)
+    assert (found["name"], found["group"], found["preset"]) == ("small", "first", "smoke")
+    assert found["config"]["seed"] == 3
+    assert found["config"]["training"]["rate"] == 0.002
+    assert found["benchmark_version"] == VERSION
+    assert [score["k"] for score in found["scores"]] == [1, 5]
+    assert [point["step"] for point in found["curve"]] == [2, 4]
+    assert found["steps"] == 4
+    assert set(found["curve"][0]["scores"]) == {"1", "5"}
+    times = [found["first_step_seconds"], *(point["seconds"] for point in found["curve"])]
+    assert 0 < times[0] <= times[1] <= times[2] <= found["wall_seconds"]
+    assert (found["processes"], found["at_once"]) == (1, 1)
+    assert found["budget_seconds"] is found["gpu_seconds"] is found["seconds_to_paper"] is None
+    assert status(job, places).done
+
+
+def test_a_budget_plans_the_steps(places: Places) -> None:
+    job = small(seconds=0.4)
+    found = do(job, places)
+    assert found["budget_seconds"] == 0.4
+    steps = found["config"]["training"]["steps"]
+    assert steps == found["steps"] > 4
+    assert found["config"]["training"]["validate_every"] == math.ceil(steps / VALIDATIONS)
+    assert len(found["curve"]) <= VALIDATIONS
+    assert found["gpu_seconds"] == pytest.approx(0.4, abs=0.1)
+    assert found["step_ms"] * steps / 1000 == pytest.approx(found["gpu_seconds"], abs=0.1)
+    assert status(job, places).done
+
+
+@pytest.mark.parametrize("seconds", [None, 0.2])
+def test_a_stopped_run_goes_on(
+    places: Places, monkeypatch: pytest.MonkeyPatch, seconds: float | None
+) -> None:
+    job, note = small(seconds=seconds), Diary.note
+
+    def stop_at_step_three(self: Diary, record: Mapping[str, Any]) -> None:
+        note(self, record)
+        if record.get("step") == 3 and "loss" in record:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Diary, "note", stop_at_step_three)
+        with pytest.raises(InterruptedRunError, match="stopped after step 3"):
+            do(job, places)
+    assert status(job, places) == (False, "begun")
+    before = json.loads((places.run_folder(job) / "experiment.json").read_text())
+    found = do(job, places)
+    assert found["processes"] == 2
+    assert found["first_step_seconds"] == before["first_step_seconds"]
+    assert found["wall_seconds"] > before["wall_seconds"] > 0
+    assert [point["step"] for point in found["curve"]] == sorted({point["step"] for point in found["curve"]})
+    steps = found["config"]["training"]["steps"]
+    straight = do(small(name="straight", values={"steps": steps, "validate_every": 1_000}), places)
+    ours = do(small(values={"steps": steps, "validate_every": 1_000}, seconds=None), places)
+    assert ours["scores"] == straight["scores"]
+    if seconds is None:
+        assert found["scores"] == do(small(name="again"), places)["scores"]
+
+
+def test_a_process_without_a_step_leaves_no_trace(places: Places) -> None:
+    places.runs.mkdir()
+    file = places.runs / "diary.json"
+    diary = Diary(file, time.time() - 100)
+    diary.step_times = {0: 1.0}
+    diary.write()
+    second = Diary(file, time.time())
+    assert second.seconds() < 50
+    assert second.step_times == {0: 1.0}
+    assert second.processes == 0

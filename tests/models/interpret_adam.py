@@ -1,0 +1,99 @@
+"""Run by test_launch_adam.py in a process of its own: Triton's interpreter is chosen when it is imported.
+
+Prints the largest relative error of each check against plain torch in float64.
+"""
+
+import math
+
+import torch
+from interpret import let_loops_have_bounds
+from torch import Tensor, nn
+
+from tam.methods import search
+from tam.methods.search import Search
+from tam.training.adam import Adam
+
+COUNTS = (3.0, 1.0, 0.0, 7.0, 2.0)
+
+
+class Network(nn.Module):
+    """Tables with rows narrower and wider than what a program takes at once, and other weights."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        draw = torch.Generator().manual_seed(0)
+        shapes = {"narrow": (7, 3), "matrix": (60, 40), "wide": (3, 1500), "vector": (5,)}
+        for name, shape in shapes.items():
+            self.register_parameter(name, nn.Parameter(torch.randn(shape, generator=draw).to(dtype)))
+
+
+def errors(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference, relative to the largest number; infinite if other numbers are NaN."""
+    worst = 0.0
+    for a, b in zip(found, expected, strict=True):
+        if not torch.equal(a.isnan(), b.isnan()):
+            return math.inf
+        size = b.nan_to_num().abs().max().clamp(min=1e-12)
+        worst = max(worst, float((a.double() - b).nan_to_num().abs().max() / size))
+    return worst
+
+
+def moves_of_weights(*, kernels: bool, clip: float, poison: float | None) -> list[Tensor]:
+    """Everything that Adam on θ changes, after each of some moves."""
+    model = Network(torch.float32 if kernels else torch.float64)
+    Adam._has_kernels = lambda self: kernels  # pyright: ignore[reportPrivateUsage]
+    adam = Adam(model, ("narrow", "wide"), clip)
+    adam.rate.fill_(0.1)
+    draw = torch.Generator().manual_seed(1)
+    found: list[Tensor] = []
+    for count in COUNTS:
+        gradient = torch.randn(len(adam.gradient), generator=draw)
+        narrow = gradient[:21].view(7, 3)
+        narrow[torch.rand(7, generator=draw) < 0.5] = 0
+        wide = gradient[21 + 2400 :][:4500].view(3, 1500)
+        wide[0, :1499] = wide[1] = 0  # the last number of a wide row counts too
+        if poison is not None and count == 7:
+            gradient[30] = poison
+        adam.gradient.copy_(gradient)
+        adam.move(adam.gradient.new_tensor(count))
+        found += [
+            value.clone()
+            for value in (*(p.detach() for p in model.parameters()), *adam.state().values(), adam.norm)
+        ]
+        assert adam.gradient.eq(0).all()
+    return found
+
+
+def search_of_tasks(*, kernels: bool, tasks: int, size: int, own_rates: bool, patience: int) -> list[Tensor]:
+    """Everything that a search changes, after each of some steps."""
+    search._has_kernels = lambda _: kernels  # pyright: ignore[reportPrivateUsage]
+    dtype = torch.float32 if kernels else torch.float64
+    draw = torch.Generator().manual_seed(tasks)
+    rate = torch.linspace(0.01, 0.5, tasks).to(dtype) if own_rates else 0.1
+    looked = Search(torch.zeros(tasks, size, dtype=dtype), rate, patience)
+    found: list[Tensor] = []
+    for step in range(6):
+        loss = torch.rand(tasks, generator=draw)
+        gradient = torch.randn(tasks, size, generator=draw)
+        if step == 3:
+            loss[0] = math.nan
+        looked.observe(loss.to(dtype))
+        looked.step(gradient.to(dtype))
+        found += [looked.z, looked.best_z, looked.best, looked.active, looked.count]
+    return found
+
+
+if __name__ == "__main__":
+    let_loops_have_bounds()
+    for clip in (0.01, 1e9):
+        for poison in (None, math.nan, math.inf):
+            given = {"clip": clip, "poison": poison}
+            print(errors(*(moves_of_weights(kernels=kernels, **given) for kernels in (True, False))))
+    for tasks, size, own_rates, patience in (
+        (1, 1, False, 9),
+        (5, 16, True, 1),
+        (1030, 3, True, 2),
+        (3, 130, False, 2),
+    ):
+        given = {"tasks": tasks, "size": size, "own_rates": own_rates, "patience": patience}
+        print(errors(*(search_of_tasks(kernels=kernels, **given) for kernels in (True, False))))

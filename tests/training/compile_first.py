@@ -1,0 +1,52 @@
+"""Run by test_compiling.py in a process of its own: trainers that have Triton compile for a GPU.
+
+Prints for each how many kernels it compiled before its steps, and in these. What kernels compute is undefined
+here, as none is launched.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from tam.methods import search
+from tam.models import Transformer, transformer
+from tam.training import adam, loop
+from tests.models import fake_gpu
+from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
+
+RUNS = (
+    ("tam", "classification", {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)}),
+    ("tam", "transduction", {"theta_update": "interleaved"}),
+    ("cavia", "transduction", {"order": "first"}),
+)
+
+
+def changed_by_steps(trainer: loop.Trainer) -> list[torch.Tensor]:
+    """All that an outer step changes."""
+    optimiser = trainer.adam
+    tensors = [optimiser.gradient, optimiser.norm, optimiser.rate, *optimiser.state().values()]
+    return [
+        tensor.clone() for tensor in (*trainer.model.parameters(), *tensors, trainer.generator.get_state())
+    ]
+
+
+if __name__ == "__main__":
+    compiled = fake_gpu.install()
+    transformer.can_fuse = lambda hidden, heads: True
+    search._has_kernels = lambda _: True  # pyright: ignore[reportPrivateUsage]
+    adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
+    loop.triton_runs_here = lambda: True
+    for method, kind, settings in RUNS:
+        config = _toy_config(method, width=16, heads=1, **settings)
+        trainer = loop.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))
+        assert isinstance(trainer.model.backbone, Transformer)
+        trainer.model.backbone.fused = trainer.model.backbone.kernels = True
+        count, before = len(compiled), changed_by_steps(trainer)
+        trainer._compile()  # pyright: ignore[reportPrivateUsage]
+        for a, b in zip(before, changed_by_steps(trainer), strict=True):
+            assert torch.equal(a, b)
+        first = len(compiled)
+        for _ in range(config.training.steps):
+            trainer.step()
+        print(first - count, len(compiled) - first)
