@@ -36,7 +36,7 @@ class Descent:
     """
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
-        self.z = self.best_z = start
+        self.z = self.best_z = start.contiguous()
         self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else start.new_full((), rate)
         self._patience = start.new_full((), math.inf if patience is None else patience)
         self.active = start.new_ones(len(start))
