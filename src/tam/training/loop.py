@@ -110,7 +110,7 @@ class Trainer:
         return self._captured[phase]()
 
     def _compile(self) -> None:
-        """Compile the kernels of training and validation side by side, in short steps that are then undone."""
+        """Compile the kernels of training and validation side by side, in short steps that are undone."""
         if not (self.model.fused and triton_runs_here()):
             return
         steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
