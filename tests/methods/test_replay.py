@@ -106,18 +106,6 @@ def test_only_tensors_are_carried_over() -> None:
     assert counter.python == 3, "the double must not help: a recording knows nothing of Python"
 
 
-def test_memory_is_freed_whatever_happens() -> None:
-    counter = Counter()
-    recorder = Rerun(counter)
-
-    def fail() -> None:
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        list(repeat(counter, fail, 9, recorder))
-    assert recorder.calls == ["run", "free"]
-
-
 def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnGpu(Tensor):
         is_cuda = True
