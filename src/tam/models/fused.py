@@ -83,6 +83,38 @@ def fused_blocks(
     return out.view(rows, last - first, width)
 
 
+def fused_rows(
+    hidden: Tensor,
+    packing: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    *,
+    heads: int,
+    causal: bool,
+    read: slice,
+    before: Before | None = None,
+) -> Tensor:
+    """All blocks of a transformer, on rows that are packed already, or all places of sequences.
+
+    Args:
+        hidden: The vectors, `[R, L, d]`, of which the first are there if they are packed.
+        packing: First rows and lengths of the sequences, and the number of rows; empty if not packed.
+        weights: As those of `fused_blocks`.
+        heads: Attention heads.
+        causal: Whether a place sees none after it.
+        read: The places wanted, from a start to the end or another.
+        before: As that of `fused_blocks`.
+
+    Returns:
+        The hidden states of all rows if they are packed, else of the places `read`; `[rows, d]`.
+    """
+    length = hidden.shape[1]
+    first, last = (0, length) if packing else (read.start or 0, length if read.stop is None else read.stop)
+    half = torch.is_autocast_enabled(hidden.device.type)
+    seen = [] if before is None else [before.values.contiguous(), before.lengths]
+    shape = [heads, int(causal), first, last]
+    return _forward(hidden, list(packing), seen, list(weights), shape, half)[0].flatten(0, 1)
+
+
 def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor], *, heads: int) -> Tensor:
     """Keys and values of places that see none after them, for all that come after.
 
@@ -245,18 +277,13 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients at the hidden states, and if wanted at what is before, and of the weights `[blocks, W]`.
 
-    `of_qkv` is what q, k, v get from elsewhere. Whether what is wanted is looked
-    at is known only when this runs, where a recorded graph asks for it always.
+    `of_qkv` is what q, k, v get from elsewhere.
     """
     normed, inverses, qkv, mixed, matrices, biases = kept
     kernels = Kernels(hidden, packing, before, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
     to = _empty_gradients(hidden, before, blocks, wanted)
-    if wanted and not of_weights():
-        wanted = False
-        for nothing in to:
-            nothing.zero_()
     of_block = _WeightGradients(kernels, in_rows(weights), to[1]) if wanted else None
     # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
     g_kept, inner, g_inner = (
@@ -334,15 +361,15 @@ def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
     if gradient is None:
         rows, width = hidden.shape[0], hidden.shape[2]
         gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
-    wanted = any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2])
+    wanted = of_weights() and (any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2]))
     found = _backward(gradient, of_qkv, hidden, packing, before, weights, list(saved), ctx.shape, wanted)
     g, g_before, g_weights = found
     nothing = [None] * len(packing)
     if not wanted:
         return g, nothing, [None] * len(before), [None] * len(weights), None, None
     parts = g_weights.flatten().split([weight.numel() for weight in weights])
-    of_weights = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
-    return g, nothing, [g_before, None] if before else [], of_weights, None, None
+    shaped = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
+    return g, nothing, [g_before, None] if before else [], shaped, None, None
 
 
 _forward.register_autograd(_differentiate, setup_context=_set_up)
