@@ -3,13 +3,18 @@
 Prints for every kernel that was compiled its name, the bytes that a program shares, and its warps.
 """
 
+from typing import Any
+
 import fake_gpu
 import torch
 from agreement import Case, Example  # pyright: ignore[reportMissingImports]
+from interpret_scoring import found_by
 
+from tam.models import ModelSpec, Transformer, build_model, transformer
 from tam.models.compiling import compile_only
 from tam.models.launch_adam import Pieces, TaskMoments, Vectors, move_tasks, move_weights, watch_tasks
-from tam.models.launch_rows import embedding_gradients, gather
+from tam.models.launch_losses import chosen_rows, loss_gradients, task_losses
+from tam.models.launch_rows import gather
 
 CASES = (
     Case(16, 6, causal=False, masked=False, last=1),
@@ -20,6 +25,17 @@ CASES = (
     Case(16, 128, heads=2, before=64),
 )
 """With 2 heads they need the most room."""
+
+_SIZES: dict[str, Any] = {"layers": 2, "width": 128, "heads": 4}
+_CLASSES = ModelSpec(kind="classification", vocabulary=12, classes=4, max_x=5, **_SIZES)
+_PATHS = ModelSpec(kind="transduction", vocabulary=200, max_x=8, max_y=22, **_SIZES)
+SPECS: tuple[tuple[ModelSpec, dict[str, Any]], ...] = (
+    (_CLASSES, {"padded": False}),
+    (_CLASSES, {"limited": True}),
+    (_PATHS, {"prefix": True}),
+    (_PATHS, {}),
+    (_PATHS, {"padded": False}),
+)
 
 
 def adam() -> None:
@@ -36,12 +52,33 @@ def adam() -> None:
         watch_tasks(active, active, active, active, numbers[0])
 
 
+def losses() -> None:
+    """Losses of sequences and of classes, and their gradients."""
+    lengths, present = torch.zeros(16, 300, dtype=torch.int64), torch.zeros(16, 300, dtype=torch.bool)
+    for places, y_lengths, there in ((23, lengths, present), (1, None, None)):
+        found = task_losses(torch.zeros(16, 300, places), y_lengths, there)
+        loss_gradients(found.means, found.counts, there, (16, 300, places))
+    chosen_rows(torch.zeros(16, 300, 256), found.totals, found.totals, found.totals)
+
+
+def scores(spec: ModelSpec, settings: dict[str, Any]) -> None:
+    """A pass from tokens to log-probabilities, and back."""
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    assert isinstance(model.backbone, Transformer)
+    model.backbone.fused = model.backbone.kernels = True
+    with torch.autocast("cpu", torch.bfloat16):
+        found_by(model, spec, settings)
+
+
 if __name__ == "__main__":
     compiled = fake_gpu.install()
+    transformer.can_fuse = lambda hidden, heads: True
     with compile_only():
         adam()
-        embedding_gradients(torch.zeros(16, 5, 128), torch.zeros(16, 5, dtype=torch.int64), 12)
+        losses()
         gather(torch.zeros(16, 128), torch.zeros(16, dtype=torch.int64))
+        for spec, settings in SPECS:
+            scores(spec, settings)
         for case in CASES:
             Example(case, "cpu").gradients(kernels=True, half=True)
     for kernel in compiled:

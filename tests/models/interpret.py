@@ -34,17 +34,6 @@ def let_loops_have_bounds() -> None:
     interpreter._patch_lang_tensor = patched  # pyright: ignore[reportPrivateUsage]
 
 
-def embedding_error(rows: int, length: int, tokens: int) -> float:
-    """The largest error of the sums of gradients by token and by place, against torch."""
-    generator = torch.Generator().manual_seed(rows)
-    ids = torch.randint(tokens, (rows, length), generator=generator)
-    g = torch.randn(rows, length + 2, 16, generator=generator)[:, 1:-1]
-    found = launch_rows.embedding_gradients(g, ids, tokens).sum(0)
-    g = g.double()
-    expected = torch.zeros(tokens, 16).double().index_add_(0, ids.flatten(), g.flatten(0, 1))
-    return float((found[: tokens + length] - torch.cat([expected, g.sum(0)])).abs().max())
-
-
 def gather_error(rows: int, width: int, wanted: int) -> float:
     """The largest error of rows that are taken from a matrix, some of them none."""
     generator = torch.Generator().manual_seed(rows)
@@ -88,12 +77,6 @@ def step_error() -> float:
 if __name__ == "__main__":
     let_loops_have_bounds()
     fused.SHARES = launch.SHARES = 2  # fewer programs take less time here
-    print(
-        max(
-            embedding_error(*sizes)
-            for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150))
-        )
-    )
     print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):

@@ -45,8 +45,7 @@ def test_kernels_equal_plain_code() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    embedding, gathered, step, *errors = [float(line) for line in done.stdout.split()]
-    assert embedding < 1e-4
+    gathered, step, *errors = [float(line) for line in done.stdout.split()]
     assert gathered == 0
     assert step < 5e-5
     assert len(errors) == len(CASES)

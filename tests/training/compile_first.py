@@ -43,7 +43,7 @@ if __name__ == "__main__":
         assert isinstance(trainer.model.backbone, Transformer)
         trainer.model.backbone.fused = trainer.model.backbone.kernels = True
         count, before = len(compiled), changed_by_steps(trainer)
-        trainer._compile()  # pyright: ignore[reportPrivateUsage]
+        trainer.compile()
         for a, b in zip(before, changed_by_steps(trainer), strict=True):
             assert torch.equal(a, b)
         first = len(compiled)

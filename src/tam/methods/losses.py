@@ -4,13 +4,16 @@ Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_losses import loss_gradients
+from tam.models.launch_losses import task_losses as launch_task_losses
 
 
 class ExampleLosses(NamedTuple):
@@ -31,7 +34,7 @@ class ExampleLosses(NamedTuple):
 
 def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosses:
     """−log p(y | x, z; θ) of every example; `z` is `[B, 1, S]` or `[B, N, S]`."""
-    return losses_of(model(z, batch), batch)
+    return _losses(model.score(z, batch), batch.y_length, batch.present)
 
 
 def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
@@ -41,17 +44,22 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
 
 
 def backward(
-    loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = (), *, add: bool = True
+    loss: Tensor,
+    theta: Sequence[Tensor],
+    inputs: Sequence[Tensor] = (),
+    *,
+    weights: Tensor | None = None,
+    add: bool = True,
 ) -> Sequence[Tensor]:
     """Add the gradient of θ to `.grad`, or put it there in the place of what is; return those of the inputs.
 
-    The same as `loss.backward()`, but all parameters' `.grad` are changed in one operation, which counts
-    on a GPU: there are a hundred of them.
+    The same as `loss.backward(weights)`, but all parameters' `.grad` are changed in one operation, which
+    counts on a GPU: there are a hundred of them.
     """
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    found = torch.autograd.grad(loss, [*inputs, *theta], materialize_grads=True)
+    found = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
     gradients, found = found[: len(inputs)], found[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
     put(sums, found, whole=_whole(sums) if loss.is_cuda else None, add=add)
@@ -82,40 +90,53 @@ def _whole(parts: Sequence[Tensor]) -> Tensor | None:
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
-    """The losses, given the log-probabilities of a batch's answers as a model returns them."""
-    return _losses(log_prob, batch.y, batch.y_length, batch.present)
+    """The losses, given the log-probabilities of all classes, or of the tokens of y, as `forward` does."""
+    if batch.y_length is None:
+        classes = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
+        log_prob = -classes.view(*batch.y.shape, 1)
+    return _losses(log_prob, batch.y_length, batch.present)
 
 
-def _losses(log_prob: Tensor, y: Tensor, y_length: Tensor | None, present: Tensor | None) -> ExampleLosses:
-    if y_length is None:
-        total = F.nll_loss(log_prob.flatten(0, 1), y.flatten(), reduction="none").view_as(y)
-        count = torch.ones_like(total)
-    else:
-        total = -log_prob.sum(-1)
-        count = (y_length + 1).to(total.dtype)
+def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -> ExampleLosses:
+    """The losses, given log-probabilities of what answers are made of, `[B, N, Q]`."""
+    total = -log_prob.sum(-1)
+    count = torch.ones_like(total) if y_length is None else (y_length + 1).to(total.dtype)
     if present is None:
         return ExampleLosses(total, count)
     return ExampleLosses(total.masked_fill(~present, 0.0), count * present)
 
 
-class Weighed(NamedTuple):
-    """Losses of examples and of tasks, of which the sum over the tasks alone has a gradient."""
+class Losses(NamedTuple):
+    """Losses of tasks and of examples, of which those of tasks alone have a gradient."""
 
-    sum: Tensor  # of the tasks' losses, each times its weight
     tasks: Tensor  # [B]
     examples: ExampleLosses
 
 
-def weigh(log_prob: Tensor, batch: Batch, weights: Tensor | None) -> Weighed:
-    """The losses, given what a model returned, and their sum over the tasks with these weights `[B]`."""
-    whole, tasks, *examples = _weigh(log_prob, batch.y, batch.y_length, batch.present, weights)
-    return Weighed(whole, tasks, ExampleLosses(*examples))
+def score_losses(log_prob: Tensor, batch: Batch) -> Losses:
+    """The losses, given what `Model.score` returns."""
+    if log_prob.is_cuda and log_prob.dtype == torch.float32 and triton_runs_here():
+        tasks, *examples = _TaskLosses.apply(log_prob, batch.y_length, batch.present)
+        return Losses(tasks, ExampleLosses(*examples))
+    examples = _losses(log_prob, batch.y_length, batch.present)
+    return Losses(examples.per_task(), ExampleLosses(*(value.detach() for value in examples)))
 
 
-def _weigh(
-    log_prob: Tensor, y: Tensor, y_length: Tensor | None, present: Tensor | None, weights: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    losses = _losses(log_prob, y, y_length, present)
-    tasks = losses.per_task()
-    weighed = tasks if weights is None else tasks * weights
-    return weighed.sum(), tasks.detach(), losses.total.detach(), losses.predictions
+class _TaskLosses(torch.autograd.Function):
+    """The losses of tasks, of examples, and of how many predictions these are, in one kernel."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, log_prob: Tensor, y_length: Tensor | None, present: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        means, counts, totals, predictions = launch_task_losses(log_prob, y_length, present)
+        ctx.save_for_backward(counts, present)
+        ctx.shape = log_prob.shape
+        ctx.mark_non_differentiable(totals, predictions)
+        ctx.set_materialize_grads(False)
+        return means, totals, predictions
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        counts, present = ctx.saved_tensors
+        return loss_gradients(gradients[0], counts, present, ctx.shape), None, None

@@ -15,12 +15,14 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.methods.losses import ExampleLosses, backward, weigh
+from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
 from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
+from tam.models.compiling import triton_runs_here
+from tam.models.launch_losses import chosen_rows
 from tam.settings import TamSettings
 
 
@@ -145,22 +147,25 @@ def gradients_at(
     rows = z.detach().unsqueeze(1)
     rows = (rows if chosen is None else rows.repeat(1, batch.rows, 1)).requires_grad_()
     with torch.enable_grad():
-        losses = weigh(model(rows, batch), batch, theta_weights)
+        losses = score_losses(model.score(rows, batch), batch)
         if theta_weights is None:
             with no_weight_gradients():
-                (gradient,) = torch.autograd.grad(losses.sum, rows)
+                (gradient,) = torch.autograd.grad(losses.tasks, rows, torch.ones_like(losses.tasks))
         else:
-            inputs = [rows, *batch.prefix]
-            gradient, *of_prefix = backward(losses.sum, list(model.parameters()), inputs, add=add)
+            theta, inputs = list(model.parameters()), [rows, *batch.prefix]
+            found = backward(losses.tasks, theta, inputs, weights=theta_weights, add=add)
+            gradient, *of_prefix = found
             for part, found in zip(batch.prefix, of_prefix, strict=True):
                 part.grad = found if part.grad is None else part.grad.add_(found)
     if chosen is None:
-        return Gradients(losses.tasks, gradient.squeeze(1), gradient)
+        return Gradients(losses.tasks.detach(), gradient.squeeze(1), gradient)
     return Gradients(*_of_rows(gradient, *losses.examples, chosen), gradient)
 
 
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
+    if gradient.is_cuda and gradient.dtype == torch.float32 and triton_runs_here():
+        return chosen_rows(gradient, total, predictions, chosen)
     share = predictions.sum(1) / (predictions * chosen).sum(1)
     gradient = (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)
     return ExampleLosses(total, predictions).per_task(chosen), gradient

@@ -25,6 +25,7 @@ from tam.models.lstm import LSTM, matching_hidden
 from tam.models.operands import Before
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
+from tam.models.scoring import can_score, score
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -174,6 +175,25 @@ class Model(nn.Module):
         if self.spec.conditioning == "token":
             return Condition(batch.tasks, z.shape[1], tokens=self._tokens(z))
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
+
+    @in_own_precision
+    def score(self, z: Tensor | None, batch: Batch) -> Tensor:
+        """Log-probabilities of what a batch's answers are made of.
+
+        Returns:
+            Classification: those of the class, `[B, N, 1]`.
+            Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in the
+            padding.
+        """
+        condition = self.condition(z, batch)
+        if can_score(self, condition, batch):
+            condition.check(batch.tasks, batch.rows)
+            return score(self, condition, batch)
+        log_prob = self.log_prob(condition, batch)
+        if batch.y_length is not None:
+            return log_prob
+        of_class = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
+        return -of_class.view(batch.tasks, batch.rows, 1)
 
     def log_prob(self, condition: Condition, batch: Batch) -> Tensor:
         """Log-probabilities of the answers.

@@ -36,7 +36,7 @@ class Rearrange(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
         """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
         ctx.save_for_backward(back)
-        return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
+        return _gather(rows, source)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
@@ -45,14 +45,8 @@ class Rearrange(torch.autograd.Function):
         return _gather(g, back), None, None
 
 
-@torch.library.custom_op("tam::gather", mutates_args=())
 def _gather(rows: Tensor, source: Tensor) -> Tensor:
-    """The rows `source`, 0 where that is −1; apart, as a compiler would make a slow part of a sum of it."""
+    """The rows `source`, 0 where that is −1."""
     if rows.is_cuda:
         return gather(rows, source)
     return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
-
-
-@_gather.register_fake
-def _(rows: Tensor, source: Tensor) -> Tensor:
-    return rows.new_empty(len(source), rows.shape[1])

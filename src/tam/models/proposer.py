@@ -17,8 +17,8 @@ from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
 LAYERS = 2
-# The largest number in a proposal. A network of LayerNorms hardly minds how long z is, so that proposals would
-# grow without end, and a search in steps of a fixed length would get nowhere from there.
+# The largest number in a proposal. A network of LayerNorms hardly minds how long z is: without a bound,
+# proposals grow without end, and a search in steps of a fixed length gets nowhere from there.
 LONGEST = 0.5
 
 

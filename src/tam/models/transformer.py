@@ -14,7 +14,7 @@ from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
 from tam.models.block import can_be_one, in_transform, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
-from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix
+from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix, fused_rows
 from tam.models.linear import Linear
 from tam.models.norm import LayerNorm
 from tam.models.operands import Before
@@ -229,6 +229,20 @@ class Transformer(nn.Module):
         weights = self._fused_weights
         out = fused_blocks(hidden, valid, weights, heads=self._heads, causal=causal, read=read, before=before)
         return self.norm(out)
+
+    def fused_rows(
+        self,
+        hidden: Tensor,
+        packing: Sequence[Tensor],
+        read: slice,
+        *,
+        causal: bool,
+        before: Before | None = None,
+    ) -> Tensor:
+        """The same without the last LayerNorm, on rows that may be packed; see `tam.models.fused`."""
+        weights = self._fused_weights
+        shape = {"heads": self._heads, "causal": causal, "read": read}
+        return fused_rows(hidden, packing, weights, **shape, before=before)
 
     def fused_prefix(self, hidden: Tensor, valid: Tensor | None) -> Tensor:
         """The same as `prefix`, in kernels of our own.

@@ -93,9 +93,7 @@ class Trainer:
         self.adam.rate.fill_(
             rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
         )
-        if not self._compiled:
-            self._compile()
-            self._compiled = True
+        self.compile()
         losses = self._run_step()
         self.state.step += 1
         return losses
@@ -109,10 +107,11 @@ class Trainer:
             self._captured[phase] = CapturedStep(body, self.generator)
         return self._captured[phase]()
 
-    def _compile(self) -> None:
-        """Compile the kernels of training and validation side by side, in short steps that are undone."""
-        if not (self.model.fused and triton_runs_here()):
+    def compile(self) -> None:
+        """Compile the kernels of training and validation side by side, once: in steps that are undone."""
+        if self._compiled or not (self.method.allows_kernels and self.model.fused and triton_runs_here()):
             return
+        self._compiled = True
         steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
         drawn = self.generator.get_state()
         warm_starts = None if self.warm_starts is None else self.warm_starts.table.clone()

@@ -19,25 +19,38 @@ Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 
 from tam.models.kernels.adam import move, move_tasks, squares, watch_tasks
 from tam.models.kernels.attention import attention_backward, attention_forward
+from tam.models.kernels.losses import chosen_rows, loss_gradients, task_losses
 from tam.models.kernels.mlp import mlp_backward, mlp_forward
 from tam.models.kernels.project import project_backward, project_forward
-from tam.models.kernels.rows import embedding_gradients, gather
+from tam.models.kernels.reading import finish_weights, read_backward, read_forward, read_weights
+from tam.models.kernels.rows import gather
+from tam.models.kernels.sequence import assemble, pack_places, task_gradients, token_gradients
 from tam.models.kernels.weights import fold, norm_gradients, unfold, weight_gradients
 
 __all__ = [
+    "assemble",
     "attention_backward",
     "attention_forward",
-    "embedding_gradients",
+    "chosen_rows",
+    "finish_weights",
     "fold",
     "gather",
+    "loss_gradients",
     "mlp_backward",
     "mlp_forward",
     "move",
     "move_tasks",
     "norm_gradients",
+    "pack_places",
     "project_backward",
     "project_forward",
+    "read_backward",
+    "read_forward",
+    "read_weights",
     "squares",
+    "task_gradients",
+    "task_losses",
+    "token_gradients",
     "unfold",
     "watch_tasks",
     "weight_gradients",

@@ -1,0 +1,182 @@
+"""Run by test_scoring.py in a process of its own: Triton's interpreter is chosen when it is imported.
+
+Prints the largest relative error of each check against plain torch in float64.
+"""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import torch
+from interpret import let_loops_have_bounds
+from torch import Tensor
+
+from tam.methods.losses import ExampleLosses, _losses  # pyright: ignore[reportPrivateUsage]
+from tam.models import (
+    Batch,
+    Model,
+    ModelSpec,
+    Transformer,
+    build_model,
+    fused,
+    launch,
+    launch_losses,
+    scoring,
+)
+from tam.models import transformer as transformers
+from tam.models.launch_sequence import Layout, Parts, Tokens
+from tam.models.sequence import vectors_of
+from tam.training.adam import Adam
+
+CLASSES = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=4, layers=1, width=16, heads=1)
+TOKENS = ModelSpec(kind="transduction", vocabulary=7, max_x=4, max_y=5, layers=1, width=16, heads=1)
+SPECS: dict[str, tuple[ModelSpec, dict[str, Any]]] = {
+    "classes": (CLASSES, {"padded": False}),
+    "classes of some tasks, padded, each row its z": (CLASSES, {"limited": True, "own": True}),
+    "primitives": (replace(CLASSES, primitives=6, slots=3), {"padded": False}),
+    "tokens": (replace(TOKENS, task_tokens=2), {}),
+    "tokens after what is known": (TOKENS, {"prefix": True}),
+    "tokens without padding after what is known": (TOKENS, {"prefix": True, "padded": False}),
+    "z in front, each row its own": (replace(TOKENS, task_first=True), {"own": True}),
+    "no task embedding": (TOKENS.without_embedding(), {"padded": False}),
+}
+ROWS = 5
+
+
+def batch_of(spec: ModelSpec, *, padded: bool = True, limited: bool = False, **_: Any) -> Batch:
+    """Examples of three tasks; padding holds any number."""
+    draw = torch.Generator().manual_seed(1)
+
+    def numbers(most: int, *shape: int) -> Tensor:
+        return torch.randint(most, shape, generator=draw)
+
+    def lengths(most: int) -> Tensor:
+        return numbers(most + 1, 3, ROWS) if padded else torch.full((3, ROWS), most)
+
+    def tokens(most: int, length: Tensor) -> Tensor:
+        ids = numbers(spec.vocabulary, 3, ROWS, most)
+        return ids.masked_fill(torch.arange(most) >= length.unsqueeze(-1), -(10**9))
+
+    x_length = lengths(spec.max_x)
+    given: dict[str, Any] = {"x": tokens(spec.max_x, x_length), "x_length": x_length, "padded": padded}
+    if spec.kind == "classification":
+        given |= {"y": numbers(2, 3, ROWS), "classes": torch.tensor([2, 3, 2]) if limited else None}
+    else:
+        y_length = lengths(spec.max_y)
+        given |= {"y": tokens(spec.max_y, y_length), "y_length": y_length}
+    if spec.compositional:
+        given |= {"primitives": numbers(spec.primitives, 3, spec.slots), "unknown": torch.tensor([0, 2, 1])}
+    return Batch(**given)
+
+
+def found_by(model: Model, spec: ModelSpec, settings: dict[str, Any]) -> list[Tensor]:
+    """Log-probabilities, and gradients of θ and z of their weighted sum."""
+    batch = batch_of(spec, **settings)
+    if settings.get("prefix"):
+        batch = model.with_prefix(batch)
+        assert batch.prefix
+    draw = torch.Generator().manual_seed(2)
+    z = None
+    if model.task_size:
+        shape = (3, ROWS if settings.get("own") else 1, model.task_size)
+        z = torch.randn(shape, generator=draw).to(model.places).requires_grad_()
+    found = model.score(z, batch)
+    weights = torch.randn(found.shape, generator=draw).to(found)
+    for parameter in model.parameters():
+        parameter.grad = None
+    (found * weights).sum().backward()
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+    return [found.detach(), *([] if z is None or z.grad is None else [z.grad]), *gradients]
+
+
+def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
+    """The largest error of the kernels."""
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            parameter.data += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3))
+    model.head.weight.data *= 50  # so that logits differ
+    exact = copy.deepcopy(model).double()
+    Adam(model, (), 1.0)
+    assert isinstance(model.backbone, Transformer)
+    model.backbone.fused = model.backbone.kernels = True
+    plain, calls = scoring.score, []
+    scoring_score = lambda *given: calls.append(1) or plain(*given)  # noqa: E731
+    from tam.models import model as models
+
+    models.score = scoring_score
+    ours = found_by(model, spec, settings)
+    assert calls, "the kernels must be used"
+    theirs = found_by(exact, spec, settings)
+    assert len(calls) == 1
+    sizes = [value.norm().clamp(min=1e-3) for value in theirs]
+    return max(float((a.double() - b).norm() / size) for a, b, size in zip(ours, theirs, sizes, strict=True))
+
+
+def embedding_error(rows: int, length: int, tokens: int) -> float:
+    """The largest error of the vectors of tokens and places, and of the tables' gradients."""
+    draw = torch.Generator().manual_seed(rows)
+    ids = torch.randint(tokens, (rows, length), generator=draw)
+    tables = [torch.randn(count, 16, generator=draw).requires_grad_() for count in (tokens, length + 2)]
+    weights = torch.randn(rows, length, 16, generator=draw)
+    parts = Parts(x=Tokens(ids, *tables))
+    found = vectors_of(Layout(rows, (0, length, 0, 0)), parts).view(rows, length, 16)
+    exact = [table.detach().double().requires_grad_() for table in tables]
+    expected = torch.nn.functional.embedding(ids, exact[0]) + exact[1][:length]
+    pairs = [(found, expected)]
+    gradients = [torch.autograd.grad((v * weights).sum(), t) for v, t in ((found, tables), (expected, exact))]
+    pairs += zip(*gradients, strict=True)
+    return max(float((a - b).detach().abs().max()) for a, b in pairs)
+
+
+def loss_errors(tasks: int, rows: int, places: int, *, sequences: bool, some: bool) -> float:
+    """The largest error of losses and their gradients."""
+    draw = torch.Generator().manual_seed(rows)
+    log_prob = -torch.rand(tasks, rows, places, generator=draw)
+    y_length = torch.randint(places, (tasks, rows), generator=draw) if sequences else None
+    present = torch.rand(tasks, rows, generator=draw) < 0.6 if some else None
+    if present is not None:
+        present[0] = False
+    if y_length is not None:
+        log_prob = log_prob.masked_fill(torch.arange(places) > y_length.unsqueeze(-1), 0.0)
+    exact = log_prob.double().requires_grad_()
+    examples = _losses(exact, y_length, present)
+    weights = torch.rand(tasks, generator=draw)
+    examples.per_task().backward(weights.double())
+    assert exact.grad is not None
+    found = launch_losses.task_losses(log_prob, y_length, present)
+    g = launch_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
+    pairs = [(found.means, examples.per_task()), (found.totals, examples.total), (g, exact.grad)]
+    pairs.append((found.predictions, examples.predictions))
+    return max(float((a.double() - b.detach()).abs().max()) for a, b in pairs)
+
+
+def chosen_error(tasks: int, rows: int, size: int) -> float:
+    """The largest error of losses and gradients over the rows that are chosen."""
+    draw = torch.Generator().manual_seed(size)
+    g, total = torch.randn(tasks, rows, size, generator=draw), torch.rand(tasks, rows, generator=draw)
+    predictions = torch.randint(1, 4, (tasks, rows), generator=draw).float()
+    chosen = (torch.rand(tasks, rows, generator=draw) < 0.5).float()
+    chosen[:, 0] = 1
+    exact = ExampleLosses(total.double(), predictions.double())
+    share = predictions.double().sum(1) / (predictions * chosen).double().sum(1)
+    expected = (g * chosen.unsqueeze(2)).double().sum(1) * share.unsqueeze(1)
+    losses, found = launch_losses.chosen_rows(g, total, predictions, chosen)
+    return max(
+        float((losses - exact.per_task(chosen.double())).abs().max()),
+        float(((found - expected).abs() / expected.abs().max()).max()),
+    )
+
+
+if __name__ == "__main__":
+    let_loops_have_bounds()
+    fused.SHARES = launch.SHARES = 2
+    transformers.can_fuse = lambda hidden, heads: hidden.dtype == torch.float32
+    for spec, settings in SPECS.values():
+        print(score_error(spec, settings))
+    for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150)):
+        print(embedding_error(*sizes))
+    for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23)):
+        for sequences in (False, True):
+            print(loss_errors(*sizes, sequences=sequences, some=sizes[0] == 2))
+    print(max(chosen_error(2, 3, 16), chosen_error(3, 70, 130)))
