@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from io import StringIO
@@ -119,9 +120,8 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
         drawn = choices(family, options)
         classes = [family.sizes[choice] for split in drawn.values() for choice in split]
         facts["smallest_class_drawn"] = int(np.min(classes))
-        facts["test_tasks_like_a_training_task_on_their_examples"] = sum(
-            agrees_with_any(family, drawn["train"], task) for task in tasks.test
-        )
+        if not options.compositional:
+            facts["near_equal_test_tasks"] = near_equal(family, drawn["train"], tasks.test)
     if options.compositional:
         facts["unseen_primitives"] = [len(places) for places in hold_out(family, options.seed, 0).unseen]
         facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
@@ -129,6 +129,11 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     facts["metric"] = "accuracy" if options.name == "classification" else "perplexity"
     facts["ceiling"] = {str(k): round(score, 4) for k, score in scores.items()}
     return facts
+
+
+def near_equal(family: Family, train: list[Choice], test: Iterable[Task]) -> int:
+    """How many test tasks agree with some training task on all of their own examples."""
+    return sum(agrees_with_any(family, train, task) for task in test)
 
 
 def agrees_with_any(family: Family, others: list[Choice], task: Task) -> bool:
@@ -164,7 +169,8 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
     train = training_functions(family, options.seed, holdout)
     parts = hold_out(family, options.seed, holdout)
     new = is_new(family, parts)
-    drawn = choices(family, replace(options, holdout=holdout))["train"]
+    held = replace(options, holdout=holdout)
+    drawn = choices(family, held)["train"]
     pools = [pool(family, allowed) for allowed in one_unseen(parts, drawn)]
     members = [tuple(every.choices.T) for every in pools]
     facts: Facts = {
@@ -174,6 +180,7 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
     if isinstance(family, ClassificationFamily):
         other = [np.setdiff1d(every.functions, train) for every in pools]
         kept = [np.unique(family.functions[every][new[every]]) for every in members]
+        facts["near_equal_test_tasks"] = near_equal(family, drawn, make(held).test)
         facts["new_outputs_by_unseen_slot"] = [len(functions) for functions in other]
         facts["of_these_known_labels"] = [
             len(np.setdiff1d(functions, left)) for functions, left in zip(other, kept, strict=True)

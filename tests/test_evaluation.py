@@ -198,7 +198,7 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
 def test_one_trajectory_serves_all_step_counts_and_rates() -> None:
     method = Rote(lambda n, r: 0.5, [])
     choose(method, sharp_model(ENCODER), tasks_of("classification", "v"), 1, PROTOCOL)
-    assert len(method.seen) == 1 + len(PROTOCOL.adapt_rates) * len(PROTOCOL.adapt_steps)
+    assert [batch.tasks for batch in method.seen] == [6 * len(PROTOCOL.adapt_rates), 6 * 6]  # of 6 choices
 
 
 @pytest.mark.parametrize("name", ["tam", "cavia", "maml", "agnostic", "multitask"])
@@ -231,7 +231,7 @@ def test_every_method_is_shown_the_same_rows() -> None:
     support = collate([tasks[e.task] for e in drawn], [e.support for e in drawn])
     query = collate([tasks[e.task] for e in drawn], [e.query for e in drawn])
     assert torch.equal(first.seen[0].x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
-    assert torch.equal(first.seen[1].x, query.x)
+    assert torch.equal(first.seen[1].x, torch.cat([query.x] * 6))
 
 
 # ── Choices and test tasks ────────────────────────────────────────────────────────────────────────
@@ -356,12 +356,20 @@ def test_means_and_intervals_are_over_tasks() -> None:
 def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, model = tasks_of(spec.kind, "t", 5), sharp_model(spec)
     whole = choose(TAM(), model, tasks, 3, PROTOCOL)
-    for rows in (1, 40):
-        monkeypatch.setattr(evaluation, "_ROWS_AT_ONCE", rows)
+    for places in (1, 160, 600):
+        monkeypatch.setattr(evaluation, "_PLACES_AT_ONCE", {"cpu": places})
         parts = choose(TAM(), model, tasks, 3, PROTOCOL)
         assert parts.choice == whole.choice
         for a, b in zip(parts.tasks, whole.tasks, strict=True):
             assert a == pytest.approx(b, rel=1e-4)
+
+
+def test_counts_come_to_the_host_once(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[torch.Size] = []
+    monkeypatch.setattr(Tensor, "cpu", lambda self: (self, calls.append(self.shape))[0])
+    monkeypatch.setattr(evaluation, "_PLACES_AT_ONCE", {"cpu": 160})
+    choose(TAM(), sharp_model(spec), tasks_of(spec.kind, "t"), 3, PROTOCOL)
+    assert calls == [(6, 6, 4)]  # 6 supports, 6 choices
 
 
 def test_a_method_says_how_many_tasks_it_adapts_at_once() -> None:

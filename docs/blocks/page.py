@@ -39,6 +39,8 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "path lengths": tasks.path_lengths,
     "training tasks": tasks.training_tasks,
     "test tasks": tasks.test_tasks,
+    "known labels": tasks.known_labels,
+    "near-equal tasks": tasks.near_equal_tasks,
     "unseen": tasks.unseen,
     "why 15": tasks.why_15,
     "show classification": partial(quotes.output, command="tam tasks classification --show 2"),

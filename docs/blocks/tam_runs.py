@@ -27,7 +27,9 @@ LEVERS = {
     "warm": "warm starts",
     "tokens": "several task tokens",
     "first": "z seen by x",
+    "mask": "places of x seeing each other",
     "blank": "θ learning at z = 0 too",
+    "proposer": "the proposer",
     "small": "small supports",
 }
 """What the levers are called, in their order."""

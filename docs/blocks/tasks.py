@@ -90,6 +90,26 @@ def test_tasks(results: Results) -> str:
     return table(["hold-out", "classification, n = 15", "transduction", "path-finding"], rows)
 
 
+def near_equal_tasks(results: Results) -> str:
+    """How many test tasks cannot be told from a training task by their own examples."""
+    plain, composed = (results.task_set("classification", form) for form in (False, True))
+    held = span([each["near_equal_test_tasks"] for each in composed["holdouts"]])
+    return (
+        f"Of the {plain['tasks']['test']} test tasks {plain['near_equal_test_tasks']} agree with some "
+        f"training task on all of their own {plain['examples']['test']} examples; in the compositional form "
+        f"{held} of {composed['tasks']['test']} do, depending on the hold-out."
+    )
+
+
+def known_labels(results: Results) -> str:
+    """How many tasks with an unseen primitive have new outputs but known labels, in each hold-out."""
+    rows = []
+    for holdout, facts in enumerate(results.task_set("classification", compositional=True)["holdouts"]):
+        counts = (facts["new_outputs_by_unseen_slot"], facts["of_these_known_labels"])
+        rows.append([str(holdout), *("\u00a0· ".join(map(number, slots)) for slots in counts)])
+    return table(["hold-out", "new outputs", "of these with known classes"], rows)
+
+
 def unseen(results: Results) -> str:
     """How many primitives are held out of each slot."""
     rows = []
@@ -106,8 +126,11 @@ def why_15(results: Results) -> str:
     facts = results.task_set("classification", compositional=True)
     wanted = facts["tasks"]["train"]
     enough = sum(count >= wanted for count in small)
+    fewest = min(min(each["test_by_unseen_slot"]) for each in facts["holdouts"])
+    held = facts["tasks"]["valid"] + facts["tasks"]["test"]
     return (
         f"With n = 11 the hold-outs leave {span(small)} different training tasks, and only {enough} of "
         f"{len(small)} reach {number(wanted)}. With n = {facts['options']['n']} they leave "
-        f"{span([each['train'] for each in facts['holdouts']])}, and all do."
+        f"{span([each['train'] for each in facts['holdouts']])}, and all do. For the {held} valid and test "
+        f"tasks, a third of them for each slot, no slot of any hold-out has fewer than {fewest} to draw from."
     )

@@ -15,15 +15,16 @@ import torch
 from torch import Tensor
 
 from tam.errors import UserError
-from tam.methods import Method
+from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
 from tam.models.collate import collate
 from tam.sections import Protocol
 from tam.tasks.draws import Draws
-from tam.tasks.task import Classes, Integers, Kind, Task
+from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.unknown import unknown_slot
 
-_ROWS_AT_ONCE = 40_000
+# Places of sequences that a pass looks at, about. With the paper's network the GPU then takes some 10 GB.
+_PLACES_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
 
 
 class Choice(NamedTuple):
@@ -194,25 +195,60 @@ def _score_choices(
     protocol: Protocol,
     primitives: Mapping[str, int] | None,
 ) -> dict[Choice, tuple[TaskScore, ...]]:
-    """The tasks' scores after each number of steps at each rate; tasks are learned at all rates together."""
+    """The tasks' scores after each number of steps at each rate; tasks are learned at all rates together.
+
+    All is counted on the model's device, and comes to the host once, at the end.
+    """
     if primitives is not None:
         for task in tasks:
             unknown_slot(f"task {task.name!r}", task.primitives, primitives)
     weight = next(model.parameters())
-    sums = {Choice(n, rate): np.zeros((len(tasks), 4)) for rate in rates for n in steps}
-    for some in _chunks(episodes(tasks, k, protocol), len(rates), method.at_once(model)):
+    choices = [Choice(n, rate) for rate in rates for n in steps]
+    drawn = episodes(tasks, k, protocol)
+    limit, most = _rows_at_once(tasks, weight.device), method.at_once(model)
+    counts: list[Tensor] = []
+    for some in _chunks(drawn, len(rates), limit, most):
         members = [tasks[episode.task] for episode in some]
-        support = collate(members * len(rates), [e.support for e in some] * len(rates), primitives).to(
-            weight.device
+        support, query = (
+            collate(members, chosen, primitives).to(weight.device)
+            for chosen in ([e.support for e in some], [e.query for e in some])
         )
-        query = collate(members, [e.query for e in some], primitives).to(weight.device)
         each = weight.new_tensor(rates).repeat_interleave(len(some))
-        for n, states in zip(steps, method.adapt(model, support, steps, each), strict=True):
-            for rate, found in zip(rates, states.split(len(some)), strict=True):
-                with torch.no_grad():
-                    counts = tally(method.outcomes(model, found, query), query)
-                np.add.at(sums[Choice(n, rate)], [episode.task for episode in some], counts.cpu().numpy())
-    return {choice: tuple(_task_score(*row) for row in rows.tolist()) for choice, rows in sums.items()}
+        found = method.adapt(model, support.repeat(len(rates)), steps, each)
+        states = {
+            Choice(n, rate): states
+            for n, at_all_rates in zip(steps, found, strict=True)
+            for rate, states in zip(rates, at_all_rates.split(len(some)), strict=True)
+        }
+        at_once = min(limit // query.rows, most or limit) // len(some)
+        counts.append(_tallies(method, model, [states[choice] for choice in choices], query, at_once))
+    sums = np.zeros((len(tasks), len(choices), 4))
+    np.add.at(sums, [episode.task for episode in drawn], torch.cat(counts).cpu().numpy())
+    scores = [tuple(_task_score(*row) for row in rows) for rows in sums.swapaxes(0, 1).tolist()]
+    return dict(zip(choices, scores, strict=True))
+
+
+@torch.no_grad()
+def _tallies(
+    method: Method, model: Model, states: Sequence[TaskStates], query: Batch, at_once: int
+) -> Tensor:
+    """What `tally` says of several states of the same tasks, so many of them at once: `[B, states, 4]`."""
+    found: list[Tensor] = []
+    at_once = max(1, at_once)
+    for start in range(0, len(states), at_once):
+        some = states[start : start + at_once]
+        asked = query.repeat(len(some))
+        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked))
+    return torch.cat(found).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
+
+
+def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
+    """How many rows of these tasks a pass looks at, about."""
+    longest = max(
+        1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
+        for task in tasks
+    )
+    return max(1, _PLACES_AT_ONCE[device.type] // longest)
 
 
 def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
@@ -241,14 +277,14 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
-def _chunks(items: Sequence[Episode], times: int, most: int | None) -> Iterator[list[Episode]]:
+def _chunks(items: Sequence[Episode], times: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
     """Episodes in groups that go at once: of about so many rows, or so many, each learned several times."""
     chunk: list[Episode] = []
     size = 0
     for item in items:
         size += times * len(item.support) + len(item.query)
         chunk.append(item)
-        if size >= _ROWS_AT_ONCE or (most is not None and times * (len(chunk) + 1) > most):
+        if size >= rows or (most is not None and times * (len(chunk) + 1) > most):
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -28,10 +28,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "warmup": 10,
         "validate_every": 650,
         "checkpoint_every": 20,
-        "supports": 1,
         "queries": 60,
-        "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25),
-        "adapt_rates": (0.05,),
+        "adapt_steps": (1, 2, 3, 5, 8, 12, 18, 25, 50),
+        "adapt_rates": (0.03, 0.1),
     },
     "paper": {},
     "best": {"precision": "bfloat16"},
@@ -50,14 +49,21 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "tam"): {"inner_steps": 2},
     ("quick", "tam"): {
         "inner_steps": 10,
-        "inner_rate": 0.05,
+        "inner_rate": 0.1,
         "patience": None,
         "theta_update": "interleaved",
+        "warm_share": 0.5,
+        "learn_blank": True,
     },
     ("best", "tam"): {
+        "steps": 5_000,
         "inner_steps": 12,
+        "inner_rate": 0.1,
         "patience": None,
         "theta_update": "interleaved",
+        "warm_share": 0.5,
+        "learn_blank": True,
+        "task_first": True,
         "support": "mixed",
         "rows": 128,
         "rate": 5e-4,
@@ -92,8 +98,13 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
 }
 """What a preset changes for one method, besides."""
 
+# k counts examples here, so that a support may be of one row.
+_TWO_TOKENS = {"task_tokens": 2, "small_sizes": (1, 64)}
+
 PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
     ("paper", "tam", "transduction"): {"inner_rate": 0.05},
-    ("best", "tam", "transduction"): {"inner_rate": 0.05},
+    ("best", "tam", "classification"): {"steps": 4_000, "rows": 256},
+    ("best", "tam", "transduction"): _TWO_TOKENS,
+    ("best", "tam", "pathfinding"): _TWO_TOKENS | {"steps": 1_500, "rate": 1e-3, "validate_every": 250},
 }
 """What a preset changes for one method on one benchmark, besides."""

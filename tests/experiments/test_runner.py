@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -111,6 +113,16 @@ def test_who_is_next(places: Places) -> None:
     places.results.mkdir()
     (places.results / "base.json").write_text('{"gpu_seconds": 12.5}')
     assert next_job([needy, other], [other], places) == small("needy", seconds=12.5)
+
+
+def test_it_needs_only_the_core() -> None:
+    """Torch, numpy and safetensors, and what they need themselves."""
+    code = (
+        "import sys, tam.experiments.command, tam.experiments.work; "
+        "print({'tyro', 'rich', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 @pytest.mark.parametrize(

@@ -230,8 +230,8 @@ def test_presets(method: str, preset: str) -> None:
     for name, value in {"adapt_steps": (1, 5), "adapt_rates": (0.1,)}.items():
         with pytest.raises(tam.UserError, match=f"have no effect on {method}, which learns a task without"):
             Config.from_preset(preset, method, **{name: value})
-    with pytest.raises(tam.UserError, match="above 0"):
-        Config.from_preset("quick", "tam", adapt_steps=(0, 5))
+    with pytest.raises(tam.UserError, match="at least 0"):
+        Config.from_preset("quick", "tam", adapt_steps=(-1, 5))
 
 
 def test_a_step_needs_more_rows_than_a_support() -> None:

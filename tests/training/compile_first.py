@@ -1,7 +1,7 @@
 """Run by test_compiling.py in a process of its own: trainers that have Triton compile for a GPU.
 
-Prints for each how many kernels it compiled before its steps, and in these. What kernels compute is undefined
-here, as none is launched.
+Prints for each how many kernels it compiled before its steps, and in these and a validation. What kernels
+compute is undefined here, as none is launched.
 """
 
 import sys
@@ -49,4 +49,5 @@ if __name__ == "__main__":
         first = len(compiled)
         for _ in range(config.training.steps):
             trainer.step()
+        trainer.validate()
         print(first - count, len(compiled) - first)

@@ -24,6 +24,6 @@ def test_the_first_steps_run_and_the_others_are_replayed(monkeypatch: pytest.Mon
     captured = capture.CapturedStep(steps.step, torch.Generator())
     for number in range(1, 7):
         losses = captured()
-        assert [float(value) for value in losses] == [number, 2 * number, 0]
-        assert not any(value.requires_grad for value in losses)
+        assert [float(value) for value in losses.means] == [number, 2 * number, 0]
+        assert not any(value.requires_grad for value in losses.means)
     assert recorder.calls == ["run"] * 3 + ["record"] + ["replay"] * 3

@@ -34,11 +34,14 @@ _OLD_RATE: dict[Name, float] = {"classification": 0.03, "transduction": 0.05, "p
 
 
 class Lever(NamedTuple):
-    """A change that makes TAM better: the settings without it, the one that matters first, and with it."""
+    """A change to TAM: the settings without it, the one that matters first, and how to add it to `best`.
+
+    One without `added` is tried only where `best` has it.
+    """
 
     name: str
     without: Values
-    added: Values
+    added: Values | None = None
 
 
 def levers(benchmark: Name) -> list[Lever]:
@@ -49,7 +52,9 @@ def levers(benchmark: Name) -> list[Lever]:
         Lever("warm", {"warm_share": 0.0}, {"warm_share": 0.5}),
         Lever("tokens", {"task_tokens": 1}, {"task_tokens": 2}),
         Lever("first", {"task_first": False}, {"task_first": True}),
-        Lever("blank", {"learn_blank": False}, {"learn_blank": True}),
+        Lever("mask", {"x_mask": "causal"}),
+        Lever("blank", {"learn_blank": False, "proposer": False}, {"learn_blank": True}),
+        Lever("proposer", {"proposer": False}),
         Lever("small", all_rows, {"support": "mixed"}),
     ]
     return [lever for lever in found if lever.name != "first" or benchmark != "classification"]
@@ -100,14 +105,16 @@ def without_levers() -> Iterator[Job]:
         used = asdict(config.network) | asdict(config.settings)
         for lever in levers(benchmark):
             setting, value = next(iter(lever.without.items()))
-            has = used.get(setting, value) != value
-            yield Job(
-                name=f"tam-{'without' if has else 'with'}-{lever.name}-{benchmark}-0",
-                group="levers",
-                tasks={"name": benchmark},
-                values=lever.without if has else lever.added,
-                seconds_of=f"tam-best-{benchmark}-0",
-            )
+            has = used[setting] != value
+            values = lever.without if has else lever.added
+            if values is not None:
+                yield Job(
+                    name=f"tam-{'without' if has else 'with'}-{lever.name}-{benchmark}-0",
+                    group="levers",
+                    tasks={"name": benchmark},
+                    values=values,
+                    seconds_of=f"tam-best-{benchmark}-0",
+                )
 
 
 def table1() -> Iterator[Job]:

@@ -1,78 +1,87 @@
-"""Work that is repeated with fixed shapes, as a CUDA graph: recorded once, then replayed without Python."""
+"""Repeats GPU work of fixed shapes as a CUDA graph: recorded once, then replayed without Python."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from threading import RLock
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-_EAGER = 2  # times that libraries have to set up
-_FEWEST = 8  # times from which a recording pays
+_EAGER = 2  # runs before recording, in which libraries set themselves up
+_FEWEST = 8  # repetitions below which recording does not pay
+_LOCK = RLock()  # torch can record only one graph at a time in a process
 
 
 class Recorder(Protocol):
-    """Records work, and replays it: on the same tensors, without a look at anything in Python."""
+    """Records the GPU work of a function, and replays it on the same tensors without running Python."""
 
     def run(self, body: Callable[[], None]) -> None:
-        """Do the work, in the place where it is recorded."""
+        """Run it without recording, where it would be recorded."""
         ...
 
     def record(self, body: Callable[[], None]) -> None:
-        """Record the work, without doing it."""
+        """Record it without running it."""
         ...
 
     def replay(self) -> None:
-        """Do the work that was recorded."""
+        """Run what was recorded."""
         ...
 
     def free(self) -> None:
-        """Give up the recording and its memory."""
+        """Drop the recording and free its memory."""
         ...
 
 
 class CudaRecorder:
-    """Records on a stream of its own, in which all tensors that the work makes have fixed addresses."""
+    """Records on a side stream. Tensors made while recording keep their addresses in every replay."""
 
     def __init__(self, generator: torch.Generator | None = None) -> None:
-        self._stream, self._graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-        self._generator = generator  # of the work's random numbers, if it draws some
+        self._stream, self._graph = _stream_of(torch.cuda.current_device()), torch.cuda.CUDAGraph()
+        self._generator = generator  # from which the recorded work draws random numbers, if any
 
     def run(self, body: Callable[[], None]) -> None:
-        """Do the work on that stream."""
+        """Run it on the side stream."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             body()
         torch.cuda.current_stream().wait_stream(self._stream)
 
     def record(self, body: Callable[[], None]) -> None:
-        """Record the work. What other threads do on the GPU meanwhile is no error."""
+        """Record it; other threads may use the GPU meanwhile."""
         if self._generator is not None:
             self._graph.register_generator_state(self._generator)
         with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
             body()
 
     def replay(self) -> None:
-        """Do the work that was recorded."""
+        """Run what was recorded, on the current stream."""
         self._graph.replay()
 
     def free(self) -> None:
-        """Give up the recording; torch keeps memory of recordings apart until its cache is emptied."""
+        """Drop the recording. Torch keeps its memory in a pool of its own until the cache is emptied."""
         self._graph.reset()
         torch.cuda.empty_cache()
 
 
+@cache
+def _stream_of(device: int) -> torch.cuda.Stream:
+    """One side stream for all recordings on a GPU, since cuBLAS keeps a workspace for each stream."""
+    return torch.cuda.Stream(device)
+
+
 def recorder_for(tensor: Tensor, times: int) -> Recorder | None:
-    """How to record work on such tensors that is done so many times; None where it is better just done."""
+    """A recorder for work repeated on such tensors; None where recording is impossible or does not pay."""
     if not tensor.is_cuda or times < _FEWEST or torch.cuda.is_current_stream_capturing():
         return None
     return CudaRecorder()
 
 
 def repeat(owner: object, change: Callable[[], None], times: int, recorder: Recorder) -> Iterator[int]:
-    """Call `change` so many times, by a recording; yields the number of each time once it is done.
+    """Call `change` repeatedly through a recording; yields 0, 1, … after each call.
 
-    All that `change` leaves for the next time must be tensors that are attributes of `owner`. These become
-    tensors of fixed addresses, and what `change` makes of them is copied there.
+    `change` may carry state from one call to the next only in tensors that are attributes of `owner`. Each
+    gets a fixed address, to which the new value is copied after every call.
     """
     state = {name: value.clone() for name, value in vars(owner).items() if isinstance(value, Tensor)}
     vars(owner).update(state)
@@ -84,7 +93,7 @@ def repeat(owner: object, change: Callable[[], None], times: int, recorder: Reco
                 fixed.copy_(made)
         vars(owner).update(state)
 
-    try:
+    with _LOCK:
         for number in range(times):
             if number < _EAGER:
                 recorder.run(body)
@@ -93,5 +102,4 @@ def repeat(owner: object, change: Callable[[], None], times: int, recorder: Reco
                     recorder.record(body)
                 recorder.replay()
             yield number
-    finally:
         recorder.free()

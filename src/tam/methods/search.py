@@ -24,8 +24,8 @@ class Descent:
     """Points on their way down, by plain gradient descent.
 
     Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; of `watch` in place of `observe` where
-    nobody asks which z was the best. No value is read back to Python, and all that changes is in tensors that
-    are attributes, so that a loop can be captured as one CUDA graph, or one turn of it.
+    nobody asks which z was the best. No value is read back to Python, and all state is in tensors that are
+    attributes, so that the loop, or one turn of it, can be recorded as a CUDA graph.
 
     Attributes:
         z: Where the search is, `[B, S]`.
@@ -36,7 +36,7 @@ class Descent:
     """
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
-        self.z = self.best_z = start
+        self.z = self.best_z = start.contiguous()
         self.rate = rate.unsqueeze(1) if isinstance(rate, Tensor) else start.new_full((), rate)
         self._patience = start.new_full((), math.inf if patience is None else patience)
         self.active = start.new_ones(len(start))
@@ -69,13 +69,13 @@ class Descent:
         Args:
             losses: The loss of every task, `[B]`, at z, `[B, S]`.
             steps: The numbers of steps.
-            recorder: Replays the steps but for the first ones; on a GPU there is one, unless steps are few.
+            recorder: Records a step and replays it. By default a CUDA graph on a GPU, unless steps are few.
         """
         found: dict[int, Tensor] = {}
         last = max(steps)
         recorder = recorder_for(self.z, last) if recorder is None else recorder
         if recorder is not None:
-            # The last turn is one too many for z, but not for the best z, which is noted before z moves.
+            # The last turn moves z once too often, but the best z is noted before that.
             for step in repeat(self, lambda: self._turn(losses), last + 1, recorder):
                 if step in steps:
                     found[step] = self.best_z.clone()

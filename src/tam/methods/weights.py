@@ -21,7 +21,7 @@ Weights = dict[str, Tensor]
 """Parameters by name, each `[B, …]`, and the task embeddings as `z`, `[B, S]`, where there are some."""
 
 # How many numbers the states of tasks that are adapted together have at most. With Adam, the gradient and
-# the states at each step count of a protocol it is some 20 times that: 5 GB.
+# the states at each step count of a protocol it is some 25 times that: 7 GB.
 _NUMBERS_AT_ONCE = 2**26
 _EMBEDDINGS = ("task_embeddings", "unknown")  # known to a network as the z that it is given
 _LOOKED_AT = ("x", "x_length", "y", "y_length", "classes", "primitives", "unknown")

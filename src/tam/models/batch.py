@@ -98,6 +98,10 @@ class Batch:
         """The same for some of the tasks."""
         return self._each(lambda tensor: tensor[tasks])
 
+    def repeat(self, times: int) -> "Batch":
+        """The same with all tasks so many times, one after another."""
+        return self._each(lambda tensor: tensor.repeat(times, *(1,) * (tensor.dim() - 1)))
+
     def cut(self, rows: slice) -> "Batch":
         """The same for some of each task's rows."""
         return self._each_row(lambda tensor: tensor[:, rows])

@@ -24,10 +24,10 @@ def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
 
 
 def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
-    """Move a model to where it is used, in training or after it: there it computes in the same way.
+    """Move a model to its device and set how it computes there: in training and in every later use.
 
-    On a GPU it may then use kernels that have no second derivative, float32 products are made in TF32, and a
-    device with a number becomes the current one, since kernels run on that.
+    On a GPU this allows kernels without a second derivative and TF32 in float32 products. A device with a
+    number also becomes the current one, since Triton launches kernels there.
     """
     device = torch.device(device)
     model.precision = precision

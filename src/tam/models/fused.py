@@ -368,8 +368,8 @@ def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
     if not wanted:
         return g, nothing, [None] * len(before), [None] * len(weights), None, None
     parts = g_weights.flatten().split([weight.numel() for weight in weights])
-    shaped = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
-    return g, nothing, [g_before, None] if before else [], shaped, None, None
+    g_parts = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
+    return g, nothing, [g_before, None] if before else [], g_parts, None, None
 
 
 _forward.register_autograd(_differentiate, setup_context=_set_up)

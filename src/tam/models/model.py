@@ -105,7 +105,7 @@ class Model(nn.Module):
 
     @contextmanager
     def twice_differentiable(self) -> Generator[None]:
-        """Without the kernels that `fused` allows, so that what is computed has a second derivative."""
+        """Turn `fused` off in this context, so that what is computed has a second derivative."""
         before = self.fused
         self.fused = False
         try:

@@ -1,4 +1,4 @@
-"""What a model computes in, the same in training, validation, adaptation and prediction."""
+"""The precision that a model computes in: the same in training, validation, adaptation and prediction."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def in_own_precision(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
-    """A method of a model that computes in the model's `precision`."""
+    """Decorate a method of `Model` so that it computes in the model's `precision`."""
 
     @wraps(method)
     def call(model: M, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -29,9 +29,9 @@ def in_own_precision(method: Callable[Concatenate[M, P], R]) -> Callable[Concate
 
 
 def autocast(model: "Model") -> AbstractContextManager[object]:
-    """Matrix products are in bfloat16, if the model is on a GPU and of this precision.
+    """Autocast to bfloat16 if the model is on a GPU and has this precision; else nothing.
 
-    Weights that were cast are not cached: the cache would outlive a move of θ.
+    Without a cache of weights in bfloat16, which would become stale when θ moves.
     """
     if model.precision == "bfloat16" and model.places.is_cuda:
         return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)

@@ -17,6 +17,9 @@ from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
 LAYERS = 2
+# The largest number in a proposal. A network of LayerNorms hardly minds how long z is, so that proposals would
+# grow without end, and a search in steps of a fixed length would get nowhere from there.
+LONGEST = 0.5
 
 
 class Proposer(nn.Module):
@@ -49,7 +52,7 @@ class Proposer(nn.Module):
         count = weights.sum(1, keepdim=True).clamp(min=1)
         mean = (features * weights.unsqueeze(2)).sum(1) / count
         proposed = self.out(F.gelu(self.inner(torch.cat([mean, count.log()], dim=1))))
-        return proposed.to(torch.promote_types(proposed.dtype, torch.float32))
+        return LONGEST * torch.tanh(proposed.to(torch.promote_types(proposed.dtype, torch.float32)))
 
     def _read(self, batch: Batch) -> Tensor:
         """What is read of each example, `[R, d]`."""

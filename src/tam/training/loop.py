@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ class Trainer:
         return self._captured[phase]()
 
     def compile(self) -> None:
-        """Compile the kernels of every phase side by side, once: in short steps that are then undone."""
+        """Compile the kernels of training and validation side by side, once; nothing else changes."""
         if self._compiled or not (self.method.allows_kernels and self.model.fused and triton_runs_here()):
             return
         self._compiled = True
@@ -117,6 +118,10 @@ class Trainer:
         with self.adam.unchanged(), compile_only():
             for step in steps.values():
                 self._eager_step(self.method.shortened(), step)
+            protocol = self.config.protocol
+            short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
+            for k in protocol.shots:
+                choose(self.method, self.model, self.tasks.valid, k, short, self.primitives)
         self.generator.set_state(drawn)
         if self.warm_starts is not None and warm_starts is not None:
             self.warm_starts.table.copy_(warm_starts)

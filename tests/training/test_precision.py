@@ -1,0 +1,57 @@
+"""Models have the precision of their config wherever they are made, and kernels where these can be used."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.methods import CAVIA
+from tam.training import loop
+from tam.training.checks import spec_of
+from tam.training.loop import Trainer, train
+from tam.training.run import best_models
+from tam.training.saved import Saved
+from tests.training.run_folder import assert_same_weights, weights
+from tests.training.toys import MakeConfig, MakeTasks, ignore
+
+
+def test_training_and_what_is_read_later_have_the_precision_of_the_config(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a CPU it has no effect, and is an error where a run is started."""
+    tasks, config = toy_tasks(), toy_config(precision="bfloat16")
+    monkeypatch.setattr(loop, "check_settings", lambda config, tasks: spec_of(tasks, config))
+    for folder in ("half", "single"):
+        (tmp_path / folder).mkdir()
+    trainer = train(config, tasks, tmp_path / "half", ignore)
+    read = [
+        *best_models(config, tasks, tmp_path / "half").values(),
+        Saved.read(tmp_path / "half", "cpu").model,
+    ]
+    assert [model.precision for model in (trainer.model, *read)] == ["bfloat16"] * 4
+    single = train(config.override(precision="float32"), tasks, tmp_path / "single", ignore)
+    assert single.model.precision == "float32"
+    assert_same_weights(weights(tmp_path / "half"), weights(tmp_path / "single"))
+
+
+@pytest.mark.parametrize("order", ["first", "second"])
+def test_only_training_with_second_derivatives_does_without_kernels(
+    order: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, bool] = {}
+
+    def spy(name: str, call: Any) -> None:
+        def noted(method: CAVIA, model: Any, *rest: Any, **named: Mapping[str, Any]) -> Any:
+            seen[name] = model.fused
+            return call(method, model, *rest, **named)
+
+        monkeypatch.setattr(CAVIA, name, noted)
+
+    spy("training_step", CAVIA.training_step)
+    spy("adapt", CAVIA.adapt)
+    trainer = Trainer(toy_config("cavia", order=order), toy_tasks(), tmp_path)
+    trainer.model.fused = True
+    trainer.step()
+    trainer.validate()
+    assert seen == {"training_step": order == "first", "adapt": True}
