@@ -57,6 +57,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("best", "tam"): {
         "steps": 5_000,
+        "validate_every": 1_000,
         "inner_steps": 12,
         "inner_rate": 0.1,
         "patience": None,
@@ -103,8 +104,13 @@ _TWO_TOKENS = {"task_tokens": 2, "small_sizes": (1, 64)}
 
 PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
     ("paper", "tam", "transduction"): {"inner_rate": 0.05},
-    ("best", "tam", "classification"): {"steps": 4_000, "rows": 256},
+    ("best", "tam", "classification"): {
+        "steps": 3_500,
+        "rows": 256,
+        "proposer": True,
+        "validate_every": 700,
+    },
     ("best", "tam", "transduction"): _TWO_TOKENS,
-    ("best", "tam", "pathfinding"): _TWO_TOKENS | {"steps": 1_500, "rate": 1e-3, "validate_every": 250},
+    ("best", "tam", "pathfinding"): _TWO_TOKENS | {"steps": 1_500, "rate": 1e-3, "validate_every": 300},
 }
 """What a preset changes for one method on one benchmark, besides."""

@@ -71,11 +71,11 @@ def fused_blocks(
     hidden = hidden.float().contiguous()
     seen = [] if before is None else [before.values.contiguous(), before.lengths]
     if valid is None:
-        return _forward(hidden, [], seen, list(weights), [heads, int(causal), first, last], half)[0]
+        return _blocks(hidden, [], seen, weights, [heads, int(causal), first, last], half)[0]
     packing, source, place = pack(valid)
     packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
     shape = [heads, int(causal), 0, length]
-    out = _forward(packed.view(hidden.shape), packing, seen, list(weights), shape, half)[0]
+    out = _blocks(packed.view(hidden.shape), packing, seen, weights, shape, half)[0]
     at = source % length
     is_read = (source >= 0) & (at >= first) & (at < last)
     to = torch.where(is_read, source // length * (last - first) + at - first, -1)
@@ -112,7 +112,7 @@ def fused_rows(
     half = torch.is_autocast_enabled(hidden.device.type)
     seen = [] if before is None else [before.values.contiguous(), before.lengths]
     shape = [heads, int(causal), first, last]
-    return _forward(hidden, list(packing), seen, list(weights), shape, half)[0].flatten(0, 1)
+    return _blocks(hidden, packing, seen, weights, shape, half)[0].flatten(0, 1)
 
 
 def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor], *, heads: int) -> Tensor:
@@ -132,11 +132,11 @@ def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor]
     hidden = hidden.float().contiguous()
     shape = [heads, 1, 0, 0]
     if valid is None:
-        qkv = _forward(hidden, [], [], list(weights), shape, half)[_QKV].transpose(0, 1)
+        qkv = _blocks(hidden, [], [], weights, shape, half)[_QKV].transpose(0, 1)
     else:
         packing, source, place = pack(valid)
         packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
-        qkv = _forward(packed.view(hidden.shape), packing, [], list(weights), shape, half)[_QKV]
+        qkv = _blocks(packed.view(hidden.shape), packing, [], weights, shape, half)[_QKV]
         qkv = Rearrange.apply(qkv.transpose(0, 1).flatten(1), place, source)
     keys_values = qkv.reshape(rows, length, -1, 3, heads, width // heads)[:, :, :, 1:]
     return keys_values.permute(0, 2, 3, 4, 1, 5).float().contiguous()
@@ -155,7 +155,6 @@ def in_rows(weights: Sequence[Tensor]) -> Tensor:
     return weights[0].detach().as_strided((blocks, size), (size, 1))
 
 
-@torch.library.custom_op("tam::blocks", mutates_args=())
 def _forward(
     hidden: Tensor,
     packing: list[Tensor],
@@ -213,31 +212,6 @@ def _forward(
     )
 
 
-@_forward.register_fake
-def _(
-    hidden: Tensor,
-    packing: list[Tensor],
-    before: list[Tensor],
-    weights: list[Tensor],
-    shape: list[int],
-    half: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    rows, length, width = hidden.shape
-    blocks = len(weights) // _PER_BLOCK
-    matrices = hidden.new_empty(blocks, 12 * width**2, dtype=torch.bfloat16 if half else torch.float32)
-    places, reading = rows * length, shape[3] - shape[2]
-    normed = (2 * blocks - 1) * places + rows * reading
-    return (
-        hidden.new_empty(rows, reading, width),
-        matrices.new_empty(normed, width),
-        hidden.new_empty(normed),
-        matrices.new_empty(blocks, places, 3 * width),
-        matrices.new_empty((blocks - 1) * places + rows * reading, width),
-        matrices,
-        hidden.new_empty(blocks, 9 * width),
-    )
-
-
 class _WeightGradients:
     """Makes the gradients of a block's weights, `[blocks, W]` of all, while other work goes on."""
 
@@ -263,7 +237,6 @@ class _WeightGradients:
         self._beside.finish()
 
 
-@torch.library.custom_op("tam::blocks_backward", mutates_args=())
 def _backward(
     gradient: Tensor,
     of_qkv: Tensor | None,
@@ -320,22 +293,6 @@ def _backward(
     return g.view(hidden.shape), *to
 
 
-@_backward.register_fake
-def _(
-    gradient: Tensor,
-    of_qkv: Tensor | None,
-    hidden: Tensor,
-    packing: list[Tensor],
-    before: list[Tensor],
-    weights: list[Tensor],
-    kept: list[Tensor],
-    shape: list[int],
-    wanted: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    blocks = len(weights) // _PER_BLOCK
-    return torch.empty_like(hidden), *_empty_gradients(hidden, before, blocks, wanted)
-
-
 def _empty_gradients(
     hidden: Tensor, before: Sequence[Tensor], blocks: int, wanted: bool
 ) -> tuple[Tensor, Tensor]:
@@ -347,29 +304,58 @@ def _empty_gradients(
     )
 
 
-def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    hidden, packing, before, weights, ctx.shape, _ = inputs
-    ctx.set_materialize_grads(False)
-    ctx.counts = [1, len(packing), len(before), len(weights)]
-    ctx.save_for_backward(hidden, *packing, *before, *weights, *output[1:])
+class _Blocks(torch.autograd.Function):
+    """All blocks as one operation; a first derivative only."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, shape: list[int], half: bool, counts: tuple[int, int, int], *tensors: Tensor
+    ) -> tuple[Tensor, ...]:
+        """`tensors`: the hidden states, and so many of what packs them, what is before, and weights."""
+        (hidden,), packing, before, weights = _apart(tensors, counts)
+        output = _forward(hidden, packing, before, weights, shape, half)
+        ctx.shape, ctx.counts = shape, counts
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*(kept for place, kept in enumerate(output) if place not in (0, _QKV)))
+        ctx.save_for_backward(*tensors, *output[1:])
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        """The gradients of hidden states, of what is before, and of weights."""
+        saved = ctx.saved_tensors
+        (hidden,), packing, before, weights = _apart(saved, ctx.counts)
+        kept = list(saved[1 + sum(ctx.counts) :])
+        gradient, of_qkv = gradients[0], gradients[_QKV]
+        if gradient is None:
+            rows, width = hidden.shape[0], hidden.shape[2]
+            gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
+        wanted = of_weights() and any(ctx.needs_input_grad[4:])
+        g, g_before, g_weights = _backward(
+            gradient, of_qkv, hidden, packing, before, weights, kept, ctx.shape, wanted
+        )
+        nothing = [None] * len(packing)
+        if not wanted:
+            return None, None, None, g, *nothing, *[None] * len(before), *[None] * len(weights)
+        parts = g_weights.flatten().split([weight.numel() for weight in weights])
+        shaped = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
+        return None, None, None, g, *nothing, *([g_before, None] if before else []), *shaped
 
 
-def _differentiate(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-    saved = iter(ctx.saved_tensors)
-    (hidden,), packing, before, weights = (list(islice(saved, count)) for count in ctx.counts)
-    gradient, of_qkv = gradients[0], gradients[_QKV]
-    if gradient is None:
-        rows, width = hidden.shape[0], hidden.shape[2]
-        gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
-    wanted = of_weights() and (any(ctx.needs_input_grad[3]) or any(ctx.needs_input_grad[2]))
-    found = _backward(gradient, of_qkv, hidden, packing, before, weights, list(saved), ctx.shape, wanted)
-    g, g_before, g_weights = found
-    nothing = [None] * len(packing)
-    if not wanted:
-        return g, nothing, [None] * len(before), [None] * len(weights), None, None
-    parts = g_weights.flatten().split([weight.numel() for weight in weights])
-    g_parts = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
-    return g, nothing, [g_before, None] if before else [], g_parts, None, None
+def _apart(tensors: Sequence[Tensor], counts: tuple[int, int, int]) -> list[list[Tensor]]:
+    """The hidden states, what packs them, what is before, and the weights."""
+    each = iter(tensors)
+    return [list(islice(each, count)) for count in (1, *counts)]
 
 
-_forward.register_autograd(_differentiate, setup_context=_set_up)
+def _blocks(
+    hidden: Tensor,
+    packing: Sequence[Tensor],
+    before: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    shape: list[int],
+    half: bool,
+) -> tuple[Tensor, ...]:
+    """What `_forward` returns, with derivatives."""
+    counts = (len(packing), len(before), len(weights))
+    return _Blocks.apply(shape, half, counts, hidden, *packing, *before, *weights)

@@ -17,8 +17,8 @@ from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
 LAYERS = 2
-# The largest number in a proposal. A network of LayerNorms hardly minds how long z is, so that proposals would
-# grow without end, and a search in steps of a fixed length would get nowhere from there.
+# The largest number in a proposal. A network of LayerNorms hardly minds how long z is: without a bound,
+# proposals grow without end, and a search in steps of a fixed length gets nowhere from there.
 LONGEST = 0.5
 
 
@@ -70,5 +70,6 @@ class Proposer(nn.Module):
         sequence = torch.cat([cls, self.x(x, in_x), self.y(y, in_y)], dim=1)
         valid = torch.cat([torch.ones_like(in_x[:, :1]), in_x, in_y], dim=1)
         if self.backbone.can_fuse(sequence):
-            return self.backbone.fused_forward(sequence, valid, slice(0, 1), causal=False).squeeze(1)
+            seen = valid if batch.padded else None
+            return self.backbone.fused_forward(sequence, seen, slice(0, 1), causal=False).squeeze(1)
         return self.backbone(sequence, valid.unsqueeze(1), None, slice(0, 1)).squeeze(1)

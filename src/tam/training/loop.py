@@ -108,7 +108,7 @@ class Trainer:
         return self._captured[phase]()
 
     def compile(self) -> None:
-        """Compile the kernels of training and validation side by side, once; nothing else changes."""
+        """Compile the kernels of training and validation side by side, once: in steps that are undone."""
         if self._compiled or not (self.method.allows_kernels and self.model.fused and triton_runs_here()):
             return
         self._compiled = True
