@@ -68,6 +68,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
         "support": "mixed",
         "rows": 128,
         "rate": 5e-4,
+        "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200),
     },
     ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
     ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
