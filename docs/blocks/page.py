@@ -22,6 +22,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "table 2": methods.table2,
     "time": timing.time_to_quality,
     "gpu": gpu.steps,
+    "gpu start": gpu.start,
     "gpu kernels": gpu.kernels,
     "gpu checks": gpu.checks,
     "peers setting": cpu.peers_setting,

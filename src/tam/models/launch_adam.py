@@ -128,6 +128,5 @@ def watch_tasks(
     assert all(tensor.dtype == torch.float32 for tensor in state)
     after = [torch.empty_like(tensor) for tensor in state[1:]]
     count = loss.new_empty(())
-    block = min(room_for(len(loss)), _BLOCK)
-    launch(kernels.watch_tasks, (1,), *state, patience, *after, count, len(loss), block=block)
+    launch(kernels.watch_tasks, (1,), *state, patience, *after, count, len(loss), block=_BLOCK)
     return after[0], after[1], after[2], count

@@ -97,7 +97,7 @@ def move_tasks(
     tl.store(to_square + at, s, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tasks"])
 def watch_tasks(
     loss, best, worse, active, patience, to_best, to_worse, to_active, count, tasks, block: tl.constexpr
 ):

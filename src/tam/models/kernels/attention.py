@@ -64,7 +64,7 @@ def _two_mixtures(q, k, seen, k_before, seen_before, E: tl.constexpr, dtype: tl.
     return scores / total, earlier / total
 
 
-@triton.jit(do_not_specialize=["L", "first", "Q", "each", "X"])
+@triton.jit(do_not_specialize=["P", "L", "first", "Q", "each", "X"])
 def attention_forward(
     qkv, before, before_lengths, starts, lengths, mixed, P, L, first, Q, each, X, stride,
     span: tl.constexpr, before_span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, packed: tl.constexpr,
@@ -108,7 +108,7 @@ def attention_forward(
         tl.store(mixed + to * D + (index * E + head)[None, :], o.to(dtype), mask=kept)
 
 
-@triton.jit(do_not_specialize=["L", "first", "Q", "each", "X"])
+@triton.jit(do_not_specialize=["P", "L", "first", "Q", "each", "X"])
 def attention_backward(
     g_mixed, qkv, before, before_lengths, starts, lengths, g_qkv, g_before, P, L, first, Q, each, X, stride,
     span: tl.constexpr, before_span: tl.constexpr, weights: tl.constexpr, D: tl.constexpr, H: tl.constexpr,

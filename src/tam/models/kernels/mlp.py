@@ -7,7 +7,7 @@ from tam.models.kernels.parts import among_all, dot, normal, standard, standard_
 from tam.models.kernels.project import project
 
 
-@triton.jit(do_not_specialize=["L", "first", "Q"])
+@triton.jit(do_not_specialize=["P", "L", "first", "Q"])
 def mlp_forward(
     h_in, mixed, w_o, b_o, w_inner, b_inner, w_out, b_out, normed, inverses, h_out, P, L, first, Q,
     next_w_qkv, next_b_qkv, next_normed, next_inverses, next_qkv,
@@ -50,7 +50,7 @@ def mlp_forward(
         )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["P"])
 def mlp_backward(
     g_out, g_half, normed, inverses, w_o, w_inner, b_inner, w_out, g_in, g_mixed, g_kept, inner, g_inner, P,
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr,

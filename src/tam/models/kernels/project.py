@@ -22,7 +22,7 @@ def project(
         qkv.store([row, start], y.to(dtype))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["P"])
 def project_forward(
     h_in, w_qkv, b_qkv, normed, inverses, qkv, P,
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
@@ -37,7 +37,7 @@ def project_forward(
     project(h_in.load([row, 0]), row, place, w_qkv, b_qkv, normed, inverses, qkv, P, D, part, dtype)
 
 
-@triton.jit(do_not_specialize=["L", "first", "Q"])
+@triton.jit(do_not_specialize=["P", "L", "first", "Q"])
 def project_backward(
     g_qkv, g_residual, normed, inverses, w_qkv, g_in, g_half, P, L, first, Q,
     span: tl.constexpr, D: tl.constexpr, some: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,

@@ -11,7 +11,7 @@ import triton.language as tl
 from tam.models.kernels.parts import dot, standard, standard_backward
 from tam.models.kernels.sequence import sequence_and_place
 
-COUNTS = ["L", "first", "Q", "C", "rows"]
+COUNTS = ["P", "L", "first", "Q", "C", "rows", "capacity"]
 
 
 @triton.jit

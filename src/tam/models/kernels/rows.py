@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def gather(rows, source, out, count, width, span: tl.constexpr, part: tl.constexpr):
     """The rows `source`, 0 where that is −1; a program takes a part of their columns."""
     place = tl.program_id(0) * span + tl.arange(0, span)

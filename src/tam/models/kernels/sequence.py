@@ -8,7 +8,21 @@ only those that hold something, one sequence after another: `source` then says w
 import triton
 import triton.language as tl
 
-COUNTS = ["L", "K0", "X", "K1", "Y", "offset", "rows", "front_rows", "lead_rows", "tokens", "length"]
+COUNTS = [
+    "P",
+    "R",
+    "L",
+    "K0",
+    "X",
+    "K1",
+    "Y",
+    "offset",
+    "rows",
+    "front_rows",
+    "lead_rows",
+    "tokens",
+    "length",
+]
 """Arguments of which no kernel needs its own variant for some values."""
 
 

@@ -6,7 +6,7 @@ import triton.language as tl
 from tam.models.kernels.parts import dot
 
 
-@triton.jit(do_not_specialize=["block", "blocks"])
+@triton.jit(do_not_specialize=["P_attention", "P_mlp", "block", "blocks"])
 def weight_gradients(
     g_qkv, x_attention, g_attention, mixed, g_inner, x_mlp, g_mlp, inner, weights, biases,
     P_attention, P_mlp, block, blocks,
