@@ -25,7 +25,7 @@ def _command() -> Tasks | Train | Eval | Adapt | Predict:
         {"tasks": Tasks, "train": train, "eval": Eval, "adapt": Adapt, "predict": Predict},
         prog="tam",
         description="Learn a new sequence task from a handful of examples. Its version: tam --version.",
-        config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+        config=(tyro.conf.OmitArgPrefixes,),
         registry=REGISTRY,
     )
 

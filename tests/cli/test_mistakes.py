@@ -23,7 +23,7 @@ WRONG_SETTINGS = {
     "--small-after 5": "--small-after has no effect unless support is 'mixed'",
     "--width 30": "--width is a multiple of heads; 30 is not one of 4",
     "--heads 3": "width is a multiple of heads; 64 is not one of 3",
-    "--shots 0": "--shots has one value or more, all above 0, not (0,)",
+    "--shots 0": "--shots must have one value or more, all above 0, not (0,)",
     "--backbone lstm --conditioning norm": "--conditioning of the LSTM is 'token', not 'norm'",
     "--seed -1": "--seed is at least 0, not -1",
     "--tasks-seed -1": "--tasks-seed is at least 0, not -1",
