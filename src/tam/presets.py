@@ -77,7 +77,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "multitask"): {"adapt_rates": (0.001,)},
     ("quick", "multitask"): {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
     ("paper", "multitask"): _LONG | _FINE_TUNED,
-    ("best", "multitask"): _LONG | _FINE_TUNED,
+    ("best", "multitask"): _LONG | _FINE_TUNED | {"task_first": True},
     ("smoke", "maml"): {"inner_steps": 2, "support_sizes": (4, 8)},
     ("quick", "maml"): {"inner_steps": 3, "support_sizes": (4, 32), "adapt_rates": (0.1,)},
     ("paper", "maml"): _SPLIT | _PLAIN_MAML,
@@ -85,7 +85,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "cavia"): {"inner_steps": 2, "support_sizes": (4, 8), "adapt_rates": (1.0,)},
     ("quick", "cavia"): {"inner_steps": 5, "support_sizes": (32, 32), "adapt_rates": (1.0,)},
     ("paper", "cavia"): _SPLIT | _PLAIN_CAVIA,
-    ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32"},
+    ("best", "cavia"): _SPLIT | _PLAIN_CAVIA | {"precision": "float32", "task_first": True},
     ("smoke", "snail"): {"shots": (1,), "rows": 32},
     ("quick", "snail"): {"steps": 1_000, "validate_every": 1_000},
     ("paper", "snail"): _LONG,
@@ -100,8 +100,8 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
 }
 """What a preset changes for one method, besides."""
 
-# k counts examples here, so that a support may be of one row.
-_TWO_TOKENS = {"task_tokens": 2, "small_sizes": (1, 64)}
+_TWO_TOKENS = {"task_tokens": 2}
+_FROM_ONE_ROW = {"small_sizes": (1, 64)}  # where k counts examples
 
 PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
     ("paper", "tam", "transduction"): {"inner_rate": 0.05},
@@ -111,7 +111,14 @@ PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
         "proposer": True,
         "validate_every": 700,
     },
-    ("best", "tam", "transduction"): _TWO_TOKENS,
-    ("best", "tam", "pathfinding"): _TWO_TOKENS | {"steps": 1_500, "rate": 1e-3, "validate_every": 300},
+    ("best", "tam", "transduction"): _TWO_TOKENS | _FROM_ONE_ROW,
+    ("best", "tam", "pathfinding"): _TWO_TOKENS
+    | _FROM_ONE_ROW
+    | {"steps": 1_500, "rate": 1e-3, "validate_every": 300},
+}
+PRESETS_BY_BENCHMARK |= {
+    ("best", method, benchmark): _TWO_TOKENS
+    for method in ("cavia", "multitask")
+    for benchmark in ("transduction", "pathfinding")
 }
 """What a preset changes for one method on one benchmark, besides."""

@@ -56,7 +56,7 @@ class TamSettings(MethodSettings):
     learn_blank: bool = False
     """Whether θ also learns from the pass before the first update of z, which the paper has for z alone."""
     proposer: bool = False
-    """Whether an encoder of the support, trained along, proposes where the search for z starts."""
+    """Whether an encoder of the support, trained along, proposes where z starts; not with primitives."""
     support: Literal["all", "mixed"] = "all"
     """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
     small_share: float | None = None

@@ -42,7 +42,10 @@ def test_the_options_are_frozen(call: Any) -> None:
     for command, names in OPTIONS.items():
         text = call(*command.split()[1:], "--help")
         assert text.startswith(f"usage: {command} ")
-        assert set(re.findall(r"^\W+(?:-h, )?--([a-z][a-z-]*)", text, re.MULTILINE)) == {"help", *names.split()}
+        assert set(re.findall(r"^\W+(?:-h, )?--([a-z][a-z-]*)", text, re.MULTILINE)) == {
+            "help",
+            *names.split(),
+        }
     commands = re.findall(r"• (\S+)", call("--help"))
     assert ["tam", *(f"tam {name}" for name in commands)] == list(OPTIONS)
     assert {"tam", *METHOD_OPTIONS} == set(METHODS)
@@ -52,7 +55,9 @@ def test_the_options_are_frozen(call: Any) -> None:
 def test_the_options_of_a_method_are_those_of_its_settings(method: str, call: Any) -> None:
     text = call("train", "classification", "--method", method, "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
-    assert set(re.findall(r"^\W+--([a-z][a-z-]*)", settings, re.MULTILINE)) == set(METHOD_OPTIONS[method].split())
+    assert set(re.findall(r"^\W+--([a-z][a-z-]*)", settings, re.MULTILINE)) == set(
+        METHOD_OPTIONS[method].split()
+    )
 
 
 def test_help_names_all_methods(call: Any) -> None:

@@ -112,3 +112,11 @@ def test_a_search_starts_from_the_proposal(
 def test_a_proposer_needs_the_first_pass() -> None:
     with pytest.raises(SettingError, match="learn_blank"):
         TAM(proposer=True)
+
+
+def test_a_compositional_model_has_none(
+    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make
+) -> None:
+    model = make_model(SETTINGS.spec(compositional_spec, 3))
+    assert model.proposer is None
+    SETTINGS.training_step(model, make_batch(compositional_spec), lambda _: None, 0)

@@ -33,8 +33,8 @@ class TAM(TamSettings, Method):
     version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network conditioned on z."""
-        return replace(spec, proposer=self.proposer)
+        """A network conditioned on z; with a proposer if asked, and if z is not of a primitive."""
+        return replace(spec, proposer=self.proposer and not spec.compositional)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
@@ -49,7 +49,7 @@ class TAM(TamSettings, Method):
         prefix = Prefix(model, batch) if accumulated else None
         batch = batch if prefix is None else prefix.batch
         z = model.blank(batch.tasks) if batch.start is None else batch.start
-        proposal = Proposal(model, batch, chosen) if self.proposer else None
+        proposal = None if model.proposer is None else Proposal(model, batch, chosen)
         search = Search(z if proposal is None else proposal.z, self.inner_rate, self.patience)  # z = 0
         moved: list[Tensor] = []  # how many tasks did, in each turn
         learns = search.active if self.learn_blank else None
