@@ -36,7 +36,7 @@ if __name__ == "__main__":
     transformer.can_fuse = lambda hidden, heads: True
     search._has_kernels = lambda _: True  # pyright: ignore[reportPrivateUsage]
     adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
-    loop.triton_runs_here = lambda: True
+    loop.compiles_ahead = lambda: True
     for method, kind, settings in RUNS:
         config = _toy_config(method, width=16, heads=1, **settings)
         trainer = loop.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))

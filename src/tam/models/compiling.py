@@ -23,6 +23,16 @@ def triton_runs_here() -> bool:
     return torch.cuda.is_available() and importlib.util.find_spec("triton") is not None
 
 
+@cache
+def compiles_ahead() -> bool:
+    """Whether `compile_only` works here: it needs a Triton that compiles in several threads, 3.5 or newer."""
+    if not triton_runs_here():
+        return False
+    import triton
+
+    return hasattr(triton, "AsyncCompileMode")
+
+
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
     """Launch a Triton kernel; under `compile_only`, have it compiled and leave its results undefined."""
     if _launches_compile:

@@ -21,7 +21,7 @@ from tam.evaluation import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model
-from tam.models.compiling import compile_only, triton_runs_here
+from tam.models.compiling import compile_only, compiles_ahead
 from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
@@ -109,7 +109,7 @@ class Trainer:
 
     def compile(self) -> None:
         """Compile the kernels of training and validation side by side, once: in steps that are undone."""
-        if self._compiled or not (self.method.allows_kernels and self.model.fused and triton_runs_here()):
+        if self._compiled or not (self.method.allows_kernels and self.model.fused and compiles_ahead()):
             return
         self._compiled = True
         steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
