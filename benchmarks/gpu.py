@@ -28,11 +28,11 @@ import torch
 from agreement import Case, Example, disagreement
 from alone import FailedError, one_by_one
 
-from tam.config import Config
-from tam.ending import command
+from tam.cli.exit import command
+from tam.config.config import Config
+from tam.config.methods import TamSettings
 from tam.models.compiling import compile_only
 from tam.provenance import now, provenance
-from tam.settings import TamSettings
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet

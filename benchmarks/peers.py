@@ -30,9 +30,9 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.heap import keep_freed_memory
 from tam.provenance import now, provenance
 from tam.report.table import table
+from tam.training.heap import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "peers.json"

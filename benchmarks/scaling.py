@@ -30,10 +30,10 @@ from machine import cpu_model
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.heap import keep_freed_memory
 from tam.provenance import now, provenance
 from tam.report.scaling import draw
 from tam.report.table import table
+from tam.training.heap import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "scaling.json"

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     import torch
 
     mark("import torch")
-    from tam.config import Config
+    from tam.config.config import Config
     from tam.tasks.benchmark import BenchmarkOptions, make
     from tam.training.loop import Trainer
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tam.cli import main as command
+from tam.cli.main import main as command
 from tam.provenance import provenance
 from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling

@@ -11,12 +11,12 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from tam.config import Config
+from tam.config.config import Config
+from tam.config.methods import TamSettings, settings_of
+from tam.config.presets import PRESETS, Preset
+from tam.config.sections import Network, Protocol, Training
 from tam.errors import UserError
 from tam.methods import METHODS
-from tam.presets import PRESETS, Preset
-from tam.sections import Network, Protocol, Training
-from tam.settings import TamSettings, settings_of
 from tam.training.run import load_tasks, read_config
 from tests.in_process import tam
 

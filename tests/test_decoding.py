@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from tam.decoding import decode
+from tam.evaluation.decoding import decode
 from tam.methods import TAM
 from tam.models import Batch, ModelSpec, build_model, target_log_prob
 

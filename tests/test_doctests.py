@@ -11,7 +11,7 @@ import pytest
 import tam.report
 import tam.tasks
 
-MODULES = ["tam.cli", "tam.errors", "tam"] + [
+MODULES = ["tam.cli.main", "tam.errors", "tam"] + [
     module.name
     for package in (tam.tasks, tam.report)
     for module in iter_modules(package.__path__, f"{package.__name__}.")

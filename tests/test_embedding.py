@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tam.embedding import TaskEmbedding
 from tam.errors import UserError
+from tam.learner.task_embedding import TaskEmbedding
 
 RULE = TaskEmbedding(np.array([0.1, -2.5], dtype=np.float32), ("a", 1), "m", 0.5)
 

@@ -11,14 +11,24 @@ import torch
 from torch import Tensor
 
 import tam
-from tam import evaluation
-from tam.config import Config
+from tam.config.config import Config
+from tam.config.sections import Protocol
 from tam.errors import UserError
-from tam.evaluation import Choice, Episode, KShotScore, TaskScore, choose, episodes, evaluate, quality, score
+from tam.evaluation import protocol as evaluation
+from tam.evaluation.protocol import (
+    Choice,
+    Episode,
+    KShotScore,
+    TaskScore,
+    choose,
+    episodes,
+    evaluate,
+    quality,
+    score,
+)
 from tam.methods import TAM, Losses, Method, Rate, Update, make_method
 from tam.models import Batch, Condition, Model, ModelSpec, build_model
 from tam.models.collate import collate
-from tam.sections import Protocol
 from tam.tasks.task import Classes, Kind, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 

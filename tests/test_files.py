@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tam.errors import UserError
-from tam.files import path_of, read_json, replacing
+from tam.io import path_of, read_json, replacing
 
 
 def test_what_was_there_stays_until_all_is_written(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """
 import resource, sys
 import numpy as np
-from tam.heap import keep_freed_memory
+from tam.training.heap import keep_freed_memory
 
 def use():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

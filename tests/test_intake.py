@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tam.errors import UserError
-from tam.intake import ExamplesError, Intake
+from tam.learner.inputs import ExamplesError, Intake
 from tam.models import ModelSpec
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tam import evaluation
-from tam.embedding import TaskEmbedding
-from tam.evaluation import Choice, KShotScore, TaskScore
-from tam.plain_json import finite, infinite_if_none, json_text
+from tam.evaluation import protocol as evaluation
+from tam.evaluation.protocol import Choice, KShotScore, TaskScore
+from tam.io import finite, infinite_if_none, json_text
+from tam.learner.task_embedding import TaskEmbedding
 from tam.training.checkpoint import read_tensors, write_json, write_tensors
 from tam.training.folder import metrics
 from tam.training.log import TrainingLog

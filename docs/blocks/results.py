@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from blocks.words import SCALE
-from tam.plain_json import infinite_if_none
+from tam.io import infinite_if_none
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = {

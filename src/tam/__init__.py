@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tam.embedding import TaskEmbedding
     from tam.errors import UserError
-    from tam.learner import Learner, load
+    from tam.learner.learner import Learner, load
+    from tam.learner.task_embedding import TaskEmbedding
     from tam.tasks.benchmark import benchmark
     from tam.tasks.jsonl import read_tasks
     from tam.tasks.task import Example, Task
@@ -30,13 +30,13 @@ __all__ = [
 
 _HOME = {
     "Example": "tam.tasks.task",
-    "Learner": "tam.learner",
+    "Learner": "tam.learner.learner",
     "Task": "tam.tasks.task",
-    "TaskEmbedding": "tam.embedding",
+    "TaskEmbedding": "tam.learner.task_embedding",
     "TaskSet": "tam.tasks.taskset",
     "UserError": "tam.errors",
     "benchmark": "tam.tasks.benchmark",
-    "load": "tam.learner",
+    "load": "tam.learner.learner",
     "read_tasks": "tam.tasks.jsonl",
 }
 

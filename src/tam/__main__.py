@@ -6,9 +6,9 @@ import sys
 def main() -> None:
     """Run a config with nothing else installed, or the whole command line."""
     if sys.argv[1:2] == ["run"]:
-        from tam.training.command import main as run
+        from tam.cli.run import main as run
     else:
-        from tam.cli import main as run
+        from tam.cli.main import main as run
     run()
 
 

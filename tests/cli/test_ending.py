@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tam.commands.tasks import Tasks
+from tam.cli.tasks import Tasks
 from tam.errors import InterruptedRunError, UserError
 from tests.cli.real_command import COMMAND, run
 from tests.cli.small_sets import SMALL
@@ -39,7 +39,7 @@ def test_all_commands_end_alike(
         raise error
 
     monkeypatch.setattr(Tasks, "run", fails)
-    monkeypatch.setattr("tam.training.command.read_config", fails)
+    monkeypatch.setattr("tam.cli.run.read_config", fails)
     with pytest.raises(SystemExit) as caught:
         tam(*words.split())
     assert str(caught.value.code).startswith(end)
@@ -89,7 +89,7 @@ def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
 def test_interrupting_a_command_that_has_ended_changes_nothing(name: str, code: int) -> None:
     script = f"""
 import atexit, signal, sys
-from tam.cli import main
+from tam.cli.main import main
 
 atexit.register(signal.raise_signal, signal.SIGINT)
 sys.argv = ["tam", "tasks", {name!r}, *{SMALL!r}]

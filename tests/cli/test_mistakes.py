@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tam.__main__ import main as main_of_module
-from tam.cli import main
+from tam.cli.main import main
 from tests.cli.real_command import run
 
 WRONG_SETTINGS = {

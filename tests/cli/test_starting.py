@@ -29,9 +29,9 @@ HEAVY = ("torch", "numpy", "matplotlib", "rich", "safetensors")
     "statement",
     [
         "import tam; tam.__version__; dir(tam); tam.UserError",
-        "import sys, tam.cli; sys.argv = ['tam', '--help']; tam.cli.main()",
-        "import sys, tam.cli; sys.argv = ['tam', 'tasks', '--help']; tam.cli.main()",
-        "import sys, tam.cli; sys.argv = ['tam', 'train', '--help']; tam.cli.main()",
+        "import sys, tam.cli.main; sys.argv = ['tam', '--help']; tam.cli.main.main()",
+        "import sys, tam.cli.main; sys.argv = ['tam', 'tasks', '--help']; tam.cli.main.main()",
+        "import sys, tam.cli.main; sys.argv = ['tam', 'train', '--help']; tam.cli.main.main()",
     ],
 )
 def test_heavy_packages_are_imported_late(statement: str) -> None:
@@ -49,9 +49,9 @@ sys.exit(str([name for name in {HEAVY!r} if name in sys.modules]))
 
 def test_a_benchmark_needs_neither_torch_nor_figures(call: Any) -> None:
     script = f"""
-import sys, tam.cli
+import sys, tam.cli.main
 sys.argv = ["tam", "tasks", *{SETS["pathfinding"]!r}]
-tam.cli.main()
+tam.cli.main.main()
 sys.exit(str([name for name in ("torch", "matplotlib", "rich") if name in sys.modules]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

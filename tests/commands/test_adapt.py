@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tam.embedding import TaskEmbedding
+from tam.learner.task_embedding import TaskEmbedding
 from tests.in_process import tam
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tam.commands.train import Train
+from tam.cli.train import Train
 from tests.commands.own import write_in_every_split
 from tests.in_process import tam
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.experiments.budget import gpu_seconds, plan, step_times
 from tam.methods import make_method
 from tam.tasks.benchmark import BenchmarkOptions, make

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
 

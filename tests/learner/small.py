@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 import tam
-from tam.config import Config
-from tam.evaluation import Choice
+from tam.config.config import Config
+from tam.evaluation.protocol import Choice
 from tam.methods import make_method
 from tam.models import ModelSpec, build_model
 from tam.tasks.vocabulary import Vocabulary

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tam
-from tam.commands.train import Train
-from tam.config import Config
+from tam.cli.train import Train
+from tam.config.config import Config
+from tam.config.presets import Preset
 from tam.errors import InterruptedRunError
-from tam.presets import Preset
 from tests.learner.small import X, small_benchmark
 
 _PARTS = ("network", "settings", "training", "protocol")
@@ -29,7 +29,7 @@ def test_a_benchmark_s_presets_are_those_of_the_command(
         trained.append(config)
         raise InterruptedError
 
-    monkeypatch.setattr("tam.learner.train", stop)
+    monkeypatch.setattr("tam.learner.learner.train", stop)
     tasks, others = small_benchmark(benchmark_name), small_benchmark("transduction")
     for preset in get_args(Preset):
         given: dict[str, Any]

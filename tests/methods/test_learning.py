@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tam
-from tam.config import Config
-from tam.learner import Learner
+from tam.config.config import Config
+from tam.learner.learner import Learner
 from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet

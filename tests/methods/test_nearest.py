@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tam.config import Config
+from tam.config.config import Config
+from tam.config.methods import NearestSettings
 from tam.errors import UserError
 from tam.methods import Nearest
 from tam.models import Batch, ModelSpec, build_model
-from tam.settings import NearestSettings
 
 Make = Callable[..., Batch]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.methods import Method, make_method, replay, search
 from tam.methods.replay import recorder_for, repeat
 from tam.methods.search import Descent, Search

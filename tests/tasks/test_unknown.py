@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from tam.config.sections import Protocol
 from tam.errors import UserError
-from tam.evaluation import Choice, score
-from tam.intake import Intake
+from tam.evaluation.protocol import Choice, score
+from tam.learner.inputs import Intake
 from tam.methods import TAM
 from tam.models import ModelSpec, build_model
 from tam.models.collate import collate
-from tam.sections import Protocol
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.unknown import PrimitivesError, unknown_slot

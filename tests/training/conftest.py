@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError
-from tam.learner import Learner
+from tam.learner.learner import Learner
 from tam.training.checks import check_device
 from tam.training.log import TrainingLog
 from tam.training.loop import Trainer, train

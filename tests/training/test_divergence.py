@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tam import evaluation
-from tam.evaluation import TaskScore
+from tam.evaluation import protocol as evaluation
+from tam.evaluation.protocol import TaskScore
 from tam.methods import Losses
 from tam.training import loop
 from tam.training.checkpoint import read_tensors

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tam.evaluation import Choice, KShotScore, TaskScore
+from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.training.loop import Trainer, train
 from tam.training.run import run, start
 from tests.training.run_folder import assert_same_weights, plain, records, weights

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tam
-from tam.evaluation import KShotScore
+from tam.evaluation.protocol import KShotScore
 from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file

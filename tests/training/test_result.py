@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError
 from tam.training.run import read_result
 from tests.training.run_folder import plain

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from tam.errors import InterruptedRunError, UserError
-from tam.evaluation import Choice, KShotScore, TaskScore
+from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file

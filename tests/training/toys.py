@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.tasks.taskset import TaskSet
 
 MakeTasks = Callable[..., TaskSet]

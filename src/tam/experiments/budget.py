@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import torch
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.experiments.sharing import alone
 from tam.methods import Method, make_method
 from tam.tasks.taskset import TaskSet

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tam.files import read_json
+from tam.io import read_json
 from tam.tasks.task import Kind
 from tam.training.checkpoint import write_json
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError
 from tam.tasks.benchmark import BenchmarkOptions
 

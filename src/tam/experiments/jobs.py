@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple, get_args
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.experiments.job import Job, Values
 from tam.methods import METHODS
 from tam.tasks.benchmark import Name

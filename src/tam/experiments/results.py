@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError
 from tam.experiments.job import PLANNED, Job
-from tam.files import read_json
+from tam.io import json_text, read_json
 from tam.methods import METHODS
-from tam.plain_json import json_text
 from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 

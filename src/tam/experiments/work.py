@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, short_memory_is_told
 from tam.experiments.budget import gpu_seconds, plan, step_times
 from tam.experiments.diary import Diary, paper_goal, seconds_to_paper
 from tam.experiments.job import Job
 from tam.experiments.results import Places, versions
 from tam.experiments.sharing import present
-from tam.heap import keep_freed_memory
 from tam.methods import make_method
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
+from tam.training.heap import keep_freed_memory
 from tam.training.run import check, load_tasks, run, start
 
 STOPPED = 75

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.methods.agnostic import Agnostic
 from tam.methods.cavia import CAVIA
 from tam.methods.maml import MAML

@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from tam.config.methods import AgnosticSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Search
 from tam.models import Batch, Model, ModelSpec
-from tam.settings import AgnosticSettings
 
 
 @dataclass(frozen=True, kw_only=True)

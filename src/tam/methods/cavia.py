@@ -15,12 +15,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import CaviaSettings
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Descent, fit_embeddings
 from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
-from tam.settings import CaviaSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,12 +16,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import MamlSettings
 from tam.methods import weights
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Descent
 from tam.methods.split import check_support, split
 from tam.models import Batch, Model, ModelSpec
-from tam.settings import MamlSettings
 
 
 @dataclass(frozen=True, kw_only=True)

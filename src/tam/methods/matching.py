@@ -14,6 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import MatchingSettings
 from tam.methods.episode import (
     check_rows,
     check_shots,
@@ -27,7 +28,6 @@ from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
-from tam.settings import MatchingSettings
 
 _NEVER = -1e9  # a logarithm of nothing that has a gradient
 

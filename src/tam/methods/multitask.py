@@ -18,12 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tam.config.methods import MultitaskSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec
-from tam.settings import MultitaskSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import NearestSettings
 from tam.errors import UserError
 from tam.methods.episode import in_parts
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.embedding import within
 from tam.models.packing import pack, unpack
-from tam.settings import NearestSettings
 
 
 @dataclass(frozen=True, kw_only=True)

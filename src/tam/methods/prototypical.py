@@ -11,12 +11,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import MethodSettings
 from tam.errors import SettingError
 from tam.methods.episode import in_support, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
-from tam.settings import MethodSettings
 
 
 @dataclass(frozen=True, kw_only=True)

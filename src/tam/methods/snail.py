@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from tam.config.methods import SnailSettings
 from tam.methods.episode import (
     check_rows,
     check_shots,
@@ -23,7 +24,6 @@ from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.packing import pack, unpack
-from tam.settings import SnailSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from tam.config.methods import TamSettings
 from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.prefix import Prefix
@@ -23,7 +24,6 @@ from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 from tam.models.compiling import triton_runs_here
 from tam.models.launch_losses import chosen_rows
-from tam.settings import TamSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tam.files import replacing
-from tam.plain_json import infinite_if_none
+from tam.io import infinite_if_none, replacing
 from tam.report.table import table
 
 OURS, CEILING = "this run", "ceiling"

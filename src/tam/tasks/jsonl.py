@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tam.errors import SettingError, UserError, shown
-from tam.files import path_of, replacing
+from tam.io import path_of, replacing
 from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_example, parse_json, parse_line
 from tam.tasks.splits import assign_splits, check_complete, check_name, draw_splits
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task

@@ -13,8 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tam.errors import UserError
-from tam.files import replacing
-from tam.plain_json import json_text
+from tam.io import json_text, replacing
 
 _PART = re.compile(r"\..+\.\d+\.part")
 """What a file is called until it is whole: its name, and the process that writes it."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from tam.config import Config
+from tam.config.config import Config
+from tam.config.methods import SmallSupports
+from tam.config.sections import Protocol
 from tam.errors import SettingError, UserError, shown
-from tam.evaluation import episodes
+from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
-from tam.sections import Protocol
-from tam.settings import SmallSupports
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.tasks.unknown import PrimitivesError, unknown_slot

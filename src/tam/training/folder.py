@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import InterruptedRunError, UnwritableError, UserError
-from tam.plain_json import json_text
+from tam.io import json_text
 from tam.training import distribution
 from tam.training.checkpoint import write_text
 

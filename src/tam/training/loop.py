@@ -15,14 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError
-from tam.evaluation import Choice, KShotScore, choose, quality
+from tam.evaluation.protocol import Choice, KShotScore, choose, quality
+from tam.io import finite
 from tam.methods import Losses, Method, make_method
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model
 from tam.models.compiling import compile_only, compiles_ahead
-from tam.plain_json import finite
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at

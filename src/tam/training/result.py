@@ -4,10 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError, shown
-from tam.json_parts import NUMBER, OBJECT, STRING, Part, check_parts, number_or_null
-from tam.plain_json import json_text
+from tam.io import NUMBER, OBJECT, STRING, Part, check_parts, json_text, number_or_null
 from tam.tasks.task import Kind
 
 _PARTS = {

@@ -12,13 +12,12 @@ from typing import Any
 import torch
 
 import tam
-from tam.config import Config, differing
+from tam.config.config import Config, differing
 from tam.errors import UserError, shown
-from tam.evaluation import KShotScore, evaluate, score
-from tam.files import read_json
+from tam.evaluation.protocol import KShotScore, evaluate, score
+from tam.io import finite, read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model, place_model
-from tam.plain_json import finite
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import TasksFileError, read_tasks

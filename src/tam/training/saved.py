@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from tam.config import Config
+from tam.config.config import Config
 from tam.errors import UserError
-from tam.evaluation import Choice
-from tam.files import read_json
+from tam.evaluation.protocol import Choice
+from tam.io import read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors

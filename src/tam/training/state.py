@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tam.evaluation import Choice
-from tam.plain_json import finite, infinite_if_none
+from tam.evaluation.protocol import Choice
+from tam.io import finite, infinite_if_none
 
 
 @dataclass

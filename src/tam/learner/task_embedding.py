@@ -9,9 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import UserError, shown
-from tam.files import path_of, read_json, replacing
-from tam.json_parts import STRING, TRUTH, Part, check_parts, is_list_of, number_or_null
-from tam.plain_json import finite, infinite_if_none, json_text
+from tam.io import (
+    STRING,
+    TRUTH,
+    Part,
+    check_parts,
+    finite,
+    infinite_if_none,
+    is_list_of,
+    json_text,
+    number_or_null,
+    path_of,
+    read_json,
+    replacing,
+)
 from tam.tasks.task import Label
 
 

@@ -1,11 +1,15 @@
-"""Names of files, the object in a JSON file, and a file that is written whole or not at all."""
+"""Files and JSON: names of files, files written whole or not at all, and JSON that every reader takes.
+
+JSON has no infinite number, so null stands for one.
+"""
 
 import json
+import math
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tam.errors import UnwritableError, UserError, shown
 
@@ -60,3 +64,59 @@ def replacing(path: str | Path) -> Generator[Path]:
         raise UnwritableError(
             f"{path}: cannot be written: a string has half a character, a lone surrogate"
         ) from None
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: None for one that is infinite, or no number."""
+    return value if math.isfinite(value) else None
+
+
+def infinite_if_none(value: float | None) -> float:
+    """The number that `finite` made this of."""
+    return math.inf if value is None else value
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON; an infinite number in it is a bug, and raises ValueError.
+
+    >>> json_text({"perplexity": finite(math.inf)})
+    '{"perplexity": null}'
+    """
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+class Part(NamedTuple):
+    """What one part of an object is."""
+
+    fits: Callable[[Any], bool]
+    what: str
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; a truth value is none."""
+    return type(value) in (int, float)
+
+
+def is_list_of(*types: type) -> Callable[[Any], bool]:
+    """Whether a value is a list of values of these types alone."""
+    return lambda value: isinstance(value, list) and all(type(item) in types for item in value)
+
+
+STRING = Part(lambda value: isinstance(value, str), "a string")
+OBJECT = Part(lambda value: isinstance(value, dict), "an object")
+NUMBER = Part(is_number, "a number")
+TRUTH = Part(lambda value: isinstance(value, bool), "true or false")
+
+
+def number_or_null(null: str) -> Part:
+    """A number, or null, which stands for this."""
+    return Part(lambda value: value is None or is_number(value), f"a number, or null for {null}")
+
+
+def check_parts(values: Mapping[str, Any], parts: Mapping[str, Part], place: str = "") -> None:
+    """Raise an error unless an object, whose place in the file is given, has all of these parts."""
+    for name, part in parts.items():
+        if name not in values:
+            raise UserError(f"it has no {f'{place}{name}'!r}")
+        if not part.fits(values[name]):
+            raise UserError(f"{place}{name} is {part.what}, not {shown(values[name])}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import tyro
 
-from tam.commands.values import path
+from tam.cli.parsing import path
 from tam.errors import UserError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Everything that determines a run up to its tasks, as frozen dataclasses that are checked when made.
 
-Its sections are those of `tam.sections`, and the settings of its method, of `tam.settings`. These files
-import nothing heavy: the command line is built from them.
+Its sections are those of `tam.config.sections`, and the settings of its method, of `tam.config.methods`.
+These files import nothing heavy: the command line is built from them.
 """
 
 import difflib
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, get_args
 
+from tam.config.methods import MethodSettings, TamSettings, settings_of
+from tam.config.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
+from tam.config.sections import NO_STEPS, NOT_TRAINED, Network, Protocol, Training
+from tam.config.validate import check_at_least, check_types
 from tam.errors import SettingError, UserError
-from tam.field_checks import check_at_least, check_types
-from tam.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
-from tam.sections import NO_STEPS, NOT_TRAINED, Network, Protocol, Training
-from tam.settings import MethodSettings, TamSettings, settings_of
 
 _SECTIONS = ("network", "settings", "training", "protocol")
 

@@ -13,7 +13,7 @@ from tyro.constructors import (
 )
 
 from tam.errors import shown
-from tam.files import path_of
+from tam.io import path_of
 
 REGISTRY = ConstructorRegistry()
 """The rules of all commands."""

@@ -2,9 +2,8 @@
 
 import argparse
 
-from tam.ending import a_run_to_resume, command
-from tam.files import path_of
-from tam.plain_json import json_text
+from tam.cli.exit import a_run_to_resume, command
+from tam.io import json_text, path_of
 from tam.training.log import TrainingLog
 from tam.training.run import check, load_tasks, read_config, run, start
 

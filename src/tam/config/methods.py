@@ -6,9 +6,9 @@ This file imports nothing heavy: the command line is built from it.
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, cast
 
+from tam.config.sections import MOST_STEPS
+from tam.config.validate import check_at_least, check_at_most, check_types
 from tam.errors import SettingError, UserError
-from tam.field_checks import check_at_least, check_at_most, check_types
-from tam.sections import MOST_STEPS
 
 
 class SmallSupports(NamedTuple):

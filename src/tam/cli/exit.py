@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from tam.errors import InterruptedRunError, UserError, short_memory_is_told
-from tam.heap import keep_freed_memory
+from tam.training.heap import keep_freed_memory
 
 _TAKE_UP = "take it up again with the same command and --resume"
 

@@ -6,8 +6,8 @@ This file imports nothing heavy: the command line is built from it.
 from dataclasses import dataclass
 from typing import Literal
 
+from tam.config.validate import check_at_least, check_at_most, check_types
 from tam.errors import SettingError
-from tam.field_checks import check_at_least, check_at_most, check_types
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ MOST_STEPS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """The k-shot protocol: see `tam.evaluation`."""
+    """The k-shot protocol: see `tam.evaluation.protocol`."""
 
     shots: tuple[int, ...] = (1, 5, 10, 20)
     """The values of k: examples a task, for classification examples a class."""

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from tam.config import Config
-from tam.decoding import Decoded, decode
-from tam.embedding import EmbeddingError, TaskEmbedding
+from tam.config.config import Config
 from tam.errors import UserError, shown
-from tam.evaluation import Choice, KShotScore, score
-from tam.files import path_of
-from tam.intake import Intake, listed
+from tam.evaluation.decoding import Decoded, decode
+from tam.evaluation.protocol import Choice, KShotScore, score
+from tam.io import path_of
+from tam.learner.inputs import Intake, listed
+from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model

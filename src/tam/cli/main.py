@@ -8,14 +8,14 @@ from io import TextIOWrapper
 import tyro
 
 from tam import __version__
-from tam.commands.tasks import Tasks
-from tam.commands.train import Train
-from tam.commands.use import Adapt, Eval, Predict
-from tam.commands.values import REGISTRY
-from tam.ending import command
+from tam.cli.exit import command
+from tam.cli.parsing import REGISTRY
+from tam.cli.tasks import Tasks
+from tam.cli.train import Train
+from tam.cli.use import Adapt, Eval, Predict
+from tam.config.methods import SETTINGS
+from tam.config.sections import Network, Protocol, Training
 from tam.errors import SettingError, UserError
-from tam.sections import Network, Protocol, Training
-from tam.settings import SETTINGS
 
 
 def _command() -> Tasks | Train | Eval | Adapt | Predict:

@@ -9,13 +9,13 @@ from typing import Annotated, Any, get_args
 
 import tyro
 
-from tam.commands.values import path
-from tam.config import Config
-from tam.ending import a_run_to_resume
+from tam.cli.exit import a_run_to_resume
+from tam.cli.parsing import path
+from tam.config.config import Config
+from tam.config.methods import MethodSettings, TamSettings
+from tam.config.presets import PRESETS_BY_BENCHMARK, Preset
+from tam.config.sections import Network, Protocol, Training
 from tam.errors import SettingError, UserError
-from tam.presets import PRESETS_BY_BENCHMARK, Preset
-from tam.sections import Network, Protocol, Training
-from tam.settings import MethodSettings, TamSettings
 
 
 @dataclass(frozen=True)

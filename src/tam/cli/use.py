@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from tam.commands.values import path
+from tam.cli.parsing import path
 from tam.errors import UserError
 
 Run = Annotated[Path, path("RUN", "RUN")]
@@ -63,8 +63,8 @@ class Adapt:
 
     def run(self) -> None:
         """Adapt and write."""
-        from tam.intake import ExamplesError
-        from tam.learner import load
+        from tam.learner.inputs import ExamplesError
+        from tam.learner.learner import load
         from tam.tasks.jsonl import read_examples
         from tam.tasks.unknown import PrimitivesError
 
@@ -85,7 +85,7 @@ class Adapt:
 
     def _check_out(self) -> None:
         """Raise an error if something would be lost: a file that is neither empty nor a task embedding."""
-        from tam.embedding import TaskEmbedding
+        from tam.learner.task_embedding import TaskEmbedding
 
         if not os.path.isfile(self.out):
             return
@@ -116,8 +116,8 @@ class Predict:
 
     def run(self) -> None:
         """Predict and print, a line an input."""
-        from tam.embedding import EmbeddingError, TaskEmbedding
-        from tam.learner import load
+        from tam.learner.learner import load
+        from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
         learner = load(self.run_folder)
         if not self.inputs:

@@ -1,0 +1,1 @@
+"""The command `tam`: it parses, calls and prints, and decides nothing."""

@@ -1,1 +1,0 @@
-"""The commands of `tam`, one file each; heavy imports wait until a command runs."""

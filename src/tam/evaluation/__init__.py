@@ -1,0 +1,1 @@
+"""How well tasks are learned: the k-shot protocol, and decoding."""

@@ -1,0 +1,1 @@
+"""How a trained model is used: fit, adapt, predict, save, load."""
