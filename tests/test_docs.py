@@ -86,7 +86,8 @@ def test_every_primitive_has_its_meaning_on_the_page() -> None:
 
 def test_published_runs_are_those_of_the_list() -> None:
     jobs = {job.name: job for job in all_jobs()}
-    for file in sorted((ROOT / "results" / "runs").glob("*.json")):
+    files = (ROOT / "results" / "runs").glob("*.json")
+    for file in sorted(file for file in files if not file.name.endswith(".error.json")):
         job = with_budget(jobs[file.stem], Places(file.parent, file.parent, "cuda"))
         assert job is not None, file.stem
         assert difference(job, json.loads(file.read_text()), "cuda") is None, file.stem

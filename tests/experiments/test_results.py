@@ -56,6 +56,8 @@ def test_with_a_budget_the_steps_follow_from_the_time() -> None:
     assert difference(small(), result(config=planned), "cpu") is not None
     job = small(seconds=2.0)
     assert difference(job, result(config=planned, budget_seconds=2.0), "cpu") is None
+    assert difference(job, result(config=planned, budget_seconds=1.97), "cpu") is None  # measured again
+    assert difference(job, result(config=planned, budget_seconds=1.9), "cpu") is not None
 
 
 def test_a_folder_is_of_one_config(places: Places) -> None:

@@ -39,11 +39,15 @@ SPECS: dict[str, tuple[ModelSpec, dict[str, Any]]] = {
     "tokens without padding after what is known": (TOKENS, {"prefix": True, "padded": False}),
     "z in front, each row its own": (replace(TOKENS, task_first=True), {"own": True}),
     "no task embedding": (TOKENS.without_embedding(), {"padded": False}),
+    "a class, cut to one row": (CLASSES, {"limited": True, "cut": True}),
+    "tokens, cut to one row": (replace(TOKENS, task_first=True), {"cut": True}),
 }
 ROWS = 5
 
 
-def batch_of(spec: ModelSpec, *, padded: bool = True, limited: bool = False, **_: Any) -> Batch:
+def batch_of(
+    spec: ModelSpec, *, padded: bool = True, limited: bool = False, cut: bool = False, **_: Any
+) -> Batch:
     """Examples of three tasks; padding holds any number."""
     draw = torch.Generator().manual_seed(1)
 
@@ -66,7 +70,7 @@ def batch_of(spec: ModelSpec, *, padded: bool = True, limited: bool = False, **_
         given |= {"y": tokens(spec.max_y, y_length), "y_length": y_length}
     if spec.compositional:
         given |= {"primitives": numbers(spec.primitives, 3, spec.slots), "unknown": torch.tensor([0, 2, 1])}
-    return Batch(**given)
+    return Batch(**given).cut(slice(2, 3)) if cut else Batch(**given)
 
 
 def found_by(model: Model, spec: ModelSpec, settings: dict[str, Any]) -> list[Tensor]:

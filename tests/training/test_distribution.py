@@ -192,6 +192,22 @@ def test_losses_are_averaged_over_all_tasks_and_one_stop_is_for_all(
     assert stop
 
 
+@pytest.mark.usefixtures("group_of_one")
+@pytest.mark.parametrize("first", [False, True])
+def test_the_first_process_decides_when_training_ends(
+    first: bool, monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(distribution, "world_size", lambda: 2)
+    monkeypatch.setattr(distribution, "rank", lambda: 1)
+    trainer = Trainer(toy_config(tasks=4), toy_tasks(), tmp_path)
+
+    def add_first(values: torch.Tensor, _: Any) -> None:
+        values += float(first)
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", add_first)
+    assert [trainer.agree(own) for own in (False, True)] == [first, first]
+
+
 def test_a_lost_process_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("[/src/pair.cc:5] Connection closed by peer [::1]:4. This is\ntypical")

@@ -14,6 +14,9 @@ from tam.methods import METHODS
 from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 
+BUDGET_TOLERANCE = 0.02
+"""By how much the GPU-seconds of a run may differ from those it would be given now."""
+
 
 class Places(NamedTuple):
     """Where results and runs are kept, and the device that jobs run on."""
@@ -53,7 +56,7 @@ def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
             return f"{name} was {result.get(name)} and is {now}"
     if result.get("tasks") != job.options:
         return "the tasks are others"
-    if result.get("budget_seconds") != job.seconds:
+    if not _same_budget(result.get("budget_seconds"), job.seconds):
         return f"budget_seconds was {result.get('budget_seconds')} and is {job.seconds}"
     config = job.config(device)
     try:
@@ -63,6 +66,13 @@ def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
     if job.has_budget:
         config = config.override(**{name: getattr(before.training, name) for name in PLANNED})
     return "; ".join(config.differences(before.to_json())) or None
+
+
+def _same_budget(before: float | None, now: float | None) -> bool:
+    """Whether two budgets differ by no more than the time of a step does when it is measured again."""
+    if before is None or now is None:
+        return before is now
+    return abs(before - now) <= BUDGET_TOLERANCE * now
 
 
 def with_budget(job: Job, places: Places) -> Job | None:
@@ -95,8 +105,11 @@ def _status(job: Job, places: Places) -> Status:
         return Status(False, f"needs {job.seconds_of}")
     file = places.result_file(job)
     if file.exists():
-        changed = difference(ready, read_json(file), places.device)
-        return Status(True) if changed is None else Status(False, f"changed: {changed}")
+        result = read_json(file)
+        if changed := difference(ready, result, places.device):
+            return Status(False, f"changed: {changed}")
+        untimed = result.get("gpu_seconds") is None and ready.config(places.device).device != "cpu"
+        return Status(False, "not timed") if untimed and result.get("steps") else Status(True)
     if places.error_file(job).exists():
         return Status(False, f"failed: {read_json(places.error_file(job))['error']}")
     if (places.run_folder(ready) / "config.json").exists():

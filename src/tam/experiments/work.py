@@ -73,9 +73,16 @@ def work(order: Order) -> None:
         finally:
             diary.write()
         diary.finish()
+        _write(order, config, tasks, diary, result)
         if diary.step_times is None and diary.curve and config.device != "cpu":
             diary.step_times = dict(step_times(config, tasks))
             diary.write()
+            _write(order, config, tasks, diary, result)
+
+
+def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
+    """Write the result: once as soon as it is there, and again when its steps are timed."""
+    job, places = order.job, order.places
     places.results.mkdir(parents=True, exist_ok=True)
     write_json(places.result_file(job), result | _facts(order, config, tasks, diary))
     places.error_file(job).unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 _EAGER = 2  # runs before recording, in which libraries set themselves up
+_MOST_QUEUED = 16  # replays
 _FEWEST = 8  # repetitions below which recording does not pay
 _LOCK = RLock()  # torch can record only one graph at a time in a process
 
@@ -39,11 +40,12 @@ class CudaRecorder:
     def __init__(self, generator: torch.Generator | None = None) -> None:
         self._stream, self._graph = _stream_of(torch.cuda.current_device()), torch.cuda.CUDAGraph()
         self._generator = generator  # from which the recorded work draws random numbers, if any
+        self._replays = 0
 
     def run(self, body: Callable[[], None]) -> None:
         """Run it on the side stream."""
         self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
+        with _LOCK, torch.cuda.stream(self._stream):
             body()
         torch.cuda.current_stream().wait_stream(self._stream)
 
@@ -51,12 +53,18 @@ class CudaRecorder:
         """Record it; other threads may use the GPU meanwhile."""
         if self._generator is not None:
             self._graph.register_generator_state(self._generator)
-        with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
+        with (
+            _LOCK,
+            torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"),
+        ):
             body()
 
     def replay(self) -> None:
-        """Run what was recorded, on the current stream."""
+        """Run what was recorded, on the current stream; few replays are queued at a time."""
         self._graph.replay()
+        self._replays += 1
+        if self._replays % _MOST_QUEUED == 0:  # so that a stopped process leaves the GPU soon
+            torch.cuda.current_stream().synchronize()
 
     def free(self) -> None:
         """Drop the recording. Torch keeps its memory in a pool of its own until the cache is emptied."""

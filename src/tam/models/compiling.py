@@ -5,6 +5,7 @@ has them all compiled side by side; a step after it then finds them ready.
 """
 
 import importlib.util
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 _THREADS = 16
-_launches_compile = False
+_here = threading.local()  # `compiles`: whether launches of this thread only compile
 
 
 @cache
@@ -35,7 +36,7 @@ def compiles_ahead() -> bool:
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
     """Launch a Triton kernel; under `compile_only`, have it compiled and leave its results undefined."""
-    if _launches_compile:
+    if getattr(_here, "compiles", False):
         kernel.warmup(*arguments, grid=grid, **constants)
     else:
         kernel[grid](*arguments, **constants)
@@ -50,15 +51,14 @@ def compile_only() -> Generator[None]:
     """
     from triton import AsyncCompileMode
 
-    global _launches_compile
     device = torch.cuda.current_device() if torch.cuda.is_available() else -1
     pool = _Compilers(_THREADS, initializer=torch.cuda.set_device, initargs=(device,))
     with torch.autograd.set_multithreading_enabled(False), pool, AsyncCompileMode(pool):
-        _launches_compile = True
+        _here.compiles = True
         try:
             yield
         finally:
-            _launches_compile = False
+            _here.compiles = False
 
 
 class _Compilers(ThreadPoolExecutor):

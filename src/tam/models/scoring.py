@@ -43,12 +43,12 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
     """The log-probabilities, `[B, N, Q]`: of the class, or of each token of y and its end; 0 in padding."""
     backbone, sizes = model.backbone, _sizes(model, batch)
     assert isinstance(backbone, Transformer)
-    x_length, y_length = (
-        batch.x_length.flatten(),
-        None if batch.y_length is None else batch.y_length.flatten(),
+    x_length, y_length = (  # rows cut from a batch are not contiguous, and kernels take them to be
+        batch.x_length.flatten().contiguous(),
+        None if batch.y_length is None else batch.y_length.flatten().contiguous(),
     )
     layout = Layout(len(x_length), sizes)
-    if batch.padded:
+    if batch.padded and (sizes[1] or sizes[3]):
         layout = pack(sizes, x_length if sizes[1] else None, y_length if sizes[3] else None)
     vectors = vectors_of(layout, _parts(model, condition, batch))
     first = 0 if y_length is None else sum(sizes[:3]) - 1
@@ -64,7 +64,9 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
     reads = 1 if y_length is None else batch.y.shape[-1] + 1
     among = (layout.length, first) if layout.packing else (reads, 0)
     count = layout.count if layout.packing else layout.sequences * reads
-    answers = Answers(batch.y.flatten(0, 1), y_length, batch.classes, layout.source, count, *among, reads)
+    answers = Answers(
+        batch.y.flatten(0, 1).contiguous(), y_length, batch.classes, layout.source, count, *among, reads
+    )
     norm, head = backbone.norm, model.head
     scored = read(hidden, Weights(norm.scale, norm.bias, head.weight, head.bias), answers)
     return scored.unflatten(0, (batch.tasks, batch.rows))

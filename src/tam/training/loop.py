@@ -164,6 +164,14 @@ class Trainer:
         distribution.add_up([values, asked])
         return Losses(*values / self._tasks), bool(asked)
 
+    def agree(self, answer: bool) -> bool:
+        """The first rank's answer, for all ranks: scores may differ between them in the last bit."""
+        if distribution.world_size() == 1:
+            return answer
+        said = self.adam.gradient.new_tensor([answer and distribution.rank() == 0])
+        distribution.add_up([said])
+        return bool(said)
+
     def check_ranks(self) -> None:
         """Raise an error unless all ranks go on from the same state of the same run."""
         state = json.dumps([self.config.to_json(), self.tasks.fingerprint, self.state.step])
@@ -276,7 +284,8 @@ def _train(trainer: Trainer, log: Log) -> None:
         if not _finished(trainer) and distribution.rank() == 0:
             for note in _less_than_asked(trainer):
                 log({"note": note})
-        while not _finished(trainer):
+        finished = _finished(trainer)
+        while not finished:
             losses = trainer.step()
             last = state.step == training.steps
             looked = (
@@ -295,7 +304,7 @@ def _train(trainer: Trainer, log: Log) -> None:
                 record(_loss_record(trainer, losses))
             if state.step % training.validate_every == 0 or last:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
-                last = _finished(trainer)
+                last = finished = trainer.agree(_finished(trainer))
             state.seconds = time.monotonic() - started
             if alone:  # several stop together, when they look
                 stop = looked and asked_to_stop()  # what was not looked at may be no number

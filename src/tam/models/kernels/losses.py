@@ -66,7 +66,8 @@ def chosen_rows(g, totals, predictions, chosen, losses, to, N, S, span: tl.const
         every += number
         some += number * weight
         loss += tl.load(totals + row, mask=inside, other=0.0) * weight
-        at, mask = row[:, None] * S + column[None, :], inside[:, None] & (column < S)[None, :]
+        at = row.to(tl.int64)[:, None] * S + column[None, :]
+        mask = inside[:, None] & (column < S)[None, :]
         sums += tl.sum(tl.load(g + at, mask=mask, other=0.0) * weight[:, None], 0)
     predicted = tl.sum(some, 0)
     tl.store(to + task * S + column, sums * (tl.sum(every, 0) / predicted), mask=column < S)

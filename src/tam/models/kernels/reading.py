@@ -40,7 +40,7 @@ def _standardised(h, row, P, D: tl.constexpr):
 
 @triton.jit
 def _logits(
-    x_hat, scale, shift, w, bias, outcome, sequence, classes, C, rows,
+    x_hat, scale, shift, w, bias, outcome, sequence, scored, classes, C, rows,
     D: tl.constexpr, limited: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """The logits of some outcomes, −∞ of those that there are not."""
@@ -48,7 +48,7 @@ def _logits(
     x = x_hat * tl.load(scale + column)[None, :] + tl.load(shift + column)[None, :]
     logits = dot(x, tl.trans(w), dtype) + tl.load(bias + outcome, mask=outcome < C, other=0.0)[None, :]
     if limited:
-        most = tl.load(classes + sequence // rows)
+        most = tl.load(classes + sequence // rows, mask=scored, other=1)
         return tl.where(outcome[None, :] < most[:, None], logits, float("-inf"))
     return tl.where((outcome < C)[None, :], logits, float("-inf"))
 
@@ -69,7 +69,9 @@ def read_forward(
     sequence, target, to, scored = _targets(row, y, y_lengths, source, P, L, first, Q, C, packed, is_sequence)
     x_hat, _inverse = _standardised(h, row, P, D)
     w = weight.load([0, 0])
-    logits = _logits(x_hat, scale, shift, w, bias, outcome, sequence, classes, C, rows, D, limited, dtype)
+    logits = _logits(
+        x_hat, scale, shift, w, bias, outcome, sequence, scored, classes, C, rows, D, limited, dtype
+    )
     top = tl.max(logits, 1)
     total = top + tl.log(tl.sum(tl.exp(logits - top[:, None]), 1))
     chosen = tl.sum(tl.where(outcome[None, :] == target[:, None], logits, 0.0), 1)
@@ -104,7 +106,9 @@ def read_backward(
     g_x = tl.zeros((span, D), tl.float32)
     for start in range(0, outcomes, part):
         outcome, w = start + tl.arange(0, part), weight.load([start, 0])
-        logits = _logits(x_hat, scale, shift, w, bias, outcome, sequence, classes, C, rows, D, limited, dtype)
+        logits = _logits(
+            x_hat, scale, shift, w, bias, outcome, sequence, scored, classes, C, rows, D, limited, dtype
+        )
         g_logits = tl.where(scored[:, None], _logit_gradients(logits, total, target, outcome, g), 0.0)
         g_x += dot(g_logits, w, dtype)
     g_x = standard_backward(g_x * tl.load(scale + column)[None, :], x_hat, inverse, D)
@@ -134,7 +138,9 @@ def read_weights(
             row, y, y_lengths, source, P, L, first, Q, C, packed, is_sequence
         )
         x_hat, _inverse = _standardised(h, row, P, D)
-        logits = _logits(x_hat, scale, shift, w, bias, outcome, sequence, classes, C, rows, D, limited, dtype)
+        logits = _logits(
+            x_hat, scale, shift, w, bias, outcome, sequence, scored, classes, C, rows, D, limited, dtype
+        )
         g = tl.load(g_log_prob + at, mask=scored, other=0.0)
         total = tl.load(totals + row, mask=row < P, other=0.0)
         g_logits = tl.where(scored[:, None], _logit_gradients(logits, total, target, outcome, g), 0.0)
