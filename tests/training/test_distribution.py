@@ -77,7 +77,8 @@ def test_several_processes_give_the_weights_of_one(
 
 DYING = """
 import os, signal
-from tam.training import command, distribution
+from tam.cli import run as command
+from tam.training import distribution
 
 add_up, moves = distribution.add_up, []
 
