@@ -54,6 +54,13 @@ def test_a_proposal_is_of_a_set_of_the_rows_asked_for(
     assert (propose(proposing, batch) != expected).any()
 
 
+def test_examples_may_be_empty(proposing: Model, plain_spec: ModelSpec, make_batch: Make) -> None:
+    batch = make_batch(plain_spec, 3, 5)
+    empty = replace(batch, x=batch.x[..., :0], x_length=torch.zeros_like(batch.x_length))
+    padded = replace(batch, x_length=torch.zeros_like(batch.x_length))
+    torch.testing.assert_close(propose(proposing, empty), propose(proposing, padded))
+
+
 def test_the_answers_matter(proposing: Model, plain_spec: ModelSpec, make_batch: Make) -> None:
     batch = make_batch(plain_spec, 3, 5)
     if batch.y_length is not None:

@@ -68,7 +68,7 @@ class Proposer(nn.Module):
             in_y = within(batch.y_length.flatten(), y.shape[-1])
         cls = self.cls.expand(len(x), 1, -1)
         sequence = torch.cat([cls, self.x(x, in_x), self.y(y, in_y)], dim=1)
-        valid = torch.cat([torch.ones_like(in_x[:, :1]), in_x, in_y], dim=1)
+        valid = torch.cat([in_x.new_ones(len(x), 1), in_x, in_y], dim=1)
         if self.backbone.can_fuse(sequence):
             seen = valid if batch.padded else None
             return self.backbone.fused_forward(sequence, seen, slice(0, 1), causal=False).squeeze(1)

@@ -1,0 +1,30 @@
+"""Learners with what we add to TAM: fitted, saved, loaded and asked, as a user would."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tam
+from tests.learner.small import small_benchmark
+
+SETTINGS: dict[str, Any] = {"warm_share": 0.5, "learn_blank": True, "task_tokens": 2, "task_first": True}
+
+
+@pytest.mark.parametrize("extra", [{}, {"proposer": True}, {"x_mask": "full"}], ids=str)
+@pytest.mark.parametrize("kind", ["classification", "transduction"])
+def test_a_loaded_learner_answers_the_same(kind: str, extra: dict[str, Any], tmp_path: Path) -> None:
+    tasks = small_benchmark(kind)
+    learner = tam.Learner(preset="smoke", **SETTINGS, **extra).fit(tasks)
+    task = tasks.test[0]
+    examples = [task[row] for row in range(8)]
+    rule = learner.adapt([(example.x, example.y) for example in examples])
+    assert len(rule.vector) == 2 * 16, "two tokens as wide as the network"
+    learner.save(tmp_path / "model")
+    rule.save(tmp_path / "rule.json")
+    loaded, read = tam.load(tmp_path / "model"), tam.TaskEmbedding.load(tmp_path / "rule.json")
+    inputs = [example.x for example in examples]
+    assert loaded.predict(read, inputs) == learner.predict(rule, inputs)
+    again = loaded.adapt([(example.x, example.y) for example in examples])
+    np.testing.assert_allclose(again.vector, rule.vector, rtol=1e-4, atol=1e-6)
