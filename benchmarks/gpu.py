@@ -37,7 +37,7 @@ from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.training.checks import check_device
-from tam.training.loop import Trainer
+from tam.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "gpu.json"

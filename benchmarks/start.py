@@ -25,7 +25,7 @@ if __name__ == "__main__":
     mark("import torch")
     from tam.config.config import Config
     from tam.tasks.benchmark import BenchmarkOptions, make
-    from tam.training.loop import Trainer
+    from tam.training.trainer import Trainer
 
     mark("import tam")
     tasks = make(BenchmarkOptions(name="classification"))

@@ -11,7 +11,8 @@ import torch
 
 from tam.methods import search
 from tam.models import Transformer, transformer
-from tam.training import adam, loop
+from tam.training import adam
+from tam.training import trainer as trainers
 from tests.models import fake_gpu
 from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
 
@@ -22,7 +23,7 @@ RUNS = (
 )
 
 
-def changed_by_steps(trainer: loop.Trainer) -> list[torch.Tensor]:
+def changed_by_steps(trainer: trainers.Trainer) -> list[torch.Tensor]:
     """All that an outer step changes."""
     optimiser = trainer.adam
     tensors = [optimiser.gradient, optimiser.norm, optimiser.rate, *optimiser.state().values()]
@@ -36,10 +37,10 @@ if __name__ == "__main__":
     transformer.can_fuse = lambda hidden, heads: True
     search._has_kernels = lambda _: True  # pyright: ignore[reportPrivateUsage]
     adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
-    loop.compiles_ahead = lambda: True
+    trainers.compiles_ahead = lambda: True
     for method, kind, settings in RUNS:
         config = _toy_config(method, width=16, heads=1, **settings)
-        trainer = loop.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))
+        trainer = trainers.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))
         assert isinstance(trainer.model.backbone, Transformer)
         trainer.model.backbone.fused = trainer.model.backbone.kernels = True
         count, before = len(compiled), changed_by_steps(trainer)

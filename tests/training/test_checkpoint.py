@@ -9,7 +9,8 @@ import torch
 from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
+from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 

@@ -13,8 +13,9 @@ from tam.errors import UserError
 from tam.learner.learner import Learner
 from tam.training.checks import check_device
 from tam.training.log import TrainingLog
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import check
+from tam.training.trainer import Trainer
 from tests.training.run_folder import records
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 

@@ -13,8 +13,9 @@ import torch
 from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.training import distribution
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import load_tasks, read_config, run, start
+from tam.training.trainer import Trainer
 from tests.in_process import tam
 from tests.training.run_folder import records, weights
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore

@@ -13,7 +13,8 @@ from tam.methods import Losses
 from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import checkpoint_file
-from tam.training.loop import DivergedError, Trainer, train
+from tam.training.loop import train
+from tam.training.trainer import DivergedError, Trainer
 from tests.training.run_folder import assert_same_weights, records, weights
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 

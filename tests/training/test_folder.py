@@ -6,8 +6,9 @@ import pytest
 
 from tam.errors import UserError
 from tam.training.folder import alone_in
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import read_config, start
+from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
 

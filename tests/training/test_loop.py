@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import run, start
+from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -74,7 +75,7 @@ def test_training_stops_when_validation_no_longer_improves(
         validated[k] += 1
         return KShotScore(k, Choice(1, 0.1), (TaskScore(accuracy[k][validated[k] - 1], 2.0),))
 
-    monkeypatch.setattr("tam.training.loop.choose", choose)
+    monkeypatch.setattr("tam.training.trainer.choose", choose)
     config = toy_config(steps=50, validate_every=2, stop_after=3)
     trainer = train(config, toy_tasks(), tmp_path, ignore)
     assert trainer.state.step == 8

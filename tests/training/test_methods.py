@@ -11,10 +11,11 @@ import torch
 
 import tam
 from tam.evaluation.protocol import KShotScore
-from tam.training import loop
+from tam.training import trainer as trainers
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import DivergedError, Trainer, train
+from tam.training.loop import train
+from tam.training.trainer import DivergedError, Trainer
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 LEARNS: dict[str, dict[str, Any]] = {
@@ -117,7 +118,7 @@ def test_an_exploding_inner_loop_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loop, "check_config", lambda *_: None)  # the rate that explodes comes later
+    monkeypatch.setattr(trainers, "check_config", lambda *_: None)  # the rate that explodes comes later
     train(toy_config(method, steps=2, checkpoint_every=1), toy_tasks(), tmp_path, ignore)
     good = read_tensors(checkpoint_file(tmp_path))[0]
     config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tam.methods import CAVIA
-from tam.training import loop
+from tam.training import trainer as trainers
 from tam.training.checks import spec_of
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import best_models
 from tam.training.saved import Saved
+from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, weights
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -21,7 +22,7 @@ def test_training_and_what_is_read_later_have_the_precision_of_the_config(
 ) -> None:
     """On a CPU it has no effect, and is an error where a run is started."""
     tasks, config = toy_tasks(), toy_config(precision="bfloat16")
-    monkeypatch.setattr(loop, "check_settings", lambda config, tasks: spec_of(tasks, config))
+    monkeypatch.setattr(trainers, "check_settings", lambda config, tasks: spec_of(tasks, config))
     for folder in ("half", "single"):
         (tmp_path / folder).mkdir()
     trainer = train(config, tasks, tmp_path / "half", ignore)

@@ -18,8 +18,9 @@ from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import Trainer, train
+from tam.training.loop import train
 from tam.training.run import load_tasks, read_config, run, start
+from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
@@ -112,7 +113,7 @@ def test_what_validation_had_written_when_it_died_is_what_is_scored(
     validate = Trainer.validate
 
     def with_scores(self: Trainer) -> list[KShotScore]:
-        monkeypatch.setattr("tam.training.loop.choose", validated(self))
+        monkeypatch.setattr("tam.training.trainer.choose", validated(self))
         return validate(self)
 
     monkeypatch.setattr(Trainer, "validate", with_scores)

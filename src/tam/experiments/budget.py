@@ -18,7 +18,7 @@ from tam.config.config import Config
 from tam.experiments.sharing import alone
 from tam.methods import Method, make_method
 from tam.tasks.taskset import TaskSet
-from tam.training.loop import DivergedError, Trainer
+from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
 """Steps after which a step is compiled and captured."""

@@ -1,0 +1,242 @@
+"""One outer step of a run, and all that a checkpoint of it holds."""
+
+import hashlib
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tam.config.config import Config
+from tam.errors import UserError
+from tam.evaluation.protocol import Choice, KShotScore, choose, quality
+from tam.methods import Losses, Method, make_method
+from tam.methods.warm_starts import WarmStarts
+from tam.models import build_model, place_model
+from tam.models.compiling import compile_only, compiles_ahead
+from tam.tasks.taskset import TaskSet
+from tam.training import distribution
+from tam.training.adam import Adam, rate_at
+from tam.training.capture import CapturedStep
+from tam.training.checkpoint import (
+    load_weights,
+    read_tensors,
+    write_tensors,
+)
+from tam.training.checks import check_config, check_settings, check_tasks, known_primitives
+from tam.training.data import TrainingData
+from tam.training.folder import best_file, checkpoint_file
+from tam.training.saved import Saved
+from tam.training.state import Best, State
+
+_TABLES = (
+    "primitives",
+    "unknown",
+    "task_embeddings",
+    "labels",
+    "position",
+    "x.token",
+    "x.position",
+    "y.token",
+    "y.position",
+)
+
+
+class DivergedError(UserError):
+    """The loss is no number any more."""
+
+
+class Trainer:
+    """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
+
+    `captured` is about GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
+    """
+
+    def __init__(self, config: Config, tasks: TaskSet, folder: Path, *, captured: bool = True) -> None:
+        spec = check_settings(config, tasks)
+        self.config, self.tasks, self.folder = config, tasks, folder
+        self.device = torch.device(config.device)
+        self.primitives = known_primitives(tasks, config)
+        start = torch.Generator().manual_seed(config.seed)
+        self.model = place_model(build_model(spec, start), self.device, config.training.precision)
+        self.method: Method = make_method(config)
+        self.data = TrainingData(tasks.train, self.device, self.primitives)
+        # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
+        draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
+        self.generator = torch.Generator(self.device).manual_seed(draws)
+        self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.warm_starts: WarmStarts | None = None
+        if share := getattr(config.settings, "warm_share", 0.0):
+            blank = self.model.blank(1)
+            self.warm_starts = WarmStarts(share, self.data.tasks, spec.slots, blank)
+        self.state = State()
+        self.choices: dict[int, Choice] = {}
+        self._tasks = min(config.training.tasks, self.data.tasks)
+        self._share = distribution.share(self._tasks)
+        self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
+        self._captured: dict[int, CapturedStep] = {}
+        self._compiled = False
+
+    def step(self) -> Losses:
+        """One outer step."""
+        training = self.config.training
+        self.adam.rate.fill_(
+            rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
+        )
+        self.compile()
+        losses = self._run_step()
+        self.state.step += 1
+        return losses
+
+    def _run_step(self) -> Losses:
+        if not self._replays:
+            return self._eager_step(self.method, self.state.step)
+        phase = self.method.phase(self.state.step)
+        if phase not in self._captured:
+            body = partial(self._eager_step, self.method, self.state.step)
+            self._captured[phase] = CapturedStep(body, self.generator)
+        return self._captured[phase]()
+
+    def compile(self) -> None:
+        """Compile the kernels of training and validation side by side, once: in steps that are undone."""
+        if self._compiled or not (self.method.allows_kernels and self.model.fused and compiles_ahead()):
+            return
+        self._compiled = True
+        steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
+        drawn = self.generator.get_state()
+        warm_starts = None if self.warm_starts is None else self.warm_starts.table.clone()
+        with self.adam.unchanged(), compile_only():
+            for step in steps.values():
+                self._eager_step(self.method.shortened(), step)
+            protocol = self.config.protocol
+            short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
+            for k in protocol.shots:  # what is compiled does not depend on how many tasks there are
+                choose(self.method, self.model, self.tasks.valid[:8], k, short, self.primitives)
+        self.generator.set_state(drawn)
+        if self.warm_starts is not None and warm_starts is not None:
+            self.warm_starts.table.copy_(warm_starts)
+        torch.cuda.empty_cache()  # later steps run on another stream, with memory of its own
+
+    def _eager_step(self, method: Method, step: int) -> Losses:
+        training = self.config.training
+        everyone = self.data.draw(training.tasks, training.rows, self.generator)
+        if self.warm_starts is not None:
+            everyone = self.warm_starts.begin(everyone, self.generator)
+        batch = everyone.part(self._share)
+        with nullcontext() if method.allows_kernels else self.model.twice_differentiable():
+            losses = method.training_step(self.model, batch, self._move, step)
+        if self.warm_starts is not None and losses.z is not None:
+            self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
+        return Losses(*losses.means)
+
+    def _of_all_ranks(self, rows: Tensor) -> Tensor:
+        """The rows of every rank's tasks, given this rank's."""
+        if distribution.world_size() == 1:
+            return rows
+        everyone = rows.new_zeros(self._tasks, rows.shape[1])
+        everyone[self._share] = rows
+        distribution.add_up([everyone])
+        return everyone
+
+    def _move(self, count: Tensor) -> None:
+        if distribution.world_size() > 1:
+            count = count.clone()  # the caller's stays its own
+            distribution.add_up([self.adam.gradient, count])
+        self.adam.move(count)
+
+    def over_ranks(self, losses: Losses, stop: bool) -> tuple[Losses, bool]:
+        """The losses averaged over the tasks of all ranks, and whether any rank is to stop."""
+        if distribution.world_size() == 1:
+            return losses, stop
+        own = self._share.stop - self._share.start
+        values = torch.stack([value.detach() * own for value in losses.means])
+        asked = values.new_tensor(stop)
+        distribution.add_up([values, asked])
+        return Losses(*values / self._tasks), bool(asked)
+
+    def agree(self, answer: bool) -> bool:
+        """The first rank's answer, for all ranks: scores may differ between them in the last bit."""
+        if distribution.world_size() == 1:
+            return answer
+        said = self.adam.gradient.new_tensor([answer and distribution.rank() == 0])
+        distribution.add_up([said])
+        return bool(said)
+
+    def check_ranks(self) -> None:
+        """Raise an error unless all ranks go on from the same state of the same run."""
+        state = json.dumps([self.config.to_json(), self.tasks.fingerprint, self.state.step])
+        if not distribution.all_have(state, self.device):
+            raise UserError(
+                "the processes of this run differ in their settings, their tasks or their checkpoint: give "
+                "all hosts the same config and tasks, and a run folder that they share"
+            )
+
+    def validate(self) -> list[KShotScore]:
+        """Score the validation tasks at every k, and keep the weights that are the best so far at that k."""
+        protocol = self.config.protocol
+        scores = []
+        for k in protocol.shots:
+            score = choose(self.method, self.model, self.tasks.valid, k, protocol, self.primitives)
+            scores.append(score)
+            self.choices[k] = score.choice
+            reached = quality(score, self.tasks.kind)
+            if k not in self.state.best or reached < self.state.best[k].quality:
+                best = self.state.best[k] = Best(self.state.step, reached, score.choice)
+                self.write_weights(best_file(self.folder, k), best)
+        return scores
+
+    def saved(self) -> Saved:
+        """The model as it is now, with what it is used with."""
+        return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
+
+    def write_weights(self, path: Path, best: Best) -> None:
+        """Write the weights as they are now, with how they validated."""
+        if distribution.rank() == 0:
+            write_tensors(path, dict(self.model.named_parameters()), {"best": best.to_json()})
+
+    def write_checkpoint(self) -> None:
+        """Write everything that is needed to go on as if nothing had happened."""
+        if distribution.rank() != 0:
+            return
+        tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
+        tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
+        tensors["generator"] = self.generator.get_state()
+        if self.warm_starts is not None:
+            tensors["warm_starts"] = self.warm_starts.table
+        header = {"fingerprint": self.tasks.fingerprint, "config": self.config.to_json()}
+        write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
+
+    def read_checkpoint(self) -> None:
+        """Take up the last checkpoint, if there is one."""
+        path = checkpoint_file(self.folder)
+        if not path.exists():
+            return
+        tensors, header = read_tensors(path)
+        check_tasks(self.tasks, header, path)
+        check_config(self.config, header.get("config"), path)
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
+        for name, value in tensors.items():
+            group, _, rest = name.partition(".")
+            groups.setdefault(group, {})[rest] = value
+        load_weights(self.model, groups["model"], path)
+        try:
+            self.adam.load(groups["adam"])
+            self.generator.set_state(tensors["generator"])
+            if self.warm_starts is not None:
+                self.warm_starts.table.copy_(tensors["warm_starts"])
+            self.state = State.from_json(header)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
+        self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
+
+    def _best_on_disk(self, k: int) -> Best:
+        """The best validation at k by the file of its weights, which may be newer than the checkpoint."""
+        path = best_file(self.folder, k)
+        header = read_tensors(path)[1]
+        try:
+            return Best.from_json(header["best"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
