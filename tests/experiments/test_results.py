@@ -3,12 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tam.experiments.diary import paper_goal, seconds_to_paper
-from tam.experiments.results import Places, difference, status, versions
+from tam.experiments.jobs import all_jobs
+from tam.experiments.results import Places, difference, status, versions, with_budget
 from tests.experiments.small import TASKS, small
 
 
@@ -88,3 +90,19 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
     assert seconds_to_paper([point(1.0, k5=0.9)], "classification", goal) is None  # a model for one k
     assert paper_goal("classification") == {"1": 0.405, "5": 0.755, "10": 0.895, "20": 0.945}
     assert paper_goal("transduction")["5"] == 2.92
+
+
+def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(places: Places) -> None:
+    jobs = {job.name: job for job in all_jobs()}
+    lever = jobs["tam-without-warm-transduction-0"]
+    published = Path(__file__).resolve().parents[2] / "results" / "runs" / "tam-best-transduction-0.json"
+    facts = json.loads(published.read_text(encoding="utf-8"))
+    on_gpu = places._replace(device="cuda")
+    places.results.mkdir()
+    copy = places.results / published.name
+    copy.write_text(json.dumps(facts), encoding="utf-8")
+    ready = with_budget(lever, on_gpu)
+    assert ready is not None
+    assert ready.seconds == facts["gpu_seconds"]
+    copy.write_text(json.dumps(facts | {"version": facts["version"] - 1}), encoding="utf-8")
+    assert with_budget(lever, on_gpu) is None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.experiments.job import PLANNED, Job
+from tam.experiments.jobs import all_jobs
 from tam.io import json_text, read_json
 from tam.methods import METHODS
 from tam.tasks.benchmark import VERSION
@@ -80,7 +81,11 @@ def with_budget(job: Job, places: Places) -> Job | None:
     if job.seconds_of is None:
         return job
     file = places.results / f"{job.seconds_of}.json"
-    seconds = read_json(file).get("gpu_seconds") if file.exists() else None
+    result = read_json(file) if file.exists() else {}
+    source = next((other for other in all_jobs() if other.name == job.seconds_of), None)
+    if source is not None and result and difference(source, result, places.device):
+        return None  # it no longer counts
+    seconds = result.get("gpu_seconds")
     return None if seconds is None else replace(job, seconds=seconds, seconds_of=None)
 
 
