@@ -1,9 +1,6 @@
 """Our kernels, in Triton's interpreter, against plain code in float64."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +10,7 @@ import torch
 from tam.models import ModelSpec, Transformer, build_model
 from tam.models.fused import can_fuse, can_see, in_rows
 from tam.training.adam import Adam
+from tests.models.interpreter import interpreted, run_script
 
 pytest.importorskip("triton")
 
@@ -30,22 +28,7 @@ CASES = [  # see `Case` in benchmarks/agreement.py
 
 
 def test_kernels_equal_plain_code() -> None:
-    script = Path(__file__).with_name("interpret.py")
-    benchmarks = Path(__file__).parents[2] / "benchmarks"
-    environment = os.environ | {
-        "TRITON_INTERPRET": "1",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join([str(benchmarks), os.environ.get("PYTHONPATH", "")]),
-    }
-    done = subprocess.run(
-        [sys.executable, script, json.dumps(CASES)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    gathered, step, *errors = [float(line) for line in done.stdout.split()]
+    gathered, step, *errors = interpreted("interpret.py", json.dumps(CASES))
     assert gathered == 0
     assert step < 5e-5
     assert len(errors) == len(CASES)
@@ -55,18 +38,8 @@ def test_kernels_equal_plain_code() -> None:
 def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
     from tam.models import kernels
 
-    benchmarks = Path(__file__).parents[2] / "benchmarks"
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1",
-        "TRITON_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join([str(benchmarks), os.environ.get("PYTHONPATH", "")]),
-    }
-    script = Path(__file__).with_name("compile_kernels.py")
-    done = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = [line.split() for line in done.stdout.splitlines()]
+    output = run_script("compile_kernels.py", TRITON_CACHE_DIR=str(tmp_path))
+    lines = [line.split() for line in output.splitlines()]
     assert {name for name, _, _ in lines} == set(kernels.__all__)
     assert max(int(shared) for _, shared, _ in lines) < 227 * 1024
 

@@ -106,20 +106,20 @@ def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -
     return ExampleLosses(total.masked_fill(~present, 0.0), count * present)
 
 
-class Losses(NamedTuple):
-    """Losses of tasks and of examples, of which those of tasks alone have a gradient."""
+class ScoredLosses(NamedTuple):
+    """ScoredLosses of tasks and of examples, of which those of tasks alone have a gradient."""
 
     tasks: Tensor  # [B]
     examples: ExampleLosses
 
 
-def score_losses(log_prob: Tensor, batch: Batch) -> Losses:
+def score_losses(log_prob: Tensor, batch: Batch) -> ScoredLosses:
     """The losses, given what `Model.score` returns."""
     if log_prob.is_cuda and log_prob.dtype == torch.float32 and triton_runs_here():
         tasks, *examples = _TaskLosses.apply(log_prob, batch.y_length, batch.present)
-        return Losses(tasks, ExampleLosses(*examples))
+        return ScoredLosses(tasks, ExampleLosses(*examples))
     examples = _losses(log_prob, batch.y_length, batch.present)
-    return Losses(examples.per_task(), ExampleLosses(*(value.detach() for value in examples)))
+    return ScoredLosses(examples.per_task(), ExampleLosses(*(value.detach() for value in examples)))
 
 
 class _TaskLosses(torch.autograd.Function):

@@ -18,8 +18,7 @@ from tam.models import Batch
 class WarmStarts:
     """The last z of every training task; of a compositional task, one for each slot that plays unknown.
 
-    Memory: `tasks · slots · S` numbers of 4 bytes: 0.5 MB for 500 tasks with two tokens of 128, 15 MB for
-    5,000 tasks with three slots.
+    Memory: `tasks · slots · S` numbers of 4 bytes, slots being 1 unless tasks are compositional.
 
     Attributes:
         table: `[tasks · slots, S]`, zero for what was never visited.
