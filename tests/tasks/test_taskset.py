@@ -86,7 +86,7 @@ def test_vocabulary() -> None:
     assert Vocabulary(["a", "b", "c", 4]) == LETTERS != Vocabulary(["b", "a", "c", 4])
     with pytest.raises(UserError, match="unknown token '4': not one of the 4 tokens"):
         LETTERS.encode(["4"])
-    with pytest.raises(ValueError, match="every token once"):
+    with pytest.raises(ValueError, match="must differ"):
         Vocabulary([1, 2, 1])
 
 
@@ -131,21 +131,21 @@ def test_primitives() -> None:
 BAD_SETS: dict[str, tuple[Callable[[], object], str]] = {
     "no test split": (
         lambda: TaskSet({"train": (classification("A"),), "valid": (classification("B"),)}, LETTERS),
-        "has the splits train, valid and test",
+        "splits must be",
     ),
     "unknown split": (
         lambda: TaskSet({**three().splits, "dev": (classification("D"),)}, LETTERS),
-        "has the splits train, valid and test",
+        "splits must be",
     ),
     "empty split": (lambda: TaskSet({**three().splits, "valid": ()}, LETTERS), "'valid' has none"),
-    "two vocabularies": (lambda: three(vocabulary=Vocabulary(["b", "a"])), "share its vocabulary"),
+    "two vocabularies": (lambda: three(vocabulary=Vocabulary(["b", "a"])), "vocabulary"),
     "two kinds": (
         lambda: task_set(classification("A"), classification("B"), transduction("C", [["a"]], [["a"]])),
-        "of one kind",
+        "one kind",
     ),
     "a name twice": (
         lambda: task_set(classification("A"), classification("B"), classification("A")),
-        "'A' occurs more than once",
+        "'A' occurs 2 times",
     ),
 }
 
