@@ -172,14 +172,6 @@ def test_compositional_examples() -> None:
             assert via in path
 
 
-def test_odd_numbers_of_examples() -> None:
-    tasks = tam.benchmark("classification", n=5, train=3, valid=1, test=1, examples=7)
-    for task in tasks.train:
-        assert isinstance(task.y, Classes)
-        assert len(task) == 7
-        assert np.bincount(task.y.ids, minlength=4).max() <= 2
-
-
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     options = BenchmarkOptions(name="pathfinding", **SMALL)

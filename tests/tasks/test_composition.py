@@ -14,6 +14,7 @@ from tam.tasks.integers import random_inputs
 from tam.tasks.rng import Rng
 
 NAMES: tuple[Name, ...] = get_args(Name)
+SIZES = {"train": 5000, "valid": 100, "test": 100}
 HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time
     "classification": tuple(range(8)),
     "transduction": tuple(range(8)),
@@ -41,19 +42,25 @@ def unseen_slots(recipe: Recipe, held: HoldOut) -> list[int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_default_sizes_are_there_in_every_hold_out(name: Name) -> None:
+def test_composed_tasks(name: Name) -> None:
+    functions, targets = family(name).functions, family(name).targets
     for holdout in HOLDOUTS[name]:
-        sizes = {split: len(members) for split, members in drawn(name, holdout).items()}
-        assert sizes == {"train": 5000, "valid": 100, "test": 100}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_two_tasks_are_the_same(name: Name) -> None:
-    functions = family(name).functions
-    for holdout in HOLDOUTS[name]:
-        numbers = [int(functions[recipe]) for tasks in drawn(name, holdout).values() for recipe in tasks]
-        assert len(set(numbers)) == len(numbers) == 5200
+        held, tasks = parts(name, holdout), drawn(name, holdout)
+        others = tasks["valid"] + tasks["test"]
+        assert {split: len(members) for split, members in tasks.items()} == SIZES
+        numbers = [int(functions[recipe]) for recipe in tasks["train"] + others]
+        assert len(set(numbers)) == len(numbers)
         assert min(numbers) >= 0
+        # Training tasks have only seen primitives, the others exactly one unseen and known ones.
+        assert not any(unseen_slots(recipe, held) for recipe in tasks["train"])
+        trained = [set(places) for places in zip(*tasks["train"], strict=True)]
+        for recipe in others:
+            [unseen] = unseen_slots(recipe, held)
+            assert all(recipe[slot] in trained[slot] for slot in range(3) if slot != unseen)
+        # No other task has the targets of one with seen primitives, or of another.
+        asked = [int(targets[recipe]) for recipe in others]
+        assert not np.isin(asked, targets[np.ix_(*held.seen)]).any()
+        assert len(set(asked)) == len(asked)
 
 
 def test_a_task_with_several_unseen_primitives_to_choose_from_is_taken_once() -> None:
@@ -62,35 +69,6 @@ def test_a_task_with_several_unseen_primitives_to_choose_from_is_taken_once() ->
         composed = compose(family("classification"), (300, 150, 150), 0, holdout)
         numbers = [int(functions[recipe]) for tasks in composed.values() for recipe in tasks]
         assert len(set(numbers)) == len(numbers) == 600
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_tasks_have_seen_primitives_only(name: Name) -> None:
-    for holdout in HOLDOUTS[name]:
-        held = parts(name, holdout)
-        assert not any(unseen_slots(recipe, held) for recipe in drawn(name, holdout)["train"])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_other_tasks_have_exactly_one_unseen_primitive_and_known_ones(name: Name) -> None:
-    for holdout in HOLDOUTS[name]:
-        held, tasks = parts(name, holdout), drawn(name, holdout)
-        trained = [set(places) for places in zip(*tasks["train"], strict=True)]
-        for recipe in tasks["valid"] + tasks["test"]:
-            [unseen] = unseen_slots(recipe, held)
-            known = [slot for slot in range(3) if slot != unseen]
-            assert all(recipe[slot] in trained[slot] for slot in known)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_test_task_has_the_targets_of_one_with_seen_primitives_or_of_another(name: Name) -> None:
-    targets = family(name).targets
-    for holdout in HOLDOUTS[name]:
-        sayable = np.unique(targets[np.ix_(*parts(name, holdout).seen)])
-        tasks = drawn(name, holdout)
-        asked = [int(targets[recipe]) for recipe in tasks["valid"] + tasks["test"]]
-        assert not np.isin(asked, sayable).any()
-        assert len(set(asked)) == 200
 
 
 @pytest.mark.parametrize("holdout", [0, 6])

@@ -104,6 +104,7 @@ NASTY = "\x1b[31mred\x07\r\n\u202e" + "x" * 10_000
     "lines",
     [
         [record(NASTY)] * 2,
+        [record("a", task=10**4000)],
         [record("a", kind=NASTY)],
         [record("a", split=NASTY)],
         [record("a", **{NASTY: 1})],

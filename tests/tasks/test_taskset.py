@@ -105,11 +105,8 @@ def test_a_set_knows_its_tasks() -> None:
     assert (tasks.kind, tasks.n_classes) == ("classification", 2)
     assert repr(tasks) == "TaskSet of 2 train, 1 valid, 1 test tasks (classification, 4 tokens)"
     assert tasks.primitives == ()
-
-
-def test_transduction_has_no_classes() -> None:
-    tasks = task_set(*(transduction(name, [["a"]], [["b"]]) for name in "ABC"))
-    assert (tasks.kind, tasks.n_classes) == ("transduction", 0)
+    sequences = task_set(*(transduction(name, [["a"]], [["b"]]) for name in "ABC"))
+    assert (sequences.kind, sequences.n_classes) == ("transduction", 0)
 
 
 def test_several_test_splits() -> None:

@@ -60,29 +60,25 @@ class Subsequences:
     def at(self, place: Integers) -> Integers:
         """The kept element at position `place` of each row, in the original order."""
         here = self.kept & (self.kept.cumsum(1) == (place + 1)[:, None])
-        return self.values[np.arange(len(self.values)), here.argmax(1)]
+        return _pick(self.values, here.argmax(1))
 
     def mode(self) -> Integers:
         """The smallest of the most frequent elements."""
         occurrences = (self.values[:, :, None] == self.values[:, None, :]).sum(2)
         score = np.where(self.kept, occurrences * _LARGE - self.values, 0)
-        return self.values[np.arange(len(self.values)), score.argmax(1)]
+        return _pick(self.values, score.argmax(1))
 
-    def median(self) -> Integers:
-        """The middle of the sorted elements, the lower of two."""
-        return self.ordered[np.arange(len(self.ordered)), np.maximum(self.size - 1, 0) // 2]
 
-    def total(self) -> Integers:
-        """The sum of the elements."""
-        return np.where(self.kept, self.values, 0).sum(1)
+def _pick(rows: Integers, places: Integers) -> Integers:
+    return rows[np.arange(len(rows)), places]
 
 
 SYMMETRIC: dict[str, Callable[[Subsequences], Integers]] = {
     "count": lambda s: s.size,
     "min": lambda s: s.ordered[:, 0],
     "max": lambda s: s.values.max(1),
-    "mean": lambda s: s.total() // np.maximum(s.size, 1),
-    "median": lambda s: s.median(),
+    "mean": lambda s: np.where(s.kept, s.values, 0).sum(1) // np.maximum(s.size, 1),
+    "median": lambda s: _pick(s.ordered, np.maximum(s.size - 1, 0) // 2),  # the lower of two
     "mode": lambda s: s.mode(),
     "max-min": lambda s: s.values.max(1) - s.ordered[:, 0],
 }

@@ -91,19 +91,7 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
 
 
 def write_tasks(taskset: TaskSet, path: str | Path) -> None:
-    """Write a task set as JSONL that `read_tasks` reads back to the same content.
-
-    The file is replaced only once all is written.
-
-    Raises:
-        UserError: If the file cannot be written, or could not be read back, as when a task is empty.
-
-    Example:
-        ```python
-        write_tasks(tasks, "tasks.jsonl")
-        assert read_tasks("tasks.jsonl").fingerprint == tasks.fingerprint
-        ```
-    """
+    """See `TaskSet.write`."""
     with _located(str(path)), replacing(path) as temporary:
         with_primitives = bool(next(iter(taskset)).primitives)
         with open(temporary, "wb") as stream:

@@ -176,7 +176,8 @@ def _examples(value: object) -> tuple[list[Any], list[Any]]:
     if not isinstance(value, list) or not value:
         raise FormatError(f"examples must be a list of one or more examples: got {_brief(value)}")
     for place, example in enumerate(value):
-        _check_object(example, f"examples[{place}]", ("x", "y"))
+        if not isinstance(example, dict) or example.keys() != {"x", "y"}:
+            _check_object(example, f"examples[{place}]", ("x", "y"))
     return [example["x"] for example in value], [example["y"] for example in value]
 
 
@@ -199,16 +200,16 @@ def _classes(answers: list[Any]) -> Classes:
 
 
 def _check_tokens(values: list[Any], place: str) -> None:
-    for index, value in enumerate(values):
-        if type(value) is not int and type(value) is not str:
-            raise FormatError(f"{place.format(index)} must be an integer or a string: got {_brief(value)}")
+    if not {int, str}.issuperset(map(type, values)):
+        index, value = next((i, value) for i, value in enumerate(values) if type(value) not in (int, str))
+        raise FormatError(f"{place.format(index)} must be an integer or a string: got {_brief(value)}")
 
 
 def _brief(value: object) -> str:
     """A value of JSON, as a message shows it."""
     if isinstance(value, list | dict) and value:
         return "a list" if isinstance(value, list) else "an object"
-    return shown(value) if isinstance(value, str) else json.dumps(value)
+    return shown(value) if type(value) in (int, float, str) else json.dumps(value)
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

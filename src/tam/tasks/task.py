@@ -104,10 +104,10 @@ class Task:
         return len(self.x)
 
     def __getitem__(self, index: int) -> Example:
-        x = self.vocabulary.decode(self.x.row(index))
+        x = self.vocabulary.decode(self.x.row(index).tolist())
         if isinstance(self.y, Classes):
             return Example(x, self.y.labels[self.y.ids[index]])
-        return Example(x, self.vocabulary.decode(self.y.row(index)))
+        return Example(x, self.vocabulary.decode(self.y.row(index).tolist()))
 
     def __iter__(self) -> Iterator[Example]:
         return (self[index] for index in range(len(self)))

@@ -128,7 +128,10 @@ class TaskSet:
         return _ranks(self.vocabulary.tokens, np.flatnonzero(used))
 
     def write(self, path: str | Path) -> None:
-        """Write JSONL, one task per line, that `read_tasks` reads back to the same content."""
+        """Write JSONL, one task per line, that `read_tasks` reads back to the same content.
+
+        The file is replaced only once all is written; what could not be read back is an error.
+        """
         from tam.tasks.jsonl import write_tasks
 
         write_tasks(self, path)
