@@ -19,9 +19,9 @@ from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
 from tam.models.collate import collate
-from tam.tasks.draws import Draws
+from tam.tasks.composition import unknown_slot
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
-from tam.tasks.unknown import unknown_slot
 
 # Places of sequences that a pass looks at, about. With the paper's network the GPU then takes some 10 GB.
 _PLACES_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
@@ -95,7 +95,7 @@ def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]
 
 
 def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> Episode:
-    order = Draws("support", protocol.support_seed, task.name, draw).permutation(len(task))
+    order = Rng("support", protocol.support_seed, task.name, draw).permutation(len(task))
     most = max(*protocol.shots, k)
     groups = [order]
     if isinstance(task.y, Classes):
