@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -65,10 +65,10 @@ class BenchmarkOptions:
     """Number of examples of a training task."""
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(Name):
-            close = difflib.get_close_matches(str(self.name), get_args(Name), n=1)
+        if self.name not in list(FAMILIES):
+            close = difflib.get_close_matches(str(self.name), FAMILIES, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            names = ", ".join(get_args(Name))
+            names = ", ".join(FAMILIES)
             raise UserError(f"there is no benchmark {shown(self.name)}: it must be one of {names}{hint}")
         if not isinstance(self.compositional, bool):
             raise SettingError(f"compositional must be True or False: got {shown(self.compositional)}")
@@ -96,13 +96,19 @@ class BenchmarkOptions:
         return MOST_SHOTS * (CLASSES if self.name == "classification" else 1) + QUERY
 
 
+FAMILIES: dict[str, Callable[[BenchmarkOptions], Family]] = {
+    "classification": lambda options: ClassificationFamily(
+        options.n or 0, "outputs" if options.compositional else "classes"
+    ),
+    "transduction": lambda _: TransductionFamily(),
+    "pathfinding": lambda options: PathfindingFamily(waypoint=options.compositional),
+}
+"""The family of tasks that each benchmark draws from."""
+
+
 def family_of(options: BenchmarkOptions) -> Family:
     """The family of tasks that a benchmark draws from."""
-    if options.name == "classification":
-        return ClassificationFamily(options.n or 0, "outputs" if options.compositional else "classes")
-    if options.name == "transduction":
-        return TransductionFamily()
-    return PathfindingFamily(waypoint=options.compositional)
+    return FAMILIES[options.name](options)
 
 
 def benchmark(
