@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tam.config.config import Config
-from tam.errors import InterruptedRunError, UserError, short_memory_is_told
+from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, plan, step_times
 from tam.experiments.diary import Diary, paper_goal, seconds_to_paper
 from tam.experiments.job import Job
@@ -144,7 +144,7 @@ def main() -> None:
     order = Order.from_json(sys.stdin.read())
     keep_freed_memory()
     try:
-        with short_memory_is_told():
+        with report_out_of_memory():
             work(order)
     except UserError as error:
         sys.exit(f"error: {error}")

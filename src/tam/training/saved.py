@@ -1,7 +1,6 @@
 """A trained model on disk, with all that is needed to use it: `learner.json` and `model.safetensors`."""
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import read_json
+from tam.io import exists, read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
@@ -49,7 +48,7 @@ class Saved:
     def read(cls, folder: Path, device: str) -> "Saved":
         """Read both files; nothing in them is executed."""
         file = folder / "learner.json"
-        if not os.path.isfile(file):
+        if not exists(file):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
         values = read_json(file)
         try:
