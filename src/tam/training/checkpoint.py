@@ -15,7 +15,7 @@ from tam.errors import UserError
 from tam.io import exists, json_text, replacing, unreadable
 
 _PART = re.compile(r"\..+\.([0-9a-f]{16}|\d+)\.part")
-"""What `replacing` calls a file until it is whole: its name and random digits; once, the process."""
+"""The temporary files of `replacing`; older versions had the id of the process in place of the digits."""
 
 
 def remove_leftovers(folder: Path) -> None:
