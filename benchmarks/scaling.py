@@ -1,7 +1,7 @@
 """What a training step and an adaptation of TAM cost, against each size of the problem.
 
-Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and the figure
-docs/figures/scaling.svg, in minutes, on one thread of a CPU.
+Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json, in minutes, on one thread of a
+CPU. `make pages` draws the figure.
 
 One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
 rounds in which every point is run once. The process keeps memory that is freed, as that of the command `tam`
@@ -31,13 +31,11 @@ from torch import Tensor
 from turns import time_in_turn
 
 from tam.provenance import now, provenance
-from tam.report.scaling import draw
 from tam.report.table import table
 from tam.training.heap import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "scaling.json"
-FIGURE = ROOT / "docs" / "figures" / "scaling"
 
 ROUNDS = 7
 BASE = Sizes()
@@ -180,10 +178,8 @@ def main() -> None:
     }
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    canvas = draw(facts)
-    FIGURE.with_suffix(".svg").write_text(canvas.svg(), encoding="utf-8")
     show(facts)
-    print(f"\nwritten to {FILE.relative_to(ROOT)} and {FIGURE.relative_to(ROOT)}.svg")
+    print(f"\nwritten to {FILE.relative_to(ROOT)}")
 
 
 def show(facts: Facts) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from blocks.page import BLOCKS, fill
 from blocks.results import Results
+from drawings.benchmarks import FIGURES
 from tam.experiments.jobs import all_jobs
 from tam.experiments.results import Places, difference, with_budget
-from tam.report.figures import FIGURES
 from tam.tasks.benchmark import VERSION
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
 from tam.tasks.integers import ELEMENTWISE

@@ -12,7 +12,7 @@ from blocks.results import BENCHMARKS, Results
 from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
 from blocks.timing import time_to_quality
 from blocks.words import difference, is_better, mean_score
-from tam.report.learning import draw
+from drawings.learning import draw
 
 SHOTS = (1, 5, 10, 20)
 KINDS = {"classification": "classification", "transduction": "transduction", "pathfinding": "transduction"}

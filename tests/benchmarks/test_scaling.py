@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tam.report.scaling import TITLES, draw
+from drawings.scaling import TITLES, draw
 
 TINY = {"layers": 1, "width": 8, "heads": 2, "tasks": 2, "rows": 2, "tokens": 4, "inner_steps": 2}
 

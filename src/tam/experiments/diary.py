@@ -1,19 +1,12 @@
 """What a run has done by the clock, over all its processes: its validations, and when they came."""
 
-import json
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tam.io import read_json
-from tam.tasks.task import Kind
 from tam.training.checkpoint import write_json
-
-COMPARED_SHOTS = ("5", "10", "20")
-"""The k at which a run is compared with the paper's TAM."""
 
 
 class Diary:
@@ -72,29 +65,3 @@ class Diary:
             "curve": self.curve,
         }
         write_json(self._file, values)
-
-
-def seconds_to_paper(curve: list[dict[str, Any]], kind: Kind, goal: Mapping[str, float]) -> float | None:
-    """When a validation first was as good as the paper's TAM at k = 5, 10 and 20; None if none was."""
-    better = _BETTER[kind == "classification"]
-    for point in curve:
-        scores = point["scores"]
-        if all(k in scores and better(scores[k], goal[k]) for k in COMPARED_SHOTS):
-            return point["seconds"]
-    return None
-
-
-_BETTER: dict[bool, Callable[[Mapping[str, Any], float], bool]] = {
-    True: lambda score, goal: score["accuracy"] >= goal,
-    False: lambda score, goal: score["perplexity"] is not None and score["perplexity"] <= goal,
-}
-
-
-@cache
-def _reference() -> dict[str, Any]:
-    return json.loads(files("tam.report").joinpath("reference.json").read_text(encoding="utf-8"))
-
-
-def paper_goal(benchmark: str) -> dict[str, float]:
-    """The paper's TAM on a benchmark, at each k: accuracy as a fraction, or perplexity."""
-    return _reference()[benchmark]["paper"]["tam"]

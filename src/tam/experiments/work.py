@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, plan, step_times
-from tam.experiments.diary import Diary, paper_goal, seconds_to_paper
+from tam.experiments.diary import Diary
 from tam.experiments.job import Job
+from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import Places, versions
 from tam.experiments.sharing import present
 from tam.methods import make_method
@@ -109,7 +110,8 @@ def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[s
         seconds = gpu_seconds(config, diary.step_times, steps)
     reached = None
     if not tasks.primitives:
-        reached = seconds_to_paper(diary.curve, tasks.kind, paper_goal(name))
+        metric = "accuracy" if tasks.kind == "classification" else "perplexity"
+        reached = seconds_to_paper(diary.curve, metric, paper_goal(name))
     return {
         **versions(job),
         "name": job.name,
