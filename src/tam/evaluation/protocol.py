@@ -200,7 +200,7 @@ def _score_grid(
     drawn = episodes(tasks, k, protocol)
     rows, most = _rows_at_once(tasks, weight.device), method.at_once(model)
     tallies: list[Tensor] = []
-    for chunk in _chunks(drawn, len(rates), rows, most):
+    for chunk in _chunks(drawn, len(rates) * method.searches, rows, most):
         members = [tasks[episode.task] for episode in chunk]
         support, query = (
             collate(members, chosen, primitives).to(weight.device)
@@ -229,14 +229,14 @@ def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
     return max(1, _TOKENS_AT_ONCE[device.type] // longest)
 
 
-def _chunks(drawn: Sequence[Episode], rates: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups of about `rows` rows, and at most `most` tasks, counting a task once per rate."""
+def _chunks(drawn: Sequence[Episode], searches: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
+    """Episodes in groups of about `rows` rows, and at most `most` searches, several of which a task takes."""
     chunk: list[Episode] = []
     size = 0
     for episode in drawn:
-        size += rates * len(episode.support) + len(episode.query)
+        size += searches * len(episode.support) + len(episode.query)
         chunk.append(episode)
-        if size >= rows or (most is not None and rates * (len(chunk) + 1) > most):
+        if size >= rows or (most is not None and searches * (len(chunk) + 1) > most):
             yield chunk
             chunk, size = [], 0
     if chunk:
