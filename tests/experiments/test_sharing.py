@@ -83,7 +83,7 @@ def test_nobody_is_stopped_for_ever(
 
     try:
         wait_until(count.exists)
-        with pytest.raises(UserError, match="let go on"):
+        with pytest.raises(UserError, match="too long"):
             be_alone_until_it_goes_on()
     finally:
         other.kill()
