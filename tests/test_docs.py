@@ -35,7 +35,7 @@ def test_figures_and_numbers_are_up_to_date() -> None:
 
 def test_the_numbers_are_of_this_version_of_the_benchmarks() -> None:
     facts = json.loads((ROOT / "results" / "tasks.json").read_text())
-    assert facts["benchmark_version"] == VERSION, "run benchmarks/tasks.py, then make pages"
+    assert facts["benchmark_version"] == VERSION, "run python -m tam.experiments.task_facts, then make pages"
 
 
 def test_a_block_is_replaced(results: Results) -> None:

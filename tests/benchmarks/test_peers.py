@@ -104,5 +104,5 @@ def test_without_the_extra_nothing_is_measured(peers: ModuleType, monkeypatch: p
     monkeypatch.setattr(sys, "argv", ["peers.py"])
     monkeypatch.setattr(peers, "version", lambda name: None if name == "higher" else "1.0")
     monkeypatch.setattr(peers, "measure", lambda *_: pytest.fail("it was measured"))
-    with pytest.raises(SystemExit, match=r"^error: not installed: higher; .*pip install"):
+    with pytest.raises(SystemExit, match="not installed: higher"):
         peers.main()
