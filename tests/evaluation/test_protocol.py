@@ -193,12 +193,6 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
         assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
 
 
-def test_one_trajectory_serves_all_step_counts_and_rates() -> None:
-    method = Rote(lambda n, r: 0.5, [])
-    choose(method, sharp_model(ENCODER), tasks_of("classification", "v"), 1, PROTOCOL)
-    assert [batch.tasks for batch in method.seen] == [6 * len(PROTOCOL.adapt_rates), 6 * 6]  # of 6 choices
-
-
 @pytest.mark.parametrize("name", ["tam", "cavia", "maml", "agnostic", "multitask"])
 def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
     method = make_method(Config.of(name))
@@ -216,20 +210,17 @@ def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
         assert ours == pytest.approx(theirs, rel=1e-4)
 
 
-def test_every_method_is_shown_the_same_rows() -> None:
-    """What a method is shown does not depend on what it answers, and is what `episodes` says."""
+def test_every_method_is_shown_the_episodes_once_for_all_steps() -> None:
+    """What a method is shown does not depend on what it answers; one trajectory serves all step counts."""
     tasks = tasks_of("classification", "t")
-    first, second = Rote(lambda n, r: 0.9, []), Rote(lambda n, r: n * r / 10, [])
-    for method in (first, second):
-        choose(method, sharp_model(ENCODER), tasks, 3, PROTOCOL)
-    for a, b in zip(first.seen, second.seen, strict=True):
-        assert torch.equal(a.x, b.x)
-        assert torch.equal(a.y, b.y)
     drawn = episodes(tasks, 3, PROTOCOL)
     support = collate([tasks[e.task] for e in drawn], [e.support for e in drawn])
     query = collate([tasks[e.task] for e in drawn], [e.query for e in drawn])
-    assert torch.equal(first.seen[0].x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
-    assert torch.equal(first.seen[1].x, torch.cat([query.x] * 6))
+    for method in (Rote(lambda n, r: 0.9, []), Rote(lambda n, r: n * r / 10, [])):
+        choose(method, sharp_model(ENCODER), tasks, 3, PROTOCOL)
+        adapted, asked = method.seen
+        assert torch.equal(adapted.x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
+        assert torch.equal(asked.x, torch.cat([query.x] * 6))  # of 6 choices
 
 
 # ── Choices and test tasks ────────────────────────────────────────────────────────────────────────

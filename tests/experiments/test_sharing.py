@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import IO
 
 import pytest
 
@@ -137,18 +136,3 @@ def test_others_go_on_after_any_error(sharing: ModuleType, monkeypatch: pytest.M
     with pytest.raises(OSError, match="no more files"), sharing.alone():
         pass
     assert sent == [(1, signal.SIGSTOP), (1, signal.SIGCONT)]
-
-
-def test_a_file_is_there_only_when_it_is_locked(sharing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is alone takes a file without a lock for that of a process that died."""
-    lock, held = sharing.fcntl.flock, list[str]()
-
-    def noted(file: IO[str], how: int) -> None:
-        held.append(Path(file.name).name)
-        lock(file, how)
-
-    monkeypatch.setattr(sharing.fcntl, "flock", noted)
-    with sharing.present():
-        assert held == ["turn", str(os.getpid())]
-        assert sharing._is_locked(sharing.folder() / str(os.getpid()))
-    assert not (sharing.folder() / str(os.getpid())).exists()
