@@ -34,6 +34,9 @@ def cpu() -> Facts:
 
 
 def in_fresh_process(function: Any, *arguments: Any) -> Any:
-    """What a function returns in a process of its own, whose peak of memory nothing else has raised."""
+    """What a function returns in a process of its own.
+
+    On Linux its peak of memory starts at what this process takes, which therefore must stay small.
+    """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
