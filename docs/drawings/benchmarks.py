@@ -21,9 +21,9 @@ from drawings.canvas import (
 )
 from drawings.maps import STOP_COLOURS, Map
 from tam.tasks.benchmark import HOLDOUTS
-from tam.tasks.classification import DROPPED, ClassificationFamily, outputs
+from tam.tasks.classification import DROPPED, ClassificationFamily, Subsequences, outputs
 from tam.tasks.composition import hold_out
-from tam.tasks.family import Choice, Family
+from tam.tasks.family import Family, Recipe
 from tam.tasks.integers import INPUTS, LENGTH, VALUES
 from tam.tasks.pathfinding import SIDE, PathfindingFamily
 from tam.tasks.transduction import TransductionFamily
@@ -79,14 +79,14 @@ def _classified(
     left: float,
     tops: Sequence[float],
     family: ClassificationFamily,
-    choice: Choice,
+    choice: Recipe,
     x: Sequence[int],
 ) -> None:
     row = np.array([x])
     multiplied = row * 2
     kept = family.tables[choice[:2]][row]
     dropped = (kept[0] == DROPPED).tolist()
-    output = int(outputs(LABELLED[2], kept)[0])
+    output = int(outputs(LABELLED[2], Subsequences(kept))[0])
     number = int(family.classify(choice, row)[0])
     middle = left + ROW / 2
     for above, below in pairwise(tops[:3]):
@@ -134,7 +134,7 @@ def _transduced(
     left: float,
     tops: Sequence[float],
     family: TransductionFamily,
-    choice: Choice,
+    choice: Recipe,
     x: Sequence[int],
 ) -> None:
     stages = [np.array([x])]
@@ -250,11 +250,11 @@ FIGURES: dict[str, Callable[[], Canvas]] = {
 """The figures by the names of their files."""
 
 
-def _choice(family: Family, names: Sequence[str]) -> Choice:
+def _choice(family: Family, names: Sequence[str]) -> Recipe:
     return tuple(slot.index(name) for slot, name in zip(family.slots, names, strict=True))
 
 
-def _unseen_slot(family: Family, choice: Choice) -> int:
+def _unseen_slot(family: Family, choice: Recipe) -> int:
     """The slot of this task's unseen primitive, in the first hold-out where it has exactly one."""
     for holdout in range(HOLDOUTS):
         unseen = hold_out(family, 0, holdout).unseen

@@ -18,9 +18,9 @@ from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
 from tam.models.collate import collate
-from tam.tasks.draws import Draws
+from tam.tasks.composition import unknown_slot
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
-from tam.tasks.unknown import unknown_slot
 
 _TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
 """About how many tokens go through the network together: 10 GB of a GPU with the paper's network."""
@@ -90,7 +90,7 @@ def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]
 
 def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, Integers]:
     """The rows of one support, and of its queries."""
-    order = Draws("support", protocol.support_seed, task.name, draw).permutation(len(task))
+    order = Rng("support", protocol.support_seed, task.name, draw).permutation(len(task))
     largest = max(*protocol.shots, k)
     groups = [order]
     if isinstance(task.y, Classes):

@@ -16,11 +16,11 @@ import numpy as np
 
 from tam.io import json_text
 from tam.provenance import provenance
-from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, draw_recipes, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling
 from tam.tasks.classification import ClassificationFamily, Same
 from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
-from tam.tasks.family import Choice, Family, pool
+from tam.tasks.family import Family, Recipe, pool
 from tam.tasks.integers import INPUTS
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.training.checkpoint import write_text
@@ -107,7 +107,7 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     if options.name == "pathfinding":
         facts["path_cells"] = lengths(list(tasks))
     if isinstance(family, ClassificationFamily):
-        drawn = choices(family, options)
+        drawn = draw_recipes(family, options)
         classes = [family.sizes[choice] for split in drawn.values() for choice in split]
         facts["smallest_class_drawn"] = int(np.min(classes))
         if not options.compositional:
@@ -121,12 +121,12 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     return facts
 
 
-def near_equal(family: Family, train: list[Choice], test: Iterable[Task]) -> int:
+def near_equal(family: Family, train: list[Recipe], test: Iterable[Task]) -> int:
     """How many test tasks agree with some training task on all of their own examples."""
     return sum(agrees_with_any(family, train, task) for task in test)
 
 
-def agrees_with_any(family: Family, others: list[Choice], task: Task) -> bool:
+def agrees_with_any(family: Family, others: list[Recipe], task: Task) -> bool:
     """Whether one of the others gives every example of a classification task its class."""
     assert isinstance(task.y, Classes)
     left = np.array(others)
@@ -160,9 +160,9 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
     parts = hold_out(family, options.seed, holdout)
     new = is_new(family, parts)
     held = replace(options, holdout=holdout)
-    drawn = choices(family, held)["train"]
+    drawn = draw_recipes(family, held)["train"]
     pools = [pool(family, allowed) for allowed in one_unseen(parts, drawn)]
-    members = [tuple(every.choices.T) for every in pools]
+    members = [tuple(every.recipes.T) for every in pools]
     facts: Facts = {
         "train": len(train),
         "test_by_unseen_slot": [len(np.unique(family.targets[every][new[every]])) for every in members],

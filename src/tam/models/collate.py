@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from tam.models.batch import Batch
+from tam.tasks.composition import unknown_slot
 from tam.tasks.task import Classes, Integers, Sequences, Task
-from tam.tasks.unknown import unknown_slot
 
 
 def collate(

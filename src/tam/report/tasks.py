@@ -10,7 +10,7 @@ import numpy as np
 from tam.errors import UserError
 from tam.report.grid import draw, letters
 from tam.report.table import table
-from tam.tasks.benchmark import BenchmarkOptions, choices, family_of
+from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
 from tam.tasks.task import Classes, Example, Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -136,7 +136,7 @@ def _uniqueness(tasks: TaskSet) -> str:
     if "name" in tasks.options:
         options = BenchmarkOptions(**dict(tasks.options))  # pyright: ignore[reportArgumentType]
         family = family_of(options)
-        drawn = [choice for split in choices(family, options).values() for choice in split]
+        drawn = [choice for split in draw_recipes(family, options).values() for choice in split]
         different = len({int(family.functions[choice]) for choice in drawn})
         return f"uniqueness: {different} of {len(tasks)} tasks differ from all others on some input"
     repeats, conflicts = _repeats(tasks)
