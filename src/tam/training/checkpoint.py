@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +13,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tam.errors import UserError
-from tam.io import json_text, replacing
+from tam.io import exists, json_text, replacing, unreadable
 
-_PART = re.compile(r"\..+\.\d+\.part")
-"""What a file is called until it is whole: its name, and the process that writes it."""
+_PART = re.compile(r"\..+\.([0-9a-f]{16}|\d+)\.part")
+"""The temporary files of `replacing`; older versions had the id of the process in place of the digits."""
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -35,8 +34,6 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
             save_file(plain, temporary, {"tam": json_text({"checksum": checksum(plain), **header})})
         except SafetensorError as error:
             raise OSError(str(error)) from None
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -52,9 +49,10 @@ def write_text(path: Path, text: str) -> None:
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the header of a file that `write_tensors` wrote; an error if any has changed since."""
-    if not os.path.isfile(path):
+    if not exists(path):
         raise UserError(f"{path}: there is no such file")
     try:
+        open(path, "rb").close()  # safetensors does not say why a file cannot be opened
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["tam"])
             if not isinstance(header, dict):
@@ -64,6 +62,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             if header.pop("checksum", wanted := checksum(tensors)) != wanted:
                 raise KeyError("its checksum is wrong")
             return tensors, header
+    except OSError as error:
+        raise unreadable(path, error) from None
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
         raise UserError(f"{path}: not a file of tam, or a damaged one ({error})") from None
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import read_json
+from tam.io import exists, read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
@@ -57,7 +57,7 @@ class Saved:
     def read(cls, folder: Path, device: str) -> "Saved":
         """Read both files; nothing in them is executed."""
         file = folder / "learner.json"
-        if not os.path.isfile(file) and not os.path.isfile(folder / _NEXT):
+        if not exists(file) and not exists(folder / _NEXT):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
         weights = read_tensors(folder / "model.safetensors")[0]
         values = _description_of(weights, folder)
