@@ -15,8 +15,6 @@ from tam.config.presets import Preset
 from tam.errors import InterruptedRunError
 from tests.learner.small import X, small_benchmark
 
-_PARTS = ("network", "settings", "training", "protocol")
-
 
 @pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
 def test_a_benchmark_s_presets_are_those_of_the_command(
@@ -25,19 +23,17 @@ def test_a_benchmark_s_presets_are_those_of_the_command(
     """Also when the same learner is fitted again, to another benchmark."""
     trained: list[Config] = []
 
-    def stop(config: Config, *_: Any) -> None:
+    def stop(config: Config, *_: Any, **__: Any) -> None:
         trained.append(config)
         raise InterruptedError
 
-    monkeypatch.setattr("tam.learner.learner.train", stop)
+    monkeypatch.setattr("tam.learner.learner.prepare", stop)
     tasks, others = small_benchmark(benchmark_name), small_benchmark("transduction")
     for preset in get_args(Preset):
         given: dict[str, Any]
         for given in ({}, {"inner_rate": 0.7}):
             learner = tam.Learner(preset=preset, **given)
-            words = ["--preset", preset, "--out", "unused"]
-            command: Any = Train.with_defaults_of([benchmark_name, *words])
-            expected = Config(**{part: command.__dataclass_fields__[part].default for part in _PARTS})
+            expected = Train(benchmark_name, "unused", preset=preset).config
             for fitted in (others, tasks):
                 with pytest.raises(InterruptedError):
                     learner.fit(fitted)

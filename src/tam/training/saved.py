@@ -1,13 +1,18 @@
-"""A trained model on disk, with all that is needed to use it: `learner.json` and `model.safetensors`."""
+"""A trained model on disk, with all that is needed to use it.
+
+`model.safetensors` has the last weights, `best-K.safetensors` those that validated best at k = K, each with
+how a task is then learned; `learner.json` has the rest. Where there are best weights, they are used.
+"""
 
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from tam.config.config import Config
 from tam.errors import UserError
@@ -16,24 +21,52 @@ from tam.io import read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
-from tam.training.checks import check_device
+from tam.training.folder import best_file
+from tam.training.preflight import check_device
+from tam.training.state import Best
 
 FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a trained model is used with."""
+    """A trained model and what it is used with.
+
+    Attributes:
+        config: Its settings.
+        model: The network with its last weights.
+        vocabulary: Its tokens.
+        primitives: The ids of the primitives that it knows; None if it uses none.
+        choices: How the last weights learn a task at each k.
+        best: For each k the network with the weights that validated best, and that validation.
+    """
 
     config: Config
     model: Model
     vocabulary: Vocabulary
     primitives: dict[str, int] | None
     choices: dict[int, Choice]
+    best: dict[int, tuple[Best, Model]] = field(default_factory=dict)
+
+    @property
+    def at_each_k(self) -> dict[int, tuple[Model, Choice]]:
+        """The network that is used at each k, and how it learns a task there."""
+        last = {k: (self.model, choice) for k, choice in self.choices.items()}
+        return last | {k: (model, best.choice) for k, (best, model) in self.best.items()}
+
+    def at(self, k: int) -> tuple[Model, Choice]:
+        """What is used at any k: that of the nearest k that was validated."""
+        known = self.at_each_k
+        return known[min(known, key=lambda other: abs(math.log(other / k)))]
 
     def write(self, folder: Path) -> None:
-        """Write both files."""
+        """Write all files; best weights of another model that was here go."""
         folder.mkdir(parents=True, exist_ok=True)
+        for k in self.config.protocol.shots:
+            if k not in self.best:
+                best_file(folder, k).unlink(missing_ok=True)
+        for k, (best, model) in self.best.items():
+            write_tensors(best_file(folder, k), model.state_dict(), {"best": best.to_json()})
         write_tensors(folder / "model.safetensors", dict(self.model.named_parameters()), {})
         description = {
             "format": FORMAT,
@@ -47,7 +80,7 @@ class Saved:
 
     @classmethod
     def read(cls, folder: Path, device: str) -> "Saved":
-        """Read both files; nothing in them is executed."""
+        """Read all files; nothing in them is executed."""
         file = folder / "learner.json"
         if not os.path.isfile(file):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
@@ -68,8 +101,7 @@ class Saved:
         check_device(device)
         spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
         weights = read_tensors(file)[0]
-        if spec.layers > len(weights):
-            raise ValueError(f"{spec.layers} layers of {len(weights)} tensors")
+        _check_sizes(spec, weights)
         model = build_model(spec, torch.Generator().manual_seed(0))
         load_weights(model, weights, file)
         return cls(
@@ -78,7 +110,32 @@ class Saved:
             _vocabulary(values, spec),
             _primitives(values),
             _choices(values["choices"]),
+            read_best(folder, config, spec),
         )
+
+
+def read_best(folder: Path, config: Config, spec: ModelSpec) -> dict[int, tuple[Best, Model]]:
+    """For each k whose best weights are in a folder: these, and how they validated."""
+    found: dict[int, tuple[Best, Model]] = {}
+    for k in config.protocol.shots:
+        if os.path.exists(file := best_file(folder, k)):
+            weights, header = read_tensors(file)
+            model = build_model(spec, torch.Generator().manual_seed(0))
+            load_weights(model, weights, file)
+            place_model(model, config.device, config.training.precision)
+            found[k] = Best.of_file(header, file), model
+    return found
+
+
+def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
+    """Raise an error, before a network is built, if it would be larger than these weights."""
+    sizes = ("vocabulary", "max_x", "max_y", "primitives", "tasks", "width", "bottleneck", "outputs")
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name in (*sizes, "task_places"):
+        if (size := getattr(spec, name) or 0) > largest:
+            raise ValueError(f"{name} is {size}, and no dimension of the weights is above {largest}")
+    if spec.layers > len(weights):
+        raise ValueError(f"{spec.layers} layers, and {len(weights)} tensors of weights")
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
