@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import torch
 from tam.cli.tasks import Tasks
 from tam.errors import InterruptedRunError, SettingError, UserError
 from tests.cli.real_command import COMMAND, run
-from tests.cli.small_sets import SMALL
 from tests.in_process import tam
 
 
@@ -81,26 +79,6 @@ def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
         process.kill()
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(("name", "code"), [("classification", 0), ("clasification", 1)])
-def test_interrupting_a_command_that_has_ended_changes_nothing(name: str, code: int) -> None:
-    script = f"""
-import atexit, signal, sys
-from tam.cli.main import main
-
-atexit.register(signal.raise_signal, signal.SIGINT)
-sys.argv = ["tam", "tasks", {name!r}, *{SMALL!r}]
-try:
-    main()
-finally:
-    signal.raise_signal(signal.SIGINT)
-"""
-    words = ["tasks", name, *SMALL]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    expected = run(*words)
-    assert expected.returncode == code
-    assert (done.returncode, done.stdout, done.stderr) == (code, expected.stdout, expected.stderr)
 
 
 def test_a_warning_is_one_line(tmp_path: Path) -> None:

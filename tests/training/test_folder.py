@@ -42,7 +42,7 @@ def test_a_run_does_not_replace_a_model(
 ) -> None:
     Trainer(prepare(toy_config(), toy_tasks()), tmp_path).saved().write(tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    with pytest.raises(UserError, match=r"holds a model already \(learner\.json\): give another folder$"):
+    with pytest.raises(UserError, match=r"holds .* already \(learner\.json\)"):
         start(tmp_path, toy_config(seed=1), {"path": "-"}, resume=resume)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
@@ -52,13 +52,13 @@ def test_a_run_does_not_replace_what_is_left_of_another(
     left: str, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     (tmp_path / left).write_text("left")
-    with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\): give another folder$"):
+    with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\)"):
         start(tmp_path, toy_config(), {"path": "-"}, resume=False)
     assert [file.name for file in tmp_path.iterdir()] == [left]
 
 
 def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(UserError, match="another process is at work on the run there"):
+    with alone_in(tmp_path), pytest.raises(UserError, match="another process"):
         train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     assert not (tmp_path / ".lock").exists()

@@ -5,7 +5,6 @@ when asked to; 130 after a Ctrl-C that ends a command at once.
 """
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Generator
@@ -48,13 +47,9 @@ def hint_resume() -> Generator[None]:
 
 @contextmanager
 def _exit_code_of_interrupts() -> Generator[None]:
-    """Ctrl-C has an exit code of its own; once all is done, it has no effect while Python ends."""
+    """Ctrl-C has an exit code of its own, and perhaps a line."""
     try:
-        try:
-            yield
-        finally:
-            with suppress(ValueError):  # not in the main thread, where signals are handled
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        yield
     except KeyboardInterrupt as stop:
         with suppress(OSError):
             print(*stop.args, end="\n" if stop.args else "", file=sys.stderr, flush=True)

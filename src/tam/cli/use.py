@@ -128,8 +128,7 @@ class Predict:
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
         for text, answer in zip(self.inputs, answers, strict=True):
-            shown = words.show(answer) if isinstance(answer, list) else _shown_label(answer, rule.labels)
-            print(f"{text}  →  {shown}")
+            print(f"{text}  →  {words.show(answer) if isinstance(answer, list) else answer}")
 
 
 class _Words:
@@ -157,12 +156,3 @@ class _Words:
         text = " ".join(map(str, tokens))
         is_option = text.startswith("-") and not text[1:2].isdigit()
         return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)
-
-
-def _shown_label(label: int | str, labels: Iterable[int | str]) -> str:
-    """A label as it is; as JSON where it looks like another label, or like none."""
-    if not isinstance(label, str):
-        return str(label)
-    is_word = label and label == " ".join(label.split())
-    others = {str(other) for other in labels if isinstance(other, int)}
-    return label if is_word and label not in others else json.dumps(label, ensure_ascii=False)

@@ -89,7 +89,9 @@ def _spec(config: Config, tasks: TaskSet, method: Method, primitives: Mapping[st
         )
     if not len(tasks.vocabulary):
         raise UserError("the inputs of these tasks have no tokens: there is nothing to learn from")
-    network = config.network
+    network = {name: value for name, value in vars(config.network).items() if name != "use_primitives"}
+    if network["conditioning"] != "adapter":
+        network["bottleneck"] = None
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
     try:
         spec = ModelSpec(
@@ -100,15 +102,7 @@ def _spec(config: Config, tasks: TaskSet, method: Method, primitives: Mapping[st
             max_y=max(1, *map(int, y)) if y else 0,
             primitives=len(primitives or ()),
             slots=len(tasks.train[0].primitives) if primitives else 0,
-            backbone=network.backbone,
-            conditioning=network.conditioning,
-            layers=network.layers,
-            width=network.width,
-            heads=network.heads,
-            bottleneck=network.bottleneck if network.conditioning == "adapter" else None,
-            task_tokens=network.task_tokens,
-            task_first=network.task_first,
-            x_mask=network.x_mask,
+            **network,
         )
         return method.spec(spec, len(tasks.train))
     except ValueError as error:  # settings that do not go with these tasks
