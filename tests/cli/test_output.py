@@ -70,13 +70,6 @@ def test_streams_that_are_closed(words: list[str], code: int) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (code, *left)
 
 
-def test_head() -> None:
-    shell = f"{COMMAND} tasks {' '.join(SETS['pathfinding'])} --show 10 | head -1"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert len(done.stdout.splitlines()) == 1
-
-
 def test_output_that_cannot_show_arrows() -> None:
     done = run("tasks", *SETS["pathfinding"], PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

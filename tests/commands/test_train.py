@@ -59,24 +59,6 @@ def test_a_run_that_cannot_be_has_no_folder(small_tasks: Path, tmp_path: Path) -
         assert not folder.exists()
 
 
-def test_a_folder_whose_name_is_too_long(small_tasks: Path) -> None:
-    command = ("train", str(small_tasks), "--preset", "smoke", "--out", "x" * 300)
-    with pytest.raises(SystemExit, match=r"^error: x+: cannot be written: File name too long$"):
-        tam(*command)
-    with pytest.raises(SystemExit, match=r"^error: x+: there is no run to resume"):
-        tam(*command, "--resume")
-
-
-def test_a_folder_called_like_a_benchmark_does_not_hide_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "classification").mkdir()
-    monkeypatch.chdir(tmp_path)
-    words = ("train", "classification", "--preset", "smoke", "--shots", "500", "--out", "run")
-    with pytest.raises(SystemExit, match=r"valid task .* has too few examples .* for shots of 500"):
-        tam(*words)
-
-
 def test_a_finished_run_is_shown_again_and_not_overwritten(
     finished: Path, small_tasks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,7 +218,7 @@ def test_a_disk_that_is_full_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full)
         with pytest.raises(
-            UserError, match=r"cannot be written: No space left.*take the run up with --resume"
+            UserError, match=r"cannot be written: No space left.*continue the run with --resume"
         ):
             train(prepare(toy_config(), toy_tasks()), folder, ignore)
     assert not list(folder.glob(".*"))

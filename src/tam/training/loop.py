@@ -40,7 +40,7 @@ def train(setup: Setup, folder: Path, log: Log) -> Trainer:
         if not trainer.choices:  # taken up after the last step
             trainer.validate()
         if distribution.rank() == 0:
-            trainer.saved().write(folder)
+            trainer.last().write_last(folder)
     return trainer
 
 

@@ -67,6 +67,10 @@ class Saved:
                 best_file(folder, k).unlink(missing_ok=True)
         for k, (best, model) in self.best.items():
             write_tensors(best_file(folder, k), model.state_dict(), {"best": best.to_json()})
+        self.write_last(folder)
+
+    def write_last(self, folder: Path) -> None:
+        """Write all but the best weights, which training writes when they validate."""
         write_tensors(folder / "model.safetensors", dict(self.model.named_parameters()), {})
         description = {
             "format": FORMAT,

@@ -198,10 +198,14 @@ class Trainer:
             f"with a smaller rate, {inner}or a longer warmup"
         )
 
+    def last(self) -> Saved:
+        """The model as it is now, with what it is used with."""
+        return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
+
     def saved(self) -> Saved:
-        """The model with its last weights and the best at each k, and what it is used with."""
+        """The same with the best weights at each k, if it was validated."""
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
-        return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices, best)
+        return replace(self.last(), best=best)
 
     def write_weights(self, path: Path, best: Best) -> None:
         """Write the weights as they are now, with how they validated."""
