@@ -54,7 +54,7 @@ def test_what_is_unknown_is_an_error(name: str, word: str, call: Any) -> None:
 def test_without_a_gpu(load: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr(sys, "argv", ["gpu"])
-    with pytest.raises(SystemExit, match=r"^error: device is 'cuda', but torch finds no GPU here$"):
+    with pytest.raises(SystemExit, match="torch finds no GPU here"):
         load("gpu").main()
 
 
