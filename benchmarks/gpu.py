@@ -36,7 +36,7 @@ from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
-from tam.training.checks import check_device
+from tam.training.preflight import check_device, prepare
 from tam.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -223,7 +223,7 @@ def timed(*given: Any) -> Generator[Callable[[], Row]]:
     training, network, settings = config.training, config.network, config.settings
     assert isinstance(settings, TamSettings)
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, tasks, Path(folder))
+        trainer = Trainer(prepare(config, tasks), Path(folder))
         trainer.model.fused = step.kernels
         trainer.state.step = training.steps // 2  # in the last phase of training
         for _ in range(6):
@@ -303,7 +303,7 @@ def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps:
 def _weights_after(config: Config, tasks: TaskSet, steps: int, captured: bool) -> torch.Tensor:
     """θ after some outer steps."""
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, tasks, Path(folder), captured=captured)
+        trainer = Trainer(prepare(config, tasks), Path(folder), captured=captured)
         for _ in range(steps):
             trainer.step()
         return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
@@ -318,7 +318,7 @@ def compare_training(kernels: str, steps: int = 300) -> Row:
             "classification", inner_steps=10, rows=100, steps=steps, seed=seed, theta_update="interleaved"
         )
         with tempfile.TemporaryDirectory() as folder:
-            trainer = Trainer(config, tasks, Path(folder))
+            trainer = Trainer(prepare(config, tasks), Path(folder))
             trainer.model.fused = kernels == "ours"
             losses = [float(trainer.step().end) for _ in range(steps)]
         values.append(round(statistics.mean(losses[-30:]), 4))

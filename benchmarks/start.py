@@ -25,6 +25,7 @@ if __name__ == "__main__":
     mark("import torch")
     from tam.config.config import Config
     from tam.tasks.benchmark import BenchmarkOptions, make
+    from tam.training.preflight import prepare
     from tam.training.trainer import Trainer
 
     mark("import tam")
@@ -34,7 +35,7 @@ if __name__ == "__main__":
     mark("GPU")
     config = Config.from_preset("best", "tam", "classification", device="cuda")
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, tasks, Path(folder))
+        trainer = Trainer(prepare(config, tasks), Path(folder))
         torch.cuda.synchronize()
         mark("model and data")
         trainer.compile()

@@ -1,7 +1,6 @@
-"""For all tests: one thread, Ctrl-C, and a cache folder, so that none leaves a file in the user's."""
+"""For all tests: one thread and a cache folder, so that none leaves a file in the user's."""
 
 import os
-import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,13 +22,3 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 def one_thread() -> None:
     """Workers have a core each: threads that wait for one another would be in each other's way."""
     torch.set_num_threads(1)
-
-
-_ON_INTERRUPT = signal.getsignal(signal.SIGINT)
-
-
-@pytest.fixture(autouse=True)
-def interrupts() -> Generator[None]:
-    """A command that has ended ignores Ctrl-C; here the process goes on after it."""
-    yield
-    signal.signal(signal.SIGINT, _ON_INTERRUPT)

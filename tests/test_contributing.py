@@ -59,8 +59,9 @@ def test_a_benchmark_is_a_family_and_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     name: str = "shifts"
     tasks = tam.benchmark(name, train=1, valid=1, test=1, use_cache=False)  # pyright: ignore[reportArgumentType]
     assert {task.name for task in tasks} == {"add 1", "add 2", "add 3"}
-    x, y = tasks.test[0][0]
-    assert (y[0] - x[0]) % 4 == int(tasks.test[0].name[-1])
+    task = tasks.test[0]
+    assert isinstance(task.y, Sequences)
+    assert ((task.y.ids - task.x.ids) % 4 == int(task.name[-1])).all()
 
 
 @dataclass(frozen=True, kw_only=True)

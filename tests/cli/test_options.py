@@ -1,12 +1,17 @@
 """What can be typed, and what the help says about it."""
 
 import re
+from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
 
 import tam
+from tam.cli.train import Train
+from tam.config.config import Config
+from tam.config.methods import settings_of
 from tam.methods import METHODS
+from tests.in_process import tam as tam_command
 
 OPTIONS = {
     "tam": "",
@@ -18,24 +23,14 @@ OPTIONS = {
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
+        finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         shots supports queries adapt-steps adapt-rates support-seed""",
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",
     "tam predict": "beams",
 }
-METHOD_OPTIONS = {
-    "agnostic": "",
-    "multitask": "finetune unknown-share",
-    "maml": "inner-steps inner-rate order support-sizes",
-    "cavia": "inner-steps inner-rate order support-sizes",
-    "matching": "episode-queries",
-    "snail": "episode-queries",
-    "prototypical": "most-shots",
-    "nearest": "smoothing",
-}
-"""Everything that can be typed, the last with another method than TAM. Whoever adds or removes an option
-changes this and the documentation."""
+"""Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 
 
 def test_the_options_are_frozen(call: Any) -> None:
@@ -48,16 +43,32 @@ def test_the_options_are_frozen(call: Any) -> None:
         }
     commands = re.findall(r"• (\S+)", call("--help"))
     assert ["tam", *(f"tam {name}" for name in commands)] == list(OPTIONS)
-    assert {"tam", *METHOD_OPTIONS} == set(METHODS)
 
 
-@pytest.mark.parametrize("method", METHOD_OPTIONS)
-def test_the_options_of_a_method_are_those_of_its_settings(method: str, call: Any) -> None:
-    text = call("train", "classification", "--method", method, "--help")
+def test_the_options_of_methods_are_their_settings(call: Any) -> None:
+    text = call("train", "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
-    assert set(re.findall(r"^\W+--([a-z][a-z-]*)", settings, re.MULTILINE)) == set(
-        METHOD_OPTIONS[method].split()
-    )
+    words = settings.replace("│", " ").split()
+    assert "tam: The most updates of z in one outer step, T. (paper: 25)" in " ".join(words)
+    for method in METHODS:
+        for option in fields(settings_of(method)):
+            assert any(word.rstrip(",") == f"--{option.name.replace('_', '-')}" for word in words)
+            assert any(word.rstrip(",:") == method for word in words)
+
+
+def test_the_preset_of_a_benchmark_with_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the words stand; an option given twice has its last value."""
+    found: list[Config] = []
+    monkeypatch.setattr(Train, "run", lambda self: found.append(self.config))
+    tam_command("train", "--preset", "paper", "transduction", "--out", "classification")
+    assert found[-1] == Config.from_preset("paper", "tam", "transduction")
+    assert asdict(found[-1].settings)["inner_rate"] == 0.05
+    words = "--layers 4 --patience None --preset smoke --preset quick --shots 1 2 --seed 3 --small-sizes 1 9"
+    tam_command("train", "classification", "--out", "run", *words.split())
+    given: dict[str, Any] = {"layers": 4, "patience": None, "shots": (1, 2), "seed": 3, "small_sizes": (1, 9)}
+    assert found[-1] == Config.from_preset("quick", "tam", "classification", **given)
+    tam_command("train", "classification", "--out", "run", "--method", "maml", "--support-sizes", "2", "4")
+    assert found[-1] == Config.from_preset("quick", "maml", "classification", support_sizes=(2, 4))
 
 
 def test_help_names_all_methods(call: Any) -> None:

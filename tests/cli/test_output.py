@@ -1,6 +1,7 @@
 """The command as a process: what it prints, where it cannot print, and who stops reading."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -55,34 +56,18 @@ def test_output_that_has_no_room(unbuffered: str) -> None:
             check=False,
             env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )
-    message = "error: the output cannot be written: No space left on device\n"
-    assert (done.returncode, done.stderr) == (1, message)
+    assert done.returncode == 1
+    assert re.fullmatch("error: .* No space left on device\n", done.stderr)
 
 
-MODULE = [sys.executable, "-m", "tam", "run", "config.json", "--out", "run"]
-
-
-@pytest.mark.parametrize("words", [[COMMAND, "tasks", *SETS["pathfinding"]], [COMMAND, "--help"], MODULE])
-def test_output_that_is_closed(words: list[str]) -> None:
-    shell = f"{shlex.join(words)} >&-"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
-    message = "error: the output cannot be written: standard output is closed\n"
-    assert (done.returncode, done.stderr) == (1, message)
-
-
-def test_standard_error_that_is_closed() -> None:
-    """What is asked for comes all the same; of a mistake the exit code is left."""
-    for words, code in ((SETS["pathfinding"], 0), (["clasification"], 1)):
-        shell = f"{shlex.join([COMMAND, 'tasks', *words])} 2>&-"
+@pytest.mark.parametrize(("words", "code"), [(SETS["pathfinding"], 0), (["clasification"], 1)])
+def test_streams_that_are_closed(words: list[str], code: int) -> None:
+    """The exit code and the other stream are as ever."""
+    expected = run("tasks", *words)
+    for closed, left in ((">&-", ("", expected.stderr)), ("2>&-", (expected.stdout, ""))):
+        shell = f"{shlex.join([COMMAND, 'tasks', *words])} {closed}"
         done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (code, "" if code else run("tasks", *words).stdout)
-
-
-def test_head() -> None:
-    shell = f"{COMMAND} tasks {' '.join(SETS['pathfinding'])} --show 10 | head -1"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert len(done.stdout.splitlines()) == 1
+        assert (done.returncode, done.stdout, done.stderr) == (code, *left)
 
 
 def test_output_that_cannot_show_arrows() -> None:

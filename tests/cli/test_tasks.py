@@ -1,5 +1,6 @@
 """`tam tasks` shows, counts and writes tasks, and says what is wrong with its words."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,44 +98,40 @@ def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -
     assert call("tasks", *SETS["pathfinding"]) == plain
 
 
+def test_several_things_at_once(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    text = call("tasks", *SETS["pathfinding"], "--stats", "--out", str(file), "--show", "2")
+    assert f"written to {file}" in text
+    assert "uniqueness" in text
+    assert file.exists()
+
+
 ERRORS = {
-    "unknown benchmark": ("clasification", "error: there is no benchmark 'clasification'"),
-    "no such file": ("tasks.jsonl", "error: tasks.jsonl: there is no such file or folder"),
-    "no such folder": ("no/such/folder", "error: no/such/folder: there is no such file or folder"),
-    "a very long name": ("x" * 5000, "error: there is no benchmark 'xxx"),
-    "no tasks": ("transduction --train 0", "error: --train must be"),
-    "too few examples": ("transduction --examples 0", "error: --examples must be"),
-    "no n": ("classification --n 0", "error: --n must be"),
-    "negative seed": ("transduction --seed -1", "error: --seed must be"),
-    "no such hold-out": ("transduction --compositional --holdout 8", "error: --holdout must be"),
-    "too many tasks": ("classification --n 5 --train 5000", "error: train + valid + test must be"),
-    "too many examples": ("classification --n 2 --train 5 --examples 100000", "error: --examples must be"),
-    "nothing to show": ("pathfinding --show 0", "error: --show is at least 1, not 0"),
-    "no match": ("pathfinding --train 5 --examples 8 --task nothing", "error: no task matches 'nothing'"),
-    "two commands": ("pathfinding --stats --ceiling", "error: --stats and --ceiling are two commands"),
-    "task and stats": ("pathfinding --stats --task x", "error: --task has no effect together with --stats"),
-    "show and out": ("pathfinding --out x.jsonl --show 2", "error: --show has no effect together with --out"),
-    "show as by default": ("pathfinding --stats --show 3", "error: --show has no effect together with"),
-    "unwritable": (
-        "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl",
-        "error: no/such/folder/x.jsonl: cannot be written",
-    ),
-    "option for a file": (
-        "FILE --train 3",
-        "error: --train has no effect on tasks that are read from a file",
-    ),
-    "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
-    "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
-    "negative seed for a file": ("FILE --seed -1", "error: --seed must be"),
-    "bad file": ("FILE", "error: FILE:1: "),
+    "clasification": "did you mean 'classification'",
+    "": "no benchmark ''",
+    "tasks.jsonl": "tasks.jsonl",
+    "no/such/folder": "no/such/folder",
+    "x" * 5000: "xxx",
+    "transduction --train 0": "--train",
+    "transduction --examples 0": "--examples",
+    "classification --n 0": "--n ",
+    "transduction --seed -1": "--seed",
+    "transduction --compositional --holdout 8": "--holdout",
+    "classification --n 5 --train 5000": "5080 tasks",
+    "classification --n 2 --train 5 --examples 100000": "100000 examples",
+    "pathfinding --show 0": "--show",
+    "pathfinding --train 5 --examples 8 --task nothing": "nothing",
+    "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl": "no/such/folder/x.jsonl",
+    "FILE --ceiling": "--ceiling",
+    "FILE --seed -1": "--seed",
+    "FILE": "FILE:1: ",
 }
 
 
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors(case: str, call: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ERRORS)
+def test_errors(given: str, call: Any, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text("not JSON\n")
-    given, message = (text.replace("FILE", str(file)) for text in ERRORS[case])
-    found = call("tasks", *given.split())
-    assert found.startswith(message)
+    found = call("tasks", *(given.replace("FILE", str(file)).split() or [""]))
+    assert re.match(rf"error: .*{ERRORS[given].replace('FILE', str(file))}", found)
     assert "\n" not in found

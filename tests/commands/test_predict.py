@@ -104,16 +104,3 @@ def test_every_token_can_be_given_and_is_shown_as_it_can_be(
     ):
         with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
             tam("predict", run, rule, wrong)
-
-
-def test_labels_that_look_alike_are_shown_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
-    labels = {"a": 1, "b": "1", "c": "", "d": "two words"}
-    examples = [{"x": [token], "y": label} for token, label in labels.items()]
-    run = train_nearest(tmp_path, "classification", examples + examples)
-    write_examples(given, examples)
-    tam("adapt", run, str(given), "--out", rule)
-    capsys.readouterr()
-    tam("predict", run, rule, *labels)
-    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
-    assert shown == ["1", '"1"', '""', "two words"]

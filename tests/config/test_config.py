@@ -78,33 +78,12 @@ def test_unknown_presets_and_methods_are_errors() -> None:
         Config.from_json({"method": ["tam"]})
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"small_share": 0.5}, "small_share has no effect unless support is 'mixed'"),
-        ({"support": "mixed", "small_share": 0.0}, "small_share is above 0: with none, support 'mixed' has"),
-        ({"small_after": 0}, "small_after has no effect"),
-        ({"small_sizes": (4, 64)}, "small_sizes has no effect"),
-        ({"bottleneck": 4}, "bottleneck has no effect unless conditioning is 'adapter'"),
-        ({"bottleneck": 4, "conditioning": "norm"}, "bottleneck has no effect"),
-        ({"backbone": "lstm", "conditioning": "adapter"}, "LSTM"),
-        ({"backbone": "lstm", "heads": 8}, "heads has no effect on the LSTM"),
-        ({"clip": 0}, "clip is above 0, not 0"),
-        ({"shots": (5, 1, 5)}, r"shots has every value once, not \(5, 1, 5\)"),
-        ({"adapt_rates": (0.1, 0.1)}, "adapt_rates has every value once"),
-    ],
-)
-def test_an_option_without_effect_is_an_error(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        Config().override(**values)
-
-
-@pytest.mark.parametrize("name", ["layers", "rate", "rows", "steps"])
-def test_what_is_not_trained_has_no_such_settings(name: str) -> None:
-    base = Config.from_preset("quick", "nearest")
-    with pytest.raises(UserError, match=f"{name} has no effect on nearest, which is not trained"):
-        base.override(**{name: 3})
-    assert Config.from_preset("quick", "nearest", steps=0).training.steps == 0
+def test_settings_that_a_method_does_not_use_have_fixed_values() -> None:
+    plain = Config.from_preset("quick", "nearest")
+    assert (plain.network, plain.training) == (Network(), Training(steps=0))
+    assert Config.from_preset("paper", "nearest", layers=3, steps=5, adapt_steps=(9,)) == Config.of("nearest")
+    snail = Config.from_preset("quick", "snail", adapt_rates=(0.5,)).protocol
+    assert (snail.shots, snail.adapt_steps, snail.adapt_rates) == ((5,), (0,), (0.0,))
 
 
 @pytest.mark.parametrize(
@@ -121,12 +100,18 @@ def test_what_is_not_trained_has_no_such_settings(name: str) -> None:
         ("rate", "fast"),
         ("rate", float("nan")),
         ("rate", float("inf")),
+        ("rate", 1e39),
+        ("inner_rate", 1e39),
+        ("adapt_rates", (1e39,)),
+        ("warmup", 2**63),
+        ("shots", (1, 2**63)),
+        ("small_share", 2.0),
+        ("small_sizes", (9, 3)),
         ("adapt_rates", (0.1, float("nan"))),
         ("seed", 2**63),
         ("clip", -1),
         ("precision", "float16"),
         ("layers", 0),
-        ("heads", 3),
         ("conditioning", "prefix"),
         ("backbone", "mamba"),
         ("use_primitives", 1),
@@ -147,20 +132,17 @@ def test_what_is_not_trained_has_no_such_settings(name: str) -> None:
     ],
 )
 def test_a_wrong_value_is_an_error_that_names_it(name: str, value: object) -> None:
-    with pytest.raises(UserError, match=r"heads|" + name) as error:
+    with pytest.raises(UserError, match=name) as error:
         Config().override(**{name: value})
-    shown = value if name != "heads" else 128
-    assert repr(shown) in str(error.value)
+    assert repr(value) in str(error.value)
 
 
 def test_right_values_of_other_types() -> None:
     assert Config().override(rate=1, patience=None, inner_rate=0).training.rate == 1
-    assert Protocol(shots=[1, 2]).shots == (1, 2)  # pyright: ignore[reportArgumentType]
 
 
 def test_mixed_supports_have_defaults() -> None:
-    mixed = TamSettings(support="mixed")
-    assert mixed.small == (0.5, 400, (4, 64))
+    assert TamSettings(support="mixed").small == (0.5, 400, (4, 64))
 
 
 def test_settings_are_frozen_and_have_each_name_once() -> None:
@@ -178,62 +160,46 @@ def test_json_may_leave_out_what_has_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "about"),
     [
-        ({"sead": 1}, "not 'sead'"),
-        ({"training": {"width": 8}}, "training has .*not 'width'"),
-        ({"training": [1]}, r"training is an object, not \[1\]"),
+        ({"sead": 1}, "'sead'"),
+        ({"self": 1}, "'self'"),
+        ({"training": {"widht": 8}}, "'widht'.*'width'"),
+        ({"training": [1]}, "training must be an object"),
         ({"network": {"heads": "4"}}, "heads"),
     ],
 )
-def test_json_with_something_unknown_is_an_error(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_json_that_is_no_config_is_an_error(values: dict[str, Any], about: str) -> None:
+    with pytest.raises(UserError, match=about):
         Config.from_json(values)
 
 
-def test_files_that_are_no_config_are_errors_that_say_where(tmp_path: Path) -> None:
-    file = tmp_path / "config.json"
-    file.write_text('{"seed": 1}')
-    with pytest.raises(UserError, match=r"config\.json: 'tasks' is an object"):
-        read_config(file)
-    file.write_text('{"tasks": {"name": "transduction"}, "seed": -1}')
-    with pytest.raises(UserError, match=r"config\.json: seed is at least 0"):
-        read_config(file)
-
-
-def test_tasks_of_a_config() -> None:
-    with pytest.raises(UserError, match="not 'sead'"):
-        load_tasks({"path": "tasks.jsonl", "sead": 1})
-    for path in (None, 3, ["tasks.jsonl"]):
-        with pytest.raises(UserError, match="path of tasks is of type str, not"):
-            load_tasks({"path": path})
-    with pytest.raises(UserError, match="a path is the name of a file or folder, not ''"):
-        load_tasks({"path": ""})
-    with pytest.raises(UserError, match=r"the name of a benchmark or the path of a file, not {'seed': 1}"):
-        load_tasks({"seed": 1})
-    with pytest.raises(UserError, match=r"^a benchmark has name, seed, .*, not 'sead'$"):
-        load_tasks({"name": "transduction", "sead": 1})
-    with pytest.raises(UserError, match=r"^there is no benchmark 'transductio'"):
-        load_tasks({"name": "transductio"})
-
-
 @pytest.mark.parametrize(
-    ("tasks", "message"),
+    ("content", "about"),
     [
-        ({"name": "classification", "foo": 1}, "a benchmark has name, .*, not 'foo'"),
-        ({"name": "classification", "train": 3.5}, "train must be an integer .*3.5"),
-        ({"path": "tasks.jsonl", "seed": -1}, "seed must be an integer"),
+        ({"seed": 1}, "tasks must be an object"),
+        ({"tasks": {"name": "transduction"}, "seed": -1}, "seed must be at least 0"),
+        ({"tasks": {"seed": 1}}, "tasks: .*name of a benchmark"),
+        ({"tasks": {"name": "transduction", "sead": 1}}, "tasks: .*'sead'"),
+        ({"tasks": {"name": "transduction", "train": 3.5}}, "tasks: train"),
+        ({"tasks": {"name": "transductio"}}, "tasks: there is no benchmark 'transductio'"),
+        ({"tasks": {"path": "tasks.jsonl", "sead": 1}}, "tasks: .*'sead'"),
+        ({"tasks": {"path": "tasks.jsonl", "seed": -1}}, "tasks: seed"),
+        ({"tasks": {"path": 3}}, "tasks: .*3"),
+        ({"tasks": {"path": ""}}, "tasks: "),
     ],
 )
-def test_tasks_of_a_config_name_its_file(tasks: dict[str, Any], message: str, tmp_path: Path) -> None:
-    file = tmp_path / "bad.json"
-    command = "run", str(file), "--out", str(tmp_path / "run")
-    file.write_text(json.dumps({"tasks": tasks}))
-    with pytest.raises(SystemExit, match=f"^error: {file}: tasks: {message}"):
-        tam(*command)
-    file.write_text(json.dumps({"tasks": {"path": "none.jsonl"}}))
-    with pytest.raises(SystemExit, match=r"^error: none\.jsonl: cannot be read"):
-        tam(*command)
+def test_an_error_in_a_config_file_names_it(content: dict[str, Any], about: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(SystemExit, match=f"^error: {file}: {about}"):
+        tam("run", str(file), "--out", str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_error_in_a_file_of_tasks_names_that() -> None:
+    with pytest.raises(UserError, match=r"^none\.jsonl: "):
+        load_tasks({"path": "none.jsonl"}, file=Path("config.json"))
 
 
 BLOCK_ALL_BUT_THE_CORE = """
@@ -278,5 +244,5 @@ def test_numbers_of_numpy_and_ranges_are_as_good_as_ours() -> None:
     expected = {"steps": 3, "rate": 0.5, "shots": (1, 2), "adapt_steps": (1, 5)}
     assert config == Config.from_preset("quick", **expected)
     assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
-    with pytest.raises(UserError, match=r"steps is of type int, not 1\.5"):
+    with pytest.raises(UserError, match=r"steps .*1\.5"):
         Config().override(steps=np.float64(1.5))

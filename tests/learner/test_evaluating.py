@@ -1,14 +1,21 @@
 """A learner is scored on test tasks at any k."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tam
+from tam.config.config import Config
+from tam.learner.learner import _identity  # pyright: ignore[reportPrivateUsage]
 from tam.tasks.task import Sequences
 from tam.tasks.vocabulary import Vocabulary
+from tam.training.folder import best_file
+from tam.training.preflight import prepare
+from tam.training.run import evaluate_run, load_tasks, run, score_table, start
+from tam.training.saved import Saved
 from tests.learner.small import small_benchmark
 
 
@@ -18,6 +25,44 @@ def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learn
     assert [score.k for score in scores] == [1, 5]
     assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
     assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
+
+
+def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Path) -> None:
+    """With the weights that validated best at each k, which are not the last ones, nor all the same."""
+    source = {"name": "classification", "train": 20, "valid": 2, "test": 2}
+    tasks = load_tasks(source)
+    values = {"steps": 6, "validate_every": 1, "rate": 0.05, "warmup": 0, "seed": 4}
+    config = Config.from_preset("smoke", **values)
+    start(tmp_path, config, source, resume=False)
+    result = run(prepare(config, tasks), tmp_path, lambda _: None)
+    assert len({6, *result["best_steps"].values()}) == 3
+    learner = tam.load(tmp_path)
+    assert score_table(learner.evaluate(tasks.test)) == result["scores"]
+    assert evaluate_run(tmp_path)["scores"] == result["scores"]
+    assert evaluate_run(tmp_path, shots=[2])["scores"] == score_table(learner.evaluate(tasks.test, [2]))
+    learner.save(tmp_path / "copy")
+    copy = tam.load(tmp_path / "copy")
+    assert score_table(copy.evaluate(tasks.test)) == result["scores"]
+    fitted = tam.Learner(preset="smoke", **values).fit(tasks)
+    assert score_table(fitted.evaluate(tasks.test)) == result["scores"]
+
+    examples: list[Any] = [tuple(example) for example in tasks.test[0]]
+    one = [next((x, y) for x, y in examples if y == label) for label in range(4)]
+    rules = learner.adapt_many([one, one * 5])
+    assert rules[0].model != rules[1].model
+    best = Saved.read(tmp_path, "cpu").best
+    assert [rule.model for rule in rules] == [_identity(best[k][1]) for k in (1, 5)]
+    inputs = [x for x, _ in examples[:6]]
+    mixed = learner.predict_proba([rules[0], rules[1]] * 3, inputs)
+    apart = [learner.predict_proba(rule, inputs) for rule in rules]
+    for number, found in enumerate(mixed):
+        assert found == pytest.approx(apart[number % 2][number], abs=1e-6)
+    assert copy.predict_proba(rules[0], inputs) == apart[0]
+
+    last = tam.load(tmp_path).identity_
+    for k in (1, 5):  # as a model of an older version, or one that was copied without them
+        best_file(tmp_path, k).unlink()
+    assert {rule.model for rule in tam.load(tmp_path).adapt_many([one, one * 5])} == {last}
 
 
 def test_one_of_several_test_splits(classifier: tam.Learner) -> None:

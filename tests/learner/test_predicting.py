@@ -42,7 +42,7 @@ def test_an_error_says_which_row_is_wrong(classifier: tam.Learner, row: Any, mes
     rule = classifier.adapt([(X, 0), ([1] * 5, 1)])
     with pytest.raises(tam.UserError, match=f"^input 2: {message}"):
         classifier.predict(rule, [X, X, row])
-    with pytest.raises(tam.UserError, match=f"^task 1, example 3, x: {message}"):
+    with pytest.raises(tam.UserError, match=f"^task 1, example 3: x: {message}"):
         classifier.adapt_many([[(X, 0)], [(X, 0), (X, 1), (X, 1), (row, 0)]])
 
 
@@ -72,7 +72,7 @@ def test_what_is_no_list_says_so(transducer: tam.Learner) -> None:
         (lambda: learner.adapt_many([None]), "^task 0: expected pairs"),
         (lambda: learner.adapt_many([[(X, X)]], [(), ()]), "^1 tasks have as many lists of primitives"),
         (lambda: learner.adapt_many([[(X, X)]], 3), "^1 tasks have as many lists of primitives, not 3"),
-        (lambda: learner.predict(rule, None), "^inputs are a list"),
+        (lambda: learner.predict(rule, None), "^inputs must be a list"),
         (lambda: learner.predict(None, [X]), "^expected a task embedding, .* or a list of them, not None"),
         (lambda: learner.predict("rule.json", [X]), "^expected a task embedding, .*, not 'rule.json'"),
         (lambda: learner.predict([rule, None], [X, X]), "^expected a task embedding"),

@@ -68,6 +68,14 @@ def _changed(**values: Any) -> Callable[[Path], None]:
     return change
 
 
+def _spec(**values: int) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        spec = json.loads(path.with_name("learner.json").read_text())["spec"]
+        _changed(spec=spec | values)(path)
+
+    return change
+
+
 CHOICES = "learner.json: not the description .*choices are a number of steps and a rate for each k"
 VOCABULARY = "learner.json: not the description .*vocabulary is a list of 12 integers and strings"
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -84,6 +92,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "no rate": (_changed(choices={"1": [1, math.inf]}), CHOICES),
     "vocabulary": (_changed(vocabulary=list(range(1000))), VOCABULARY),
     "tokens": (_changed(vocabulary="abcdefghij"), VOCABULARY),
+    "too long": (_spec(max_x=10**8), "learner.json: not the description .*max_x is 100000000"),
+    "too deep": (_spec(layers=1000), "learner.json: not the description .*1000 layers"),
     "primitives": (_changed(primitives=[1]), "learner.json: not the description of a trained model"),
 }
 

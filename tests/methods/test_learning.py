@@ -4,7 +4,6 @@ Classification: each of six tokens belongs to one of three classes, in another w
 each of five tokens stands for another one. Tokens behind the first say nothing. The test tasks are new.
 """
 
-import re
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -214,7 +213,7 @@ def test_a_model_is_for_one_k(name: str) -> None:
         learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1,))
     with pytest.raises(tam.UserError, match=f"this model is for k = {shots}"):
         learner.adapt(examples_of(name, 0)[1:])
-    message = re.escape(f"{case.method} has one model per k: give one value of shots")
+    message = f"shots must be one value for {case.method}"
     with pytest.raises(tam.UserError, match=message):
         learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1, 2))
     with pytest.raises(tam.UserError, match=message):
@@ -227,9 +226,6 @@ def test_presets(method: str, preset: str) -> None:
     config = Config.from_preset(preset, method)
     assert len(config.protocol.shots) == 1 or not config.settings.per_shots
     assert Config.from_json(config.to_json()) == config
-    for name, value in {"adapt_steps": (1, 5), "adapt_rates": (0.1,)}.items():
-        with pytest.raises(tam.UserError, match=f"have no effect on {method}, which learns a task without"):
-            Config.from_preset(preset, method, **{name: value})
     with pytest.raises(tam.UserError, match="at least 0"):
         Config.from_preset("quick", "tam", adapt_steps=(-1, 5))
 

@@ -18,7 +18,7 @@ from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
-from tam.training.checks import check_primitives
+from tam.training.preflight import check_primitives
 
 KNOWN = {"add": 0, "sort": 1}
 LETTERS = Vocabulary("ab")

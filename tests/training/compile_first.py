@@ -9,10 +9,12 @@ from pathlib import Path
 
 import torch
 
+from tam.evaluation.protocol import KShotScore
 from tam.methods import search
 from tam.models import Transformer, transformer
 from tam.training import adam
 from tam.training import trainer as trainers
+from tam.training.preflight import prepare
 from tests.models import fake_gpu
 from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
 
@@ -38,9 +40,10 @@ if __name__ == "__main__":
     search._has_kernels = lambda _: True  # pyright: ignore[reportPrivateUsage]
     adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
     trainers.compiles_ahead = lambda: True
+    KShotScore.is_nan = False  # pyright: ignore[reportAttributeAccessIssue]  # whatever it computes
     for method, kind, settings in RUNS:
         config = _toy_config(method, width=16, heads=1, **settings)
-        trainer = trainers.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))
+        trainer = trainers.Trainer(prepare(config, _toy_tasks(kind)), Path(sys.argv[1]))
         assert isinstance(trainer.model.backbone, Transformer)
         trainer.model.backbone.fused = trainer.model.backbone.kernels = True
         count, before = len(compiled), changed_by_steps(trainer)

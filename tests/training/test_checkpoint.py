@@ -10,6 +10,7 @@ from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -51,13 +52,13 @@ def _damage(path: Path, how: str) -> None:
 def test_a_damaged_checkpoint_is_a_clear_error(
     how: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    trainer = Trainer(toy_config(), toy_tasks(), tmp_path)
+    trainer = Trainer(prepare(toy_config(), toy_tasks()), tmp_path)
     trainer.step()
     trainer.write_checkpoint()
-    Trainer(toy_config(), toy_tasks(), tmp_path).read_checkpoint()
+    Trainer(prepare(toy_config(), toy_tasks()), tmp_path).read_checkpoint()
     _damage(checkpoint_file(tmp_path), how)
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .*(damaged|another model)"):
-        train(toy_config(), toy_tasks(), tmp_path, ignore)
+        train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
 
 
 BEST = [1, [0.5, 0.5], [1, 0.1]]
@@ -74,33 +75,33 @@ WRONG_HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"best": {"1": [1, [0.5], [1, 0.1]]}}, "not enough values"),
     ({"best": {"1": [1, ["a", 0.5], [1, 0.1]]}}, "scores and rates are numbers"),
     ({"best": {"1": [1, [0.5, 0.5], [1]]}}, "Choice"),
-    ({"config": 3}, "its config is an object, not 3"),
+    ({"config": 3}, "config must be an object"),
 ]
 
 
 def test_a_checkpoint_s_header_is_checked(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    train(prepare(toy_config(steps=1), toy_tasks()), tmp_path, ignore)
     path = checkpoint_file(tmp_path)
     tensors, header = read_tensors(path)
     for change, message in WRONG_HEADERS:
         write_tensors(path, tensors, header | change)
         with pytest.raises(UserError, match=rf"checkpoint.safetensors: .*{message}"):
-            Trainer(toy_config(steps=1), toy_tasks(), tmp_path).read_checkpoint()
+            Trainer(prepare(toy_config(steps=1), toy_tasks()), tmp_path).read_checkpoint()
 
 
 def test_the_best_weights_say_how_they_validated(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    trainer = train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    trainer = train(prepare(toy_config(steps=1), toy_tasks()), tmp_path, ignore)
     path = best_file(tmp_path, 1)
     tensors, header = read_tensors(path)
     assert header == {"best": trainer.state.best[1].to_json()}
     for best in (None, BEST[:2], [1.5, *BEST[1:]]):
         write_tensors(path, tensors, {"best": best})
         with pytest.raises(UserError, match=r"best-1.safetensors: not the weights of a validation"):
-            Trainer(toy_config(steps=1), toy_tasks(), tmp_path).read_checkpoint()
+            Trainer(prepare(toy_config(steps=1), toy_tasks()), tmp_path).read_checkpoint()
 
 
 def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.training import distribution
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.run import load_tasks, read_config, run, start
 from tam.training.trainer import Trainer
 from tests.in_process import tam
@@ -65,7 +66,7 @@ def test_several_processes_give_the_weights_of_one(
     process = start_run(file, "--out", together, processes=processes)
     alone.mkdir()
     config, source = read_config(file)
-    result = run(config, load_tasks(source), alone, ignore)
+    result = run(prepare(config, load_tasks(source)), alone, ignore)
     output, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
     assert_close_weights(alone, together)
@@ -108,14 +109,14 @@ def test_a_process_that_dies_ends_the_run_and_it_resumes(
     process = start_run(file, "--out", together, processes=3, script=script, logs=logs)
     alone.mkdir()
     config, source = read_config(file)
-    run(config, load_tasks(source), alone, ignore)
+    run(prepare(config, load_tasks(source)), alone, ignore)
     _, launchers = process.communicate(timeout=60)
     assert process.returncode == 1
     for rank in (0, 2):
         (errors,) = (path.read_text(encoding="utf-8") for path in logs.glob(f"*/attempt_0/{rank}/stderr.log"))
         assert "Traceback" not in errors
         assert f"process {rank} (of 3, from 0) lost another process of the run" in errors
-        assert "stopped after step 3 of 5; take it up again with the same command and --resume" in errors
+        assert "stopped after step 3 of 5; continue with the same command and --resume" in errors
     assert "SIGKILL" in launchers
     assert [record["step"] for record in losses(together)] == [1, 2, 3]
 
@@ -138,7 +139,7 @@ def test_a_finished_run_is_shown_by_the_first_process_alone(
     file, folder = write_config(toy_tasks(), toy_config(steps=2)), tmp_path / "run"
     config, source = read_config(file)
     start(folder, config, source, resume=False)
-    result = run(config, load_tasks(source), folder, ignore)
+    result = run(prepare(config, load_tasks(source)), folder, ignore)
     command = ["run", str(file), "--out", str(folder)]
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank, words, shown in (("0", ["--resume"], True), ("1", ["--resume"], False), ("1", [], False)):
@@ -162,7 +163,7 @@ def test_processes_that_differ_are_an_error(
     monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     """As where a host does not see the checkpoint that the others resume from."""
-    trainer = Trainer(toy_config(), toy_tasks(), tmp_path)
+    trainer = Trainer(prepare(toy_config(), toy_tasks()), tmp_path)
     trainer.check_ranks()
     other = torch.tensor([5, -5])
     reduce = torch.distributed.all_reduce
@@ -182,7 +183,7 @@ def test_losses_are_averaged_over_all_tasks_and_one_stop_is_for_all(
 ) -> None:
     monkeypatch.setattr(distribution, "world_size", lambda: 3)
     monkeypatch.setattr(distribution, "rank", lambda: 2)
-    trainer = Trainer(toy_config(tasks=4), toy_tasks(), tmp_path)  # 2 tasks of 4 are this rank's
+    trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)  # 2 tasks of 4 are this rank's
 
     def add_others(values: torch.Tensor, _: Any) -> None:
         values += torch.tensor([3.0, 2.0, 1.0, 1.0])
@@ -201,7 +202,7 @@ def test_the_first_process_decides_when_training_ends(
 ) -> None:
     monkeypatch.setattr(distribution, "world_size", lambda: 2)
     monkeypatch.setattr(distribution, "rank", lambda: 1)
-    trainer = Trainer(toy_config(tasks=4), toy_tasks(), tmp_path)
+    trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)
 
     def add_first(values: torch.Tensor, _: Any) -> None:
         values += float(first)
@@ -234,7 +235,7 @@ def test_what_happened_is_said_before_the_launcher_ends_the_others(
     before = signal.getsignal(signal.SIGTERM)
     try:
         with pytest.raises(InterruptedRunError, match="lost another; stopped after step 0"):
-            train(toy_config(), toy_tasks(), tmp_path, ignore)
+            train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
         os.kill(os.getpid(), signal.SIGTERM)  # as torchrun does; it would end this process
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -299,8 +300,8 @@ def test_tasks_that_cannot_be_split_are_an_error(
 ) -> None:
     monkeypatch.setattr(distribution, "world_size", lambda: 3)
     with pytest.raises(UserError, match="2 tasks a step cannot be split over 3 processes"):
-        Trainer(toy_config(tasks=2), toy_tasks(), tmp_path)
-    Trainer(toy_config(tasks=3), toy_tasks(), tmp_path)
+        Trainer(prepare(toy_config(tasks=2), toy_tasks()), tmp_path)
+    Trainer(prepare(toy_config(tasks=3), toy_tasks()), tmp_path)
 
 
 @pytest.mark.parametrize("rank", ["0", "5"])

@@ -14,6 +14,7 @@ from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import checkpoint_file
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 from tests.training.run_folder import assert_same_weights, records, weights
 from tests.training.toys import MakeConfig, MakeTasks, ignore
@@ -24,9 +25,20 @@ def test_divergence_says_where_and_what_to_try(
 ) -> None:
     config = toy_config(rate=1e30, warmup=0, checkpoint_every=1)
     with pytest.raises(DivergedError, match=r"step 2: loss nan.*rate .*e\+.*smaller rate"):
-        train(config, toy_tasks(), tmp_path, ignore)
+        train(prepare(config, toy_tasks()), tmp_path, ignore)
     assert [record["step"] for record in records(tmp_path)] == [1]
     assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 1
+
+
+@pytest.mark.parametrize("kind", ["classification", "transduction"])
+def test_divergence_in_the_last_step_is_an_error_too(
+    kind: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    """Its loss is from before it moves the weights: what they then compute, validation sees."""
+    config = toy_config(rate=1e30, warmup=0, steps=1)
+    with pytest.raises(DivergedError, match=r"step 1: .*validation"):
+        train(prepare(config, toy_tasks(kind)), tmp_path, ignore)
+    assert not list(tmp_path.glob("*.safetensors"))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -40,7 +52,7 @@ def test_after_divergence_the_last_good_checkpoint_stays(
     whole, folder = tmp_path / "whole", tmp_path / "diverged"
     for place in (whole, folder):
         place.mkdir()
-    train(toy_config(), toy_tasks(), whole, ignore)
+    train(prepare(toy_config(), toy_tasks()), whole, ignore)
     step = Trainer.step
 
     def poisoned(self: Trainer) -> Losses:
@@ -54,9 +66,9 @@ def test_after_divergence_the_last_good_checkpoint_stays(
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "step", poisoned)
         with pytest.raises(DivergedError, match="step 4"):
-            train(toy_config(), toy_tasks(), folder, ignore)
+            train(prepare(toy_config(), toy_tasks()), folder, ignore)
     assert read_tensors(checkpoint_file(folder))[1]["step"] == 2
-    train(toy_config(), toy_tasks(), folder, ignore)
+    train(prepare(toy_config(), toy_tasks()), folder, ignore)
     assert_same_weights(weights(folder), weights(whole))
     assert records(folder) == records(whole)
 
@@ -79,7 +91,7 @@ def test_a_stop_between_two_looks_writes_nothing_that_is_no_number(
     monkeypatch.setattr(Trainer, "step", poisoned)
     monkeypatch.setattr(loop, "_look_every", lambda _: 10)
     with pytest.raises(DivergedError, match="step 3"):
-        train(toy_config(validate_every=6), toy_tasks(), tmp_path, ignore)
+        train(prepare(toy_config(validate_every=6), toy_tasks()), tmp_path, ignore)
     assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 2
 
 
@@ -89,9 +101,9 @@ def test_an_infinite_perplexity_is_taken_up_as_such(
     config, tasks = toy_config(steps=3), toy_tasks("transduction")
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "_task_score", lambda *_: TaskScore(0.0, math.inf))
-        train(config, tasks, tmp_path, ignore)
+        train(prepare(config, tasks), tmp_path, ignore)
     assert read_tensors(checkpoint_file(tmp_path))[1]["best"]["1"][1] == [None, 0.0]
-    trainer = Trainer(config, tasks, tmp_path)
+    trainer = Trainer(prepare(config, tasks), tmp_path)
     trainer.read_checkpoint()
     assert trainer.state.best[1].quality == (math.inf, 0.0)
     trainer.validate()
@@ -103,5 +115,5 @@ def test_a_blank_loss_that_is_infinite_is_null(
 ) -> None:
     step = Trainer.step
     monkeypatch.setattr(Trainer, "step", lambda self: step(self)._replace(start=torch.tensor(math.inf)))
-    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    train(prepare(toy_config(steps=1), toy_tasks()), tmp_path, ignore)
     assert records(tmp_path)[0]["blank_loss"] is None

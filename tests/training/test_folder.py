@@ -7,6 +7,7 @@ import pytest
 from tam.errors import UserError
 from tam.training.folder import alone_in
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.run import read_config, start
 from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
@@ -23,8 +24,8 @@ def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
         start(folder, toy_config(), source, resume=False)
     start(folder, toy_config(), source, resume=True)
     for other, elsewhere, said in (
-        (toy_config(seed=1), source, "other settings: seed was 0 and is 1: resume"),
-        (toy_config(rate=0.02), source, "other settings: rate was 0.01 and is 0.02: resume"),
+        (toy_config(seed=1), source, "seed was 0 and is 1"),
+        (toy_config(rate=0.02), source, "rate was 0.01 and is 0.02"),
         (toy_config(), {"path": "other"}, "the tasks {'path': '-'}, not {'path': 'other'}"),
     ):
         with pytest.raises(UserError, match=said):
@@ -39,9 +40,9 @@ def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
 def test_a_run_does_not_replace_a_model(
     resume: bool, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    Trainer(toy_config(), toy_tasks(), tmp_path).saved().write(tmp_path)
+    Trainer(prepare(toy_config(), toy_tasks()), tmp_path).saved().write(tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    with pytest.raises(UserError, match=r"holds a model already \(learner\.json\): give another folder$"):
+    with pytest.raises(UserError, match=r"holds .* already \(learner\.json\)"):
         start(tmp_path, toy_config(seed=1), {"path": "-"}, resume=resume)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
@@ -51,15 +52,15 @@ def test_a_run_does_not_replace_what_is_left_of_another(
     left: str, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     (tmp_path / left).write_text("left")
-    with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\): give another folder$"):
+    with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\)"):
         start(tmp_path, toy_config(), {"path": "-"}, resume=False)
     assert [file.name for file in tmp_path.iterdir()] == [left]
 
 
 def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(UserError, match="another process is at work on the run there"):
-        train(toy_config(), toy_tasks(), tmp_path, ignore)
-    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    with alone_in(tmp_path), pytest.raises(UserError, match="another process"):
+        train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
+    train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     assert not (tmp_path / ".lock").exists()
 
 
@@ -70,7 +71,7 @@ def test_what_a_killed_process_left_is_removed(
     others = [tmp_path / name for name in (".notes.part", "checkpoint.123.part")]
     for file in (*left, *others):
         file.write_text("half")
-    train(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
+    train(prepare(toy_config(steps=2), toy_tasks()), tmp_path, ignore)
     assert not any(file.exists() for file in left)
     assert all(file.read_text() == "half" for file in others)
 

@@ -11,6 +11,7 @@ import torch
 
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.run import run, start
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
@@ -58,7 +59,7 @@ def test_golden_losses(name: str, toy_tasks: MakeTasks, toy_config: MakeConfig, 
     options, blank, adapted = GOLDEN[name]
     kind, _, form = name.partition("-")
     tasks = toy_tasks(kind, compositional=form == "compositional")
-    train(toy_config(validate_every=6, **options), tasks, tmp_path, ignore)
+    train(prepare(toy_config(validate_every=6, **options), tasks), tmp_path, ignore)
     losses = [record for record in records(tmp_path) if "loss" in record]
     assert [record["blank_loss"] for record in losses] == pytest.approx(blank, abs=1e-4)
     assert [record["loss"] for record in losses] == pytest.approx(adapted, abs=1e-4)
@@ -77,11 +78,11 @@ def test_training_stops_when_validation_no_longer_improves(
 
     monkeypatch.setattr("tam.training.trainer.choose", choose)
     config = toy_config(steps=50, validate_every=2, stop_after=3)
-    trainer = train(config, toy_tasks(), tmp_path, ignore)
+    trainer = train(prepare(config, toy_tasks()), tmp_path, ignore)
     assert trainer.state.step == 8
     assert {k: best.step for k, best in trainer.state.best.items()} == {1: 2, 2: 4}
     monkeypatch.setattr(Trainer, "step", lambda _: pytest.fail("nothing is left to train"))
-    train(config, toy_tasks(), tmp_path, ignore)
+    train(prepare(config, toy_tasks()), tmp_path, ignore)
 
 
 def test_the_seed_decides(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_the_seed_decides(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path
     for place, seed in enumerate((0, 0, 1)):
         folder = tmp_path / str(place)
         folder.mkdir()
-        train(toy_config(seed=seed, steps=3), toy_tasks(), folder, ignore)
+        train(prepare(toy_config(seed=seed, steps=3), toy_tasks()), folder, ignore)
         results.append(weights(folder))
     assert_same_weights(results[0], results[1])
     assert not any(
@@ -100,7 +101,8 @@ def test_the_seed_decides(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path
 def test_draws_are_not_what_the_weights_were_made_of(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    seeds = [Trainer(toy_config(seed=n), toy_tasks(), tmp_path).generator.initial_seed() for n in (0, 1)]
+    setups = [prepare(toy_config(seed=n), toy_tasks()) for n in (0, 1)]
+    seeds = [Trainer(setup, tmp_path).generator.initial_seed() for setup in setups]
     assert len({0, 1, *seeds}) == 4
 
 
@@ -128,8 +130,8 @@ def test_training_learns(
             validate_every=1000,
             seed=seed,
         )
-        (before,) = Trainer(config, toy_tasks(size=80), folder).validate()
-        (after,) = train(config, toy_tasks(size=80), folder, ignore).validate()
+        (before,) = Trainer(prepare(config, toy_tasks(size=80)), folder).validate()
+        (after,) = train(prepare(config, toy_tasks(size=80)), folder, ignore).validate()
         losses = [record["loss"] for record in records(folder) if "loss" in record]
         gain = after.accuracy - before.accuracy
         found.append((losses[-1] / losses[0], gain, after.accuracy, after.perplexity / before.perplexity))
@@ -152,8 +154,8 @@ def test_a_model_of_each_sort_trains(toy_tasks: MakeTasks, toy_config: MakeConfi
         folder = tmp_path / str(number)
         folder.mkdir()
         config = toy_config(steps=2, **options)
-        before = dict(Trainer(config, toy_tasks(), folder).model.named_parameters())
-        train(config, toy_tasks(), folder, ignore)
+        before = dict(Trainer(prepare(config, toy_tasks()), folder).model.named_parameters())
+        train(prepare(config, toy_tasks()), folder, ignore)
         after = weights(folder)
         assert all(value.isfinite().all() and value.dtype == torch.float32 for value in after.values())
         assert all(not torch.equal(value, before[name]) for name, value in after.items())
@@ -164,7 +166,7 @@ def test_records_follow_every_step_and_validation(
 ) -> None:
     seen: list[Mapping[str, Any]] = []
     config = toy_config(steps=7)
-    train(config, toy_tasks(), tmp_path, seen.append)
+    train(prepare(config, toy_tasks()), tmp_path, seen.append)
     assert [record["step"] for record in seen if "loss" in record] == [1, 2, 3, 4, 5, 6, 7]
     assert [record["step"] for record in seen if "valid" in record] == [3, 6, 7]
     assert [{k: v for k, v in record.items() if k != "seconds"} for record in seen] == records(tmp_path)
@@ -182,11 +184,11 @@ def test_the_best_weights_are_kept_per_k(
     config = toy_config(steps=10, validate_every=1, rate=0.1, queries=20)
     folder = tmp_path / "run"
     start(folder, config, {"path": "-"}, resume=False)
-    trainer = Trainer(config, toy_tasks(), tmp_path)
+    trainer = Trainer(prepare(config, toy_tasks()), tmp_path)
     for step in range(1, 11):
         trainer.step()
         at_step[step] = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
-    result = run(config, toy_tasks(), folder, ignore)
+    result = run(prepare(config, toy_tasks()), folder, ignore)
     for k in ("1", "2"):
         history = [(r["step"], r["valid"][k]) for r in records(folder) if "valid" in r]
         best = min(history, key=lambda item: (-item[1]["accuracy"], item[1]["perplexity"], item[0]))
@@ -203,7 +205,7 @@ def test_embeddings_that_a_step_does_not_use_stay(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     """Others drift on by momentum."""
-    trainer = Trainer(toy_config("multitask"), toy_tasks(compositional=True), tmp_path)
+    trainer = Trainer(prepare(toy_config("multitask"), toy_tasks(compositional=True)), tmp_path)
     for _ in range(3):
         trainer.step()
     before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}

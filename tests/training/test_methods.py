@@ -15,6 +15,7 @@ from tam.training import trainer as trainers
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -44,8 +45,8 @@ def test_it_learns(method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tm
         config = toy_config(method, seed=seed, **larger | protocol | LEARNS[method])
         folder = tmp_path / str(seed)
         folder.mkdir()
-        before += Trainer(config, tasks, folder).validate()
-        after += train(config, tasks, folder, ignore).validate()
+        before += Trainer(prepare(config, tasks), folder).validate()
+        after += train(prepare(config, tasks), folder, ignore).validate()
     gain = np.mean([score.accuracy for score in after]) - np.mean([score.accuracy for score in before])
     assert gain > 0.1
     assert np.mean([score.accuracy for score in after]) > 0.7
@@ -71,8 +72,8 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(
                     raise MemoryError
 
             with pytest.raises(MemoryError):
-                train(config, tasks, folder, crash)
-        train(config, tasks, folder, ignore)
+                train(prepare(config, tasks), folder, crash)
+        train(prepare(config, tasks), folder, ignore)
     files = [Path("model.safetensors"), *(best_file(Path(), k) for k in (1, 2))]
     for file in files:
         whole, parts, other = ((folder / file).read_bytes() for folder in folders.values())
@@ -118,12 +119,12 @@ def test_an_exploding_inner_loop_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trainers, "check_config", lambda *_: None)  # the rate that explodes comes later
-    train(toy_config(method, steps=2, checkpoint_every=1), toy_tasks(), tmp_path, ignore)
+    monkeypatch.setattr(trainers, "check_same", lambda *_: None)  # the rate that explodes comes later
+    train(prepare(toy_config(method, steps=2, checkpoint_every=1), toy_tasks()), tmp_path, ignore)
     good = read_tensors(checkpoint_file(tmp_path))[0]
     config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)
     with pytest.raises(DivergedError, match=r"diverged at step 3: .*checkpoint stays.*smaller inner_rate"):
-        train(config, toy_tasks(), tmp_path, ignore)
+        train(prepare(config, toy_tasks()), tmp_path, ignore)
     kept = read_tensors(checkpoint_file(tmp_path))[0]
     assert all(torch.equal(kept[name], value) for name, value in good.items())
 
@@ -135,7 +136,7 @@ def test_an_exploding_gradient_is_clipped(
     """Far above the clip but finite: θ moves by no more than Adam lets it."""
     config = toy_config(method, clip=1e-3, inner_rate=5.0, steps=3)
     records: list[Mapping[str, Any]] = []
-    train(config, toy_tasks(), tmp_path, records.append)
+    train(prepare(config, toy_tasks()), tmp_path, records.append)
     norms = [record["gradient"] for record in records if "gradient" in record]
     assert max(norms) > 1
     assert all(math.isfinite(norm) for norm in norms)

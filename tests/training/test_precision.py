@@ -1,16 +1,15 @@
 """Models have the precision of their config wherever they are made, and kernels where these can be used."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tam.methods import CAVIA
-from tam.training import trainer as trainers
-from tam.training.checks import spec_of
 from tam.training.loop import train
-from tam.training.run import best_models
+from tam.training.preflight import prepare
 from tam.training.saved import Saved
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, weights
@@ -18,21 +17,18 @@ from tests.training.toys import MakeConfig, MakeTasks, ignore
 
 
 def test_training_and_what_is_read_later_have_the_precision_of_the_config(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     """On a CPU it has no effect, and is an error where a run is started."""
-    tasks, config = toy_tasks(), toy_config(precision="bfloat16")
-    monkeypatch.setattr(trainers, "check_settings", lambda config, tasks: spec_of(tasks, config))
+    single = prepare(toy_config(), toy_tasks())
+    half = replace(single, config=toy_config(precision="bfloat16"))
     for folder in ("half", "single"):
         (tmp_path / folder).mkdir()
-    trainer = train(config, tasks, tmp_path / "half", ignore)
-    read = [
-        *best_models(config, tasks, tmp_path / "half").values(),
-        Saved.read(tmp_path / "half", "cpu").model,
-    ]
+    trainer = train(half, tmp_path / "half", ignore)
+    saved = Saved.read(tmp_path / "half", "cpu")
+    read = [saved.model, *(model for _, model in saved.best.values())]
     assert [model.precision for model in (trainer.model, *read)] == ["bfloat16"] * 4
-    single = train(config.override(precision="float32"), tasks, tmp_path / "single", ignore)
-    assert single.model.precision == "float32"
+    assert train(single, tmp_path / "single", ignore).model.precision == "float32"
     assert_same_weights(weights(tmp_path / "half"), weights(tmp_path / "single"))
 
 
@@ -51,7 +47,7 @@ def test_only_training_with_second_derivatives_does_without_kernels(
 
     spy("training_step", CAVIA.training_step)
     spy("adapt", CAVIA.adapt)
-    trainer = Trainer(toy_config("cavia", order=order), toy_tasks(), tmp_path)
+    trainer = Trainer(prepare(toy_config("cavia", order=order), toy_tasks()), tmp_path)
     trainer.model.fused = True
     trainer.step()
     trainer.validate()

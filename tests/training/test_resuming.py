@@ -19,6 +19,7 @@ from tam.training import checkpoint
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.run import load_tasks, read_config, run, start
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
@@ -45,7 +46,7 @@ def test_a_run_stopped_after_any_step_ends_the_same(
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for place in (whole, parts):
         place.mkdir()
-    train(config, tasks, whole, ignore)
+    train(prepare(config, tasks), whole, ignore)
 
     def stop_after(step: int) -> Callable[[Mapping[str, Any]], None]:
         def log(record: Mapping[str, Any]) -> None:
@@ -59,12 +60,12 @@ def test_a_run_stopped_after_any_step_ends_the_same(
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     for step in (1, 3, 4, 5):
         with pytest.raises(MemoryError if how == "crashed" else InterruptedRunError):
-            train(config, tasks, parts, stop_after(step))
+            train(prepare(config, tasks), parts, stop_after(step))
         if how == "asked":
             assert read_tensors(checkpoint_file(parts))[1]["step"] == step
             assert records(parts)[-1]["step"] == step
     assert handlers == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    train(config, tasks, parts, ignore)
+    train(prepare(config, tasks), parts, ignore)
     assert (parts / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert records(parts) == records(whole)
     for k in (1, 2):
@@ -85,11 +86,11 @@ def test_a_run_stopped_after_its_last_step_is_only_scored(
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, moment, stopped)
         with pytest.raises(InterruptedRunError, match=r"^stopped after step 2 of 2$"):
-            run(config, toy_tasks(), tmp_path, ignore)
+            run(prepare(config, toy_tasks()), tmp_path, ignore)
     assert not (tmp_path / "result.json").exists()
     before = records(tmp_path)
     monkeypatch.setattr(Trainer, "step", lambda _: pytest.fail("nothing is left to train"))
-    assert [row["k"] for row in run(config, toy_tasks(), tmp_path, ignore)["scores"]] == [1, 2]
+    assert [row["k"] for row in run(prepare(config, toy_tasks()), tmp_path, ignore)["scores"]] == [1, 2]
     assert records(tmp_path) == before
 
 
@@ -119,9 +120,9 @@ def test_what_validation_had_written_when_it_died_is_what_is_scored(
 
     monkeypatch.setattr(Trainer, "validate", with_scores)
     with pytest.raises(MemoryError):
-        train(config, tasks, tmp_path, ignore)
+        train(prepare(config, tasks), tmp_path, ignore)
     assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 3
-    best = train(config, tasks, tmp_path, ignore).state.best
+    best = train(prepare(config, tasks), tmp_path, ignore).state.best
     assert {k: (one.step, one.choice.steps) for k, one in best.items()} == {1: (6, 6), 2: (3, 3)}
     for k, one in best.items():
         assert read_tensors(best_file(tmp_path, k))[1]["best"] == one.to_json()
@@ -164,7 +165,7 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
             assert process.returncode == -signal.SIGKILL
         else:
             assert process.returncode == 1
-            assert "take it up again with the same command and --resume" in errors
+            assert "--resume" in errors
             assert "Traceback" not in errors
             assert read_tensors(checkpoint_file(parts))[1]["step"] == records(parts)[-1]["step"]
     process = start_run(file, "--out", parts, "--resume")
@@ -172,7 +173,7 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
     assert process.returncode == 0, errors
     whole.mkdir()
     loaded, source = read_config(file)
-    result = run(loaded, load_tasks(source), whole, ignore)
+    result = run(prepare(loaded, load_tasks(source)), whole, ignore)
     assert (parts / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert records(parts) == records(whole)
     assert [r["step"] for r in records(parts) if "loss" in r] == list(range(1, 201))
@@ -186,17 +187,17 @@ def test_a_line_that_was_cut_off_is_dropped(
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for place in (whole, parts):
         place.mkdir()
-    train(toy_config(), toy_tasks(), whole, ignore)
+    train(prepare(toy_config(), toy_tasks()), whole, ignore)
 
     def stop(record: Mapping[str, Any]) -> None:
         if record["step"] == 4:
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(InterruptedRunError):
-        train(toy_config(), toy_tasks(), parts, stop)
+        train(prepare(toy_config(), toy_tasks()), parts, stop)
     with open(parts / "metrics.jsonl", "a", encoding="utf-8") as file:
         file.write('{"step": 5, "loss": 1.0}\n{"step": 4, "valid": {"1": {"accuracy": 0.5}')
-    train(toy_config(), toy_tasks(), parts, ignore)
+    train(prepare(toy_config(), toy_tasks()), parts, ignore)
     assert records(parts) == records(whole)
 
 
@@ -206,7 +207,7 @@ def test_a_disk_that_is_full_loses_nothing(
     whole, folder = tmp_path / "whole", tmp_path / "full"
     for place in (whole, folder):
         place.mkdir()
-    train(toy_config(), toy_tasks(), whole, ignore)
+    train(prepare(toy_config(), toy_tasks()), whole, ignore)
     written: list[Path] = []
 
     def full(tensors: object, path: Path, header: object) -> None:
@@ -218,11 +219,11 @@ def test_a_disk_that_is_full_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", full)
         with pytest.raises(
-            UserError, match=r"cannot be written: No space left.*take the run up with --resume"
+            UserError, match=r"cannot be written: No space left.*continue the run with --resume"
         ):
-            train(toy_config(), toy_tasks(), folder, ignore)
+            train(prepare(toy_config(), toy_tasks()), folder, ignore)
     assert not list(folder.glob(".*"))
-    train(toy_config(), toy_tasks(), folder, ignore)
+    train(prepare(toy_config(), toy_tasks()), folder, ignore)
     assert_same_weights(weights(folder), weights(whole))
 
 
@@ -231,14 +232,14 @@ def test_a_finished_run_is_not_run_again(
 ) -> None:
     config, source, folder = toy_config(), {"path": "-"}, tmp_path / "run"
     start(folder, config, source, resume=False)
-    result = run(config, toy_tasks(), folder, ignore)
+    result = run(prepare(config, toy_tasks()), folder, ignore)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     start(folder, config, source, resume=True)
 
     def never(_: Mapping[str, Any]) -> None:
         raise AssertionError("nothing is to be trained")
 
-    assert run(config, toy_tasks(), folder, never) == plain(result)
+    assert run(prepare(config, toy_tasks()), folder, never) == plain(result)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
@@ -246,26 +247,26 @@ def test_a_run_is_not_taken_up_with_other_tasks(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
     config = toy_config(steps=4)
-    run(config, toy_tasks(), tmp_path, ignore)
-    with pytest.raises(UserError, match=r"result\.json: .* tasks with the fingerprint .* start anew"):
-        run(config, toy_tasks(size=41), tmp_path, ignore)
-    Trainer(config, toy_tasks(), tmp_path).write_checkpoint()
-    Trainer(config, toy_tasks(), tmp_path).read_checkpoint()
-    with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* start anew"):
-        Trainer(config, toy_tasks(size=41), tmp_path).read_checkpoint()
+    run(prepare(config, toy_tasks()), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* other tasks"):
+        run(prepare(config, toy_tasks(size=80)), tmp_path, ignore)
+    Trainer(prepare(config, toy_tasks()), tmp_path).write_checkpoint()
+    Trainer(prepare(config, toy_tasks()), tmp_path).read_checkpoint()
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* other tasks"):
+        Trainer(prepare(config, toy_tasks(size=80)), tmp_path).read_checkpoint()
 
 
 def test_a_result_is_not_shown_for_other_settings(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    run(toy_config(steps=2), toy_tasks(), tmp_path, ignore)
-    with pytest.raises(UserError, match=r"result\.json: .* other settings: seed was 0 and is 9: resume"):
-        run(toy_config(steps=2, seed=9), toy_tasks(), tmp_path, ignore)
+    run(prepare(toy_config(steps=2), toy_tasks()), tmp_path, ignore)
+    with pytest.raises(UserError, match=r"result\.json: .* other settings: seed was 0 and is 9"):
+        run(prepare(toy_config(steps=2, seed=9), toy_tasks()), tmp_path, ignore)
 
 
 def test_a_checkpoint_is_not_taken_up_with_other_settings(
     toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
 ) -> None:
-    train(toy_config(), toy_tasks(), tmp_path, ignore)
+    train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     with pytest.raises(UserError, match=r"other settings: seed was 0 and is 1; rate was 0.01 and is 0.5"):
-        train(toy_config(seed=1, rate=0.5), toy_tasks(), tmp_path, ignore)
+        train(prepare(toy_config(seed=1, rate=0.5), toy_tasks()), tmp_path, ignore)

@@ -1,72 +1,64 @@
-"""How a command ends: a user's mistake, and what nobody can help, with a line on standard error.
+"""How a command ends: an error of the user's, or of the machine's, is one line on standard error.
 
-The exit code is 0 too where nobody reads the output any more, 1 after an error and after a run that was asked
-to stop and did so after a step, 130 after a Ctrl-C that ends a command at once.
+The exit code is 0, also if nobody reads the output to its end; 1 after an error, and after a run that stopped
+when asked to; 130 after a Ctrl-C that ends a command at once.
 """
 
 import os
-import signal
 import sys
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from tam.errors import InterruptedRunError, UserError, report_out_of_memory
+from tam.errors import InterruptedRunError, SettingError, UserError, report_out_of_memory
 from tam.training.heap import keep_freed_memory
 
-_TAKE_UP = "take it up again with the same command and --resume"
+_RESUME = "continue with the same command and --resume"
 
 
 @contextmanager
-def command(told: Callable[[UserError], str] = str) -> Generator[None]:
-    """Do what a command does, up to the end of the process; `told` is how it shows an error of the user's."""
-    _check_streams()
+def command() -> Generator[None]:
+    """Run what a command does, up to the end of the process."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     keep_freed_memory()
-    with _interrupts_are_told(), _output_may_end(), _short_warnings():
+    with _exit_code_of_interrupts(), _ignore_broken_pipe(), _short_warnings():
         try:
             with report_out_of_memory():
                 yield
+        except SettingError as error:  # which begins with the setting's name
+            name, _, rest = str(error).partition(" ")
+            sys.exit(f"error: --{name.replace('_', '-')} {rest}")
         except UserError as error:
-            sys.exit(f"error: {told(error)}")
+            sys.exit(f"error: {error}")
         except InterruptedRunError as error:
-            sys.exit(f"{error}; {_TAKE_UP}")
+            sys.exit(f"{error}; {_RESUME}")
 
 
 @contextmanager
-def a_run_to_resume() -> Generator[None]:
-    """Do what `--resume` can take up: a Ctrl-C that ends it at once says so."""
+def hint_resume() -> Generator[None]:
+    """Run what `--resume` can continue: a Ctrl-C that ends it at once says so."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped at once; {_TAKE_UP}") from None
+        raise KeyboardInterrupt(f"stopped at once; {_RESUME}") from None
 
 
 @contextmanager
-def _interrupts_are_told() -> Generator[None]:
-    """Ctrl-C has an exit code of its own; once all is done and said, it has no effect while Python ends."""
+def _exit_code_of_interrupts() -> Generator[None]:
+    """Ctrl-C has an exit code of its own, and perhaps a line."""
     try:
-        try:
-            yield
-        finally:
-            with suppress(ValueError):  # not the main thread: signals are somebody else's
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        yield
     except KeyboardInterrupt as stop:
         with suppress(OSError):
             print(*stop.args, end="\n" if stop.args else "", file=sys.stderr, flush=True)
         sys.exit(130)
 
 
-def _check_streams() -> None:
-    """Raise an error, before any work is done, if standard output is closed; do without standard error."""
-    if sys.stderr is None:  # as after 2>&-: the exit code says how it went
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    if sys.stdout is None:
-        sys.exit("error: the output cannot be written: standard output is closed")
-
-
 @contextmanager
 def _short_warnings() -> Generator[None]:
-    """Show a warning as one line, without the place in our code that gives it."""
+    """Show a warning as one line, without its place in our code."""
 
     def show(message: Warning | str, *_: object) -> None:
         over_a_bar = "\r\x1b[K" if sys.stderr.isatty() else ""
@@ -78,21 +70,16 @@ def _short_warnings() -> Generator[None]:
 
 
 @contextmanager
-def _output_may_end() -> Generator[None]:
-    """End in silence where nobody reads the output any more, and with a line where it cannot be written."""
+def _ignore_broken_pipe() -> Generator[None]:
+    """End in silence if nobody reads the output any more, and with an error if it cannot be written."""
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here an error can be caught, when Python ends it cannot
-    except BrokenPipeError:
-        _leave_output()
+            sys.stdout.flush()  # an error can be caught here, but not when Python ends
     except OSError as error:
-        if error.filename is not None:  # of a file, which is a bug of ours: it should be said where
+        if error.filename is not None:  # a file's, not the output's: a bug, to be shown in full
             raise
-        _leave_output()
-        sys.exit(f"error: the output cannot be written: {error.strerror}")
-
-
-def _leave_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.exit(f"error: the output cannot be written: {error.strerror}")

@@ -1,11 +1,12 @@
-"""`python -m tam run CONFIG --out FOLDER [--resume]`: what runs where nothing but the core is installed."""
+"""`python -m tam run CONFIG --out FOLDER [--resume]`: needs only torch, numpy and safetensors."""
 
 import argparse
 
-from tam.cli.exit import a_run_to_resume, command
+from tam.cli.exit import command, hint_resume
 from tam.io import json_text, path_of
 from tam.training.log import TrainingLog
-from tam.training.run import check, load_tasks, read_config, run, start
+from tam.training.preflight import prepare
+from tam.training.run import load_tasks, read_config, run, start
 
 
 def main() -> None:
@@ -14,15 +15,14 @@ def main() -> None:
     parser.add_argument("run", choices=["run"], help=argparse.SUPPRESS)
     parser.add_argument("config", help="a JSON file like the config.json of a run")
     parser.add_argument("--out", required=True, help="the folder of the run")
-    parser.add_argument("--resume", action="store_true", help="take up a run that was stopped")
+    parser.add_argument("--resume", action="store_true", help="continue a run that was stopped")
     with command():
         arguments = parser.parse_args()
         file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
         config, source = read_config(file)
-        tasks = load_tasks(source, file=file)
-        check(config, tasks)
+        setup = prepare(config, load_tasks(source, file=file))
         start(out, config, source, resume=arguments.resume)
-        with a_run_to_resume(), TrainingLog(config.training.steps) as log:
-            result = run(config, tasks, out, log)
-        if result:  # of several processes, one has it
+        with hint_resume(), TrainingLog(config.training.steps) as log:
+            result = run(setup, out, log)
+        if result:  # of several processes, the first has it
             print(json_text(result["scores"], indent=1))

@@ -2,37 +2,33 @@
 
 import os
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated, Any, get_args
 
-import tyro
-
-from tam.cli.parsing import path
+from tam.cli.options import Name, optional
 from tam.errors import UserError
+from tam.io import path_of
 
-if TYPE_CHECKING:
-    from tam.tasks.benchmark import BenchmarkOptions
-    from tam.tasks.taskset import TaskSet
-
-Number = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
+Number = Annotated[int | None, optional("INT")]
 
 
 @dataclass(frozen=True)
 class Tasks:
     """Look at the tasks of a benchmark, or of your own file."""
 
-    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    source: Name
     """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
-    show: Number = None
-    """How many tasks to print, with a few examples each; 3 if not given."""
-    task: Annotated[str | None, tyro.conf.arg(metavar="PATTERN")] = None
+    show: int = 3
+    """How many tasks to print, with a few examples each."""
+    task: Annotated[str | None, optional("PATTERN")] = None
     """Only tasks whose name contains this, or matches it as a pattern with * and ?."""
     stats: bool = False
     """Print counts by primitive, lengths, class balance and uniqueness instead."""
     ceiling: bool = False
     """Print how well a Bayes-optimal learner does, at k = 0, 1, 5, 10, 20."""
-    out: Annotated[Path | None, path("--out", "FILE")] = None
+    out: Annotated[str | None, optional("FILE")] = None
     """Write the whole set to this file, as JSONL."""
     compositional: bool = False
     """Give primitives; valid and test tasks have one that training never shows."""
@@ -53,69 +49,57 @@ class Tasks:
 
     def run(self) -> None:
         """Print what was asked for."""
-        from tam.report.tasks import describe, select, statistics, summary
-
-        self._check()
-        tasks, options = self._load()
-        if self.out is not None:
-            tasks.write(self.out)
-            print(f"{summary(tasks)}\nwritten to {self.out}")
-        elif self.ceiling:
-            self._print_ceiling(options)
-        elif self.stats:
-            print(statistics(tasks))
-        else:
-            chosen = select(tasks, self.task, 3 if self.show is None else self.show)
-            described = [describe(tasks, split, task, colour=_colour()) for split, task in chosen]
-            print("\n\n".join([summary(tasks), *described]))
-
-    def _check(self) -> None:
-        asked = [name for name in ("stats", "ceiling", "out") if getattr(self, name)]
-        if len(asked) > 1:
-            raise UserError(f"--{asked[0]} and --{asked[1]} are two commands: give one of them")
-        if asked and self.task is not None:
-            raise UserError(f"--task has no effect together with --{asked[0]}")
-        if asked and self.show is not None:
-            raise UserError(f"--show has no effect together with --{asked[0]}")
-        if self.show is not None and self.show < 1:
-            raise UserError(f"--show is at least 1, not {self.show}")
-
-    def _load(self) -> "tuple[TaskSet, BenchmarkOptions | None]":
         from tam.report.progress import progress
-        from tam.tasks.benchmark import BenchmarkOptions, Name, make
+        from tam.report.tasks import describe, select, statistics, summary
+        from tam.tasks.benchmark import BenchmarkOptions, make
+        from tam.tasks.ceiling import ceiling
         from tam.tasks.jsonl import read_tasks
 
-        known = {field.name for field in fields(BenchmarkOptions)} - {"name"}
-        fields_given = {name: getattr(self, name) for name in known}
-        given = {
-            name: value for name, value in fields_given.items() if value is not None and value is not False
-        }
-        if self.source not in get_args(Name) and os.path.exists(self.source):
-            if given := sorted(set(given) - {"seed"}):
-                raise UserError(f"--{given[0]} has no effect on tasks that are read from a file")
-            if self.ceiling:
-                raise UserError("--ceiling needs to know the task distribution, so it is for benchmarks only")
-            return read_tasks(self.source, seed=self.seed), None
-        if "/" in self.source or self.source.endswith(".jsonl"):
-            raise UserError(f"{self.source}: there is no such file or folder")
-        options = BenchmarkOptions(name=self.source, **given)  # pyright: ignore[reportArgumentType]
+        if self.show < 1:
+            raise UserError(f"--show must be at least 1: got {self.show}")
+        out = None if self.out is None else path_of(self.out, "--out")
+        names = ("compositional", "holdout", "seed", "n", "train", "valid", "test", "examples")
+        source = source_of(self.source, {name: getattr(self, name) for name in names})
+        options = None if "path" in source else BenchmarkOptions(**source)
+        if options is None and self.ceiling:
+            raise UserError("--ceiling needs to know the task distribution, so it is for benchmarks only")
         with progress("making the tasks") as tell:
-            return make(options, progress=tell), options
+            tasks = read_tasks(**source) if options is None else make(options, progress=tell)
+        if out is not None:
+            tasks.write(out)
+            print(f"{summary(tasks)}\nwritten to {out}")
+        if self.stats:
+            print(statistics(tasks))
+        if options is not None and self.ceiling:
+            with progress("computing the ceiling") as tell:
+                scores = ceiling(options, progress=tell)
+            print(_ceiling_table(options.name, scores))
+        if not (out or self.stats or self.ceiling):
+            colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+            chosen = select(tasks, self.task, self.show)
+            described = [describe(tasks, split, task, colour=colour) for split, task in chosen]
+            print("\n\n".join([summary(tasks), *described]))
 
-    def _print_ceiling(self, options: "BenchmarkOptions | None") -> None:
-        from tam.report.progress import progress
-        from tam.report.table import table
-        from tam.tasks.ceiling import ceiling
 
-        assert options is not None
-        with progress("computing the ceiling") as tell:
-            scores = ceiling(options, progress=tell)
-        if options.name == "classification":
-            rows = [[k, f"{score:.1%}"] for k, score in scores.items()]
-            print(table(["k per class", "accuracy"], rows))
-        else:
-            print(table(["k", "perplexity"], [[k, f"{score:.3f}"] for k, score in scores.items()]))
+def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
+    from tam.report.table import table
+
+    if benchmark == "classification":
+        return table(["k per class", "accuracy"], [[k, f"{score:.1%}"] for k, score in scores.items()])
+    return table(["k", "perplexity"], [[k, f"{score:.3f}"] for k, score in scores.items()])
 
 
-def _colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def source_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder."""
+    from tam.tasks.benchmark import BenchmarkOptions
+    from tam.tasks.benchmark import Name as Benchmark
+
+    given = {option: value for option, value in options.items() if value is not None}
+    if name not in get_args(Benchmark):
+        if name and os.path.exists(name):
+            seed = {"seed": given["seed"]} if "seed" in given else {}
+            return {"path": str(Path(name).resolve()), **seed}
+        if "/" in name or name.endswith(".jsonl"):
+            raise UserError(f"{name}: there is no such file or folder")
+    made = asdict(BenchmarkOptions(name=name, **given))  # pyright: ignore[reportArgumentType]
+    return {option: value for option, value in made.items() if value is not None}

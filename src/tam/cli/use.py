@@ -10,29 +10,30 @@ from typing import Annotated, Any
 
 import tyro
 
-from tam.cli.parsing import path
+from tam.cli.options import optional
 from tam.errors import UserError
+from tam.io import path_of
 
-Run = Annotated[Path, path("RUN", "RUN")]
-File = Annotated[Path, tyro.conf.Positional, path("FILE", "FILE")]
+Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
-def _several(metavar: str, hint: str = "") -> Any:
-    """How the help shows an argument of several values, whose default is none of them."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
+def _several(metavar: str) -> Any:
+    """How the help shows a positional argument of one value or more."""
+    return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint="(required)")
 
 
 @dataclass(frozen=True)
 class Eval:
     """Score the test tasks of a run at each k; of several runs, show the spread over them."""
 
-    run_folders: Annotated[tuple[Run, ...], tyro.conf.Positional, _several("RUN [RUN ...]", "(required)")]
+    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, _several("RUN")]
     """The folder of a finished run, or of several that differ in their seed."""
-    shots: Annotated[tuple[int, ...], _several("INT [INT ...]")] = ()
+    shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
     """The values of k; those of the run if not given."""
-    supports: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")] = None
-    """How many support sets are drawn for each task, up to 1000; as in the run if not given."""
-    device: Annotated[str | None, tyro.conf.arg(metavar="STR", help_behavior_hint="")] = None
+    supports: Annotated[int | None, optional("INT")] = None
+    """How many support sets are drawn for each task; as in the run if not given."""
+    device: Annotated[str | None, optional("STR")] = None
     """cpu, or cuda; where the run was trained if not given."""
 
     def run(self) -> None:
@@ -42,23 +43,22 @@ class Eval:
 
         if not self.run_folders:
             raise UserError("give the folder of a run, or of several")
-        results = [
-            evaluate_run(folder, self.shots, self.supports, self.device) for folder in self.run_folders
-        ]
-        print(score_table(over_trials(results, self.run_folders)))
+        folders = [path_of(folder, "RUN") for folder in self.run_folders]
+        results = [evaluate_run(folder, self.shots, self.supports, self.device) for folder in folders]
+        print(score_table(over_trials(results, folders)))
 
 
 @dataclass(frozen=True)
 class Adapt:
     """Learn a task from examples, and write its embedding."""
 
-    run_folder: Annotated[Run, tyro.conf.Positional]
+    run_folder: Run
     """The folder of a finished run, or of a saved learner."""
     examples: File
-    """JSONL, one example a line: {"x": [tokens], "y": label or [tokens]}."""
-    out: Annotated[Path, path("--out", "FILE")]
+    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    out: Annotated[str, tyro.conf.arg(metavar="FILE")]
     """Where the task embedding goes, as JSON; an earlier one is replaced, any other file is not."""
-    primitives: Annotated[tuple[str, ...], _several("STR [STR ...]")] = ()
+    primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives."""
 
     def run(self) -> None:
@@ -68,69 +68,67 @@ class Adapt:
         from tam.tasks.composition import PrimitivesError
         from tam.tasks.jsonl import read_examples
 
-        self._check_out()
-        learner = load(self.run_folder)
-        by_line = read_examples(self.examples)
+        folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
+        out = path_of(self.out, "--out")
+        _check_replaceable(out)
+        learner = load(folder)
+        by_line = read_examples(examples)
         try:
             rule = learner.adapt(by_line.values(), self.primitives)
         except ExamplesError as error:
             place = "" if error.example is None else f":{list(by_line)[error.example]}"
-            raise UserError(f"{self.examples}{place}: {error.problem}") from None
+            raise UserError(f"{examples}{place}: {error.problem}") from None
         except PrimitivesError as error:
             raise UserError(f"--primitives: {error.problem}") from None
-        rule.save(self.out)
-        print(f"learned from {self.examples} with loss {rule.loss:.3f}; written to {self.out}")
-        words = map(shlex.quote, (str(self.run_folder), str(self.out), _some_input(learner)))
-        print(f"next: tam predict {' '.join(words)}")
+        rule.save(out)
+        print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
+        tokens = learner.vocabulary_.tokens
+        places = range(1, 1 + min(5, learner.model_.spec.max_x))
+        some_input = _Words(tokens).show([tokens[place % len(tokens)] for place in places])
+        print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
 
-    def _check_out(self) -> None:
-        """Raise an error if something would be lost: a file that is neither empty nor a task embedding."""
-        from tam.learner.task_embedding import TaskEmbedding
 
-        if not os.path.isfile(self.out):
-            return
-        if os.path.exists(self.examples) and os.path.samefile(self.out, self.examples):
-            raise UserError(f"{self.out}: --out is the file of the examples: give another")
-        if not os.path.getsize(self.out):
-            return
-        try:
-            TaskEmbedding.load(self.out)
-        except UserError:
-            raise UserError(
-                f"{self.out}: --out is a file that is no task embedding: give another, or remove it first"
-            ) from None
+def _check_replaceable(out: Path) -> None:
+    """Raise an error if a file would be lost that is neither empty nor a task embedding."""
+    from tam.learner.task_embedding import TaskEmbedding
+
+    if not os.path.isfile(out) or not os.path.getsize(out):
+        return
+    try:
+        TaskEmbedding.load(out)
+    except UserError:
+        raise UserError(f"{out}: --out is a file that is not a task embedding: give another") from None
 
 
 @dataclass(frozen=True)
 class Predict:
     """Answer inputs with a task embedding."""
 
-    run_folder: Annotated[Run, tyro.conf.Positional]
+    run_folder: Run
     """The folder of a finished run, or of a saved learner."""
     rule: File
     """A task embedding that `tam adapt` wrote."""
-    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT [INPUT ...]", "(required)")]
+    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
     """Inputs, their tokens separated by spaces, or as a JSON list: '["a b", 1]'."""
     beams: int = 1
     """For sequences: how many beginnings are followed at a time, up to 1000."""
 
     def run(self) -> None:
-        """Predict and print, a line an input."""
+        """Predict and print one line per input."""
         from tam.learner.learner import load
         from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
-        learner = load(self.run_folder)
+        learner = load(path_of(self.run_folder, "RUN"))
         if not self.inputs:
             raise UserError('give one input or more, such as "2 7 1 8 2"')
-        rule = TaskEmbedding.load(self.rule)
+        rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
         words = _Words(learner.vocabulary_.tokens)
         try:
             answers = learner.predict(rule, [words.read(text) for text in self.inputs], self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
         for text, answer in zip(self.inputs, answers, strict=True):
-            shown = words.show(answer) if isinstance(answer, list) else _shown_label(answer, rule.labels)
-            print(f"{text}  →  {shown}")
+            print(f"{text}  →  {words.show(answer) if isinstance(answer, list) else answer}")
 
 
 class _Words:
@@ -154,22 +152,7 @@ class _Words:
         return value if isinstance(value, list) else words
 
     def show(self, tokens: Sequence[int | str]) -> str:
-        """What is read as these tokens."""
+        """A text that is read as these tokens."""
         text = " ".join(map(str, tokens))
         is_option = text.startswith("-") and not text[1:2].isdigit()
         return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)
-
-
-def _shown_label(label: int | str, labels: Iterable[int | str]) -> str:
-    """As it is; as JSON where that looks like another label, or like none."""
-    if not isinstance(label, str):
-        return str(label)
-    is_word = label and label == " ".join(label.split())
-    others = {str(other) for other in labels if isinstance(other, int)}
-    return label if is_word and label not in others else json.dumps(label, ensure_ascii=False)
-
-
-def _some_input(learner: Any) -> str:
-    tokens = learner.vocabulary_.tokens
-    places = range(1, 1 + min(5, learner.model_.spec.max_x))
-    return _Words(tokens).show([tokens[place % len(tokens)] for place in places])

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from tam.config.methods import MethodSettings, TamSettings, settings_of
 from tam.config.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
-from tam.config.sections import NO_STEPS, NOT_TRAINED, Network, Protocol, Training
+from tam.config.sections import Network, Protocol, Training
 from tam.config.validate import check_at_least, check_types
 from tam.errors import SettingError, UserError
 
@@ -21,7 +21,10 @@ _SECTIONS = ("network", "settings", "training", "protocol")
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A run up to its tasks: config and seed give the same result again."""
+    """A run up to its tasks: the same config and tasks give the same result.
+
+    Settings that a method does not use have fixed values, so that equal runs have equal configs.
+    """
 
     method: str = "tam"
     """How θ is trained and how a new task is learned."""
@@ -36,40 +39,29 @@ class Config:
 
     def __post_init__(self) -> None:
         check_types(self)
+        check_at_least(self, 0, "seed")
+        if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
+            raise SettingError(f"device must be cpu or cuda: got {self.device!r}")
         if not isinstance(self.settings, settings_of(self.method)):
             raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
         if self.settings.per_shots and len(self.protocol.shots) != 1:
             raise SettingError(
-                f"{self.method} has one model per k: give one value of shots and train a model for each, "
-                f"not {list(self.protocol.shots)}"
+                f"shots must be one value for {self.method}, which has a model for each k: got "
+                f"{list(self.protocol.shots)}; train one model for each"
             )
-        given = (self.protocol.adapt_steps, self.protocol.adapt_rates)
-        if not self.settings.by_steps and given != NO_STEPS:
-            raise SettingError(
-                f"adapt_steps and adapt_rates have no effect on {self.method}, which learns a task without "
-                "steps; leave them out"
-            )
+        if not self.settings.by_steps:
+            without_steps = replace(self.protocol, adapt_steps=(0,), adapt_rates=(0.0,))
+            object.__setattr__(self, "protocol", without_steps)
         if not self.settings.trained:
-            for section, default in (("network", Network()), ("training", NOT_TRAINED)):
-                if changed := _changed(getattr(self, section), default):
-                    raise SettingError(f"{changed} has no effect on {self.method}, which is not trained")
-        check_at_least(self, 0, "seed")
-        if self.seed >= 2**63:
-            raise SettingError(f"seed is below 2^63, not {self.seed}")
-        if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
-            raise SettingError(f"device is cpu or cuda, not {self.device!r}")
+            object.__setattr__(self, "network", Network())
+            object.__setattr__(self, "training", Training(steps=0))
 
     @classmethod
     def of(cls, method: str) -> "Config":
         """The defaults of a method."""
         settings = settings_of(method)()
-        protocol = Protocol()
-        if settings.per_shots:
-            protocol = replace(protocol, shots=(5,))
-        if not settings.by_steps:
-            protocol = replace(protocol, adapt_steps=NO_STEPS[0], adapt_rates=NO_STEPS[1])
-        training = Training() if settings.trained else NOT_TRAINED
-        return cls(method=method, settings=settings, training=training, protocol=protocol)
+        protocol = Protocol(shots=(5,)) if settings.per_shots else Protocol()
+        return cls(method=method, settings=settings, protocol=protocol)
 
     @classmethod
     def from_preset(
@@ -80,40 +72,34 @@ class Config:
         Args:
             preset: smoke, quick, paper or best.
             method: How θ is trained and how a new task is learned.
-            benchmark: Where a preset has settings of its own for a benchmark, take those.
+            benchmark: The benchmark whose own settings in this preset are used, if it has any.
             **values: Any field of any section.
 
         >>> Config.from_preset("quick", steps=20).training.steps
         20
         """
         if preset not in get_args(Preset):
-            raise UserError(f"there is no preset {preset!r}: it is one of {list(get_args(Preset))}")
+            raise UserError(f"there is no preset {preset!r}: it must be one of {list(get_args(Preset))}")
         base = cls.of(method)
-        unused = {"shots"} if base.settings.per_shots else set[str]()
-        unused |= set[str]() if base.settings.by_steps else {"adapt_steps", "adapt_rates"}
-        if not base.settings.trained:
-            unused |= {f.name for part in (base.network, base.training) for f in fields(part)}
-        chosen = (
-            {name: value for name, value in PRESETS[preset].items() if name not in unused}
-            | PRESETS_BY_METHOD.get((preset, method), {})
-            | PRESETS_BY_BENCHMARK.get((preset, method, benchmark or ""), {})
-        )
-        return base.override(**chosen | values)
+        common = PRESETS[preset]
+        if base.settings.per_shots:
+            common = {name: value for name, value in common.items() if name != "shots"}
+        own = PRESETS_BY_METHOD.get((preset, method), {})
+        own = own | PRESETS_BY_BENCHMARK.get((preset, method, benchmark or ""), {})
+        return base.override(**common | own | values)
 
-    def override(self, **values: Any) -> "Config":
+    def override(self, /, **values: Any) -> "Config":
         """The same with fields replaced by name, whichever section they are in."""
         changes: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
-            section = self._section_of(name)
-            changes.setdefault(section, {})[name] = _plain(value)
+            changes.setdefault(self._section_of(name), {})[name] = _plain(value)
         top = changes.pop("", {})
         parts = {section: replace(getattr(self, section), **change) for section, change in changes.items()}
         return replace(self, **top, **parts)
 
     def _section_of(self, name: str) -> str:
-        known = {
-            f.name: section for section in _SECTIONS for f in fields(getattr(self, section))
-        } | dict.fromkeys(("method", "seed", "device"), "")
+        known = {f.name: section for section in _SECTIONS for f in fields(getattr(self, section))}
+        known |= dict.fromkeys(("method", "seed", "device"), "")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -124,33 +110,23 @@ class Config:
         """As plain values."""
         return asdict(self)
 
-    def differences(self, written: Mapping[str, Any]) -> list[str]:
-        """In what this config differs from one that was written as plain values, in words."""
-        changes = differing(written, self.to_json())
-        return [f"{name} was {before!r} and is {now!r}" for name, (before, now) in changes.items()]
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
         """From plain values; what is missing has its default, what is unknown is an error."""
-        known = {f.name for f in fields(cls)}
-        if unknown := [name for name in values if name not in known]:
-            raise UserError(f"a config has {sorted(known)}, not {unknown[0]!r}")
-        method = values.get("method", "tam")
-        base = cls.of(method)
-        flat = {name: values[name] for name in ("seed", "device") if name in values}
         for section in _SECTIONS:
-            given = values.get(section, {})
-            if not isinstance(given, dict):
-                raise UserError(f"{section} is an object, not {given!r}")
-            names = {f.name for f in fields(getattr(base, section))}
-            if unknown := [name for name in given if name not in names]:
-                raise UserError(f"{section} has {sorted(names)}, not {unknown[0]!r}")
-            flat |= given
-        return base.override(**flat)
+            if not isinstance(given := values.get(section, {}), dict):
+                raise UserError(f"{section} must be an object: got {given!r}")
+        flat = _flat(values)
+        return cls.of(flat.pop("method", "tam")).override(**flat)
+
+    def differences(self, written: Mapping[str, Any]) -> list[str]:
+        """How this config differs from one that was written as plain values, in words."""
+        changes = differing(written, self.to_json())
+        return [f"{name} was {before!r} and is {now!r}" for name, (before, now) in changes.items()]
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings whose values differ between two configs that are plain values; None: it is not there."""
+    """The settings whose values differ between two configs as plain values; None for a missing one."""
     first, second = (_flat(json.loads(json.dumps(values))) for values in (one, other))
     names = [name for name in second | first if first.get(name) != second.get(name)]
     return {name: (first.get(name), second.get(name)) for name in names}
@@ -167,9 +143,3 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by name, whichever section they are in."""
     top = {name: value for name, value in values.items() if name not in _SECTIONS}
     return top | {name: value for section in _SECTIONS for name, value in values.get(section, {}).items()}
-
-
-def _changed(settings: object, default: object) -> str | None:
-    """The name of a setting that is not as by default, if there is one."""
-    before, now = vars(default), vars(settings)
-    return next((name for name in now if now[name] != before[name]), None)

@@ -6,13 +6,12 @@ This file imports nothing heavy: the command line is built from it.
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, cast
 
-from tam.config.sections import MOST_STEPS
-from tam.config.validate import check_at_least, check_at_most, check_types
+from tam.config.validate import check_at_least, check_at_most, check_sizes, check_types
 from tam.errors import SettingError, UserError
 
 
 class SmallSupports(NamedTuple):
-    """How z follows small supports in some tasks of a step."""
+    """In which share of a step's tasks z follows a small support, after how many steps, of which sizes."""
 
     share: float
     after: int
@@ -25,9 +24,9 @@ class MethodSettings:
 
     Attributes:
         trained: Whether there is a network to train.
-        per_shots: Whether a model is for one k, which it is trained for.
+        per_shots: Whether each k needs a model of its own, trained for it.
         by_steps: Whether a new task is learned in steps, whose number and rate are chosen.
-        takes_primitives: Whether a network is given the primitives of tasks that have some.
+        takes_primitives: Whether the network is given the primitives of tasks that have any.
     """
 
     trained: ClassVar[bool] = True
@@ -44,11 +43,11 @@ class TamSettings(MethodSettings):
     """The settings of TAM."""
 
     inner_steps: int = 25
-    """Most updates of z in one outer step, T."""
+    """The most updates of z in one outer step, T."""
     inner_rate: float = 0.03
     """The rate of Adam on z."""
     patience: int | None = 1
-    """In training, a task stops when its loss has not improved for so many updates; None: never."""
+    """In training, a task stops when its loss has not improved for this many updates; None: never."""
     theta_update: Literal["accumulated", "interleaved"] = "accumulated"
     """θ moves once an outer step, by the gradients met on the way (the paper), or after every update of z."""
     warm_share: float = 0.0
@@ -63,31 +62,25 @@ class TamSettings(MethodSettings):
     support: Literal["all", "mixed"] = "all"
     """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
     small_share: float | None = None
-    """With mixed supports: the share of tasks with a small one, 0.5 if not given."""
+    """With mixed supports: the share of tasks with a small one; None: 0.5."""
     small_after: int | None = None
-    """With mixed supports: how many outer steps all rows come first, 400 if not given."""
+    """With mixed supports: the outer steps that use all rows first; None: 400."""
     small_sizes: tuple[int, int] | None = None
-    """With mixed supports: the smallest and largest small support, log-uniform, 4 and 64 if not given."""
+    """With mixed supports: the smallest and largest small support, log-uniform; None: 4 and 64."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "inner_steps", "patience", "starts")
         check_at_least(self, 0, "inner_rate", "small_share", "small_after", "warm_share")
         check_at_most(self, 1, "small_share", "warm_share")
-        check_at_most(self, MOST_STEPS, "inner_steps")
-        if self.small_sizes is not None and not 1 <= self.small_sizes[0] <= self.small_sizes[1]:
-            raise SettingError(f"small_sizes are at least 1, the smaller first, not {self.small_sizes!r}")
-        for name in ("small_share", "small_after", "small_sizes"):
-            if self.support == "all" and getattr(self, name) is not None:
-                raise SettingError(f"{name} has no effect unless support is 'mixed'")
+        if self.small_sizes is not None:
+            check_sizes(self, "small_sizes")
         if self.proposer and not self.learn_blank:
             raise SettingError("proposer must go with learn_blank: it learns from the pass at the start of z")
-        if self.small_share == 0:
-            raise SettingError("small_share is above 0: with none, support 'mixed' has no effect; give 'all'")
 
     @property
     def small(self) -> SmallSupports | None:
-        """The small supports, with what is not given filled in; None where there are none."""
+        """The small supports, with defaults filled in; None where there are none."""
         if self.support == "all":
             return None
         return SmallSupports(
@@ -111,7 +104,7 @@ class MultitaskSettings(MethodSettings):
     finetune: Literal["all", "embedding"] = "all"
     """What learns a new task: all weights and its embedding, or its embedding alone."""
     unknown_share: float | None = None
-    """With primitives: in what share of the tasks of a step one of them plays unknown, 0.5 if not given."""
+    """With primitives: the share of a step's tasks in which one of them plays unknown; None: 0.5."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -126,19 +119,17 @@ class MamlSettings(MethodSettings):
     inner_steps: int = 5
     """Steps of gradient descent in one outer step."""
     inner_rate: float = 0.1
-    """The rate of those steps."""
+    """The rate of the inner steps."""
     order: Literal["second", "first"] = "second"
-    """Whether θ's gradient goes through the inner steps, or takes what they lead to as given."""
+    """Whether θ's gradient goes through the inner steps, or treats their result as a constant."""
     support_sizes: tuple[int, int] = (4, 64)
     """The smallest and largest support, log-uniform; the other rows are the query."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "inner_steps")
-        check_at_most(self, MOST_STEPS, "inner_steps")
         check_at_least(self, 0, "inner_rate")
-        if not 1 <= self.support_sizes[0] <= self.support_sizes[1]:
-            raise SettingError(f"support_sizes are at least 1, the smaller first, not {self.support_sizes!r}")
+        check_sizes(self, "support_sizes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +139,7 @@ class CaviaSettings(MamlSettings):
     inner_steps: int = 10
     """Steps of gradient descent on z in one outer step."""
     inner_rate: float = 1.0
-    """The rate of those steps."""
+    """The rate of the inner steps."""
     support_sizes: tuple[int, int] = (64, 64)
     """The smallest and largest support, log-uniform; the other rows are the query."""
 
@@ -176,6 +167,20 @@ class MatchingSettings(SnailSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrototypicalSettings(MethodSettings):
+    """The settings of prototypical networks."""
+
+    by_steps: ClassVar[bool] = False
+
+    most_shots: int = 20
+    """The largest support of training, in examples per class; sizes are log-uniform from 1."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_at_least(self, 1, "most_shots")
+
+
+@dataclass(frozen=True, kw_only=True)
 class NearestSettings(MethodSettings):
     """The settings of the nearest neighbour."""
 
@@ -189,7 +194,7 @@ class NearestSettings(MethodSettings):
     def __post_init__(self) -> None:
         check_types(self)
         if not 0 < self.smoothing <= 1:
-            raise SettingError(f"smoothing is above 0 and at most 1, not {self.smoothing!r}")
+            raise SettingError(f"smoothing must be above 0 and at most 1: got {self.smoothing!r}")
 
 
 SETTINGS: dict[str, type[MethodSettings]] = {
@@ -200,17 +205,18 @@ SETTINGS: dict[str, type[MethodSettings]] = {
     "cavia": CaviaSettings,
     "snail": SnailSettings,
     "matching": MatchingSettings,
+    "prototypical": PrototypicalSettings,
     "nearest": NearestSettings,
 }
-"""The settings of the methods that have them here, where reading them needs nothing heavy."""
+"""The settings of our methods, in the order in which the command line shows them."""
 
 
 def settings_of(method: str) -> type[MethodSettings]:
-    """The class of a method's settings; where it is not listed above, the method's own."""
+    """The class of a method's settings; for a method that a user has registered, the method itself."""
     if method in list(SETTINGS):
         return SETTINGS[method]
     from tam.methods import METHODS
 
     if method not in list(METHODS):
-        raise UserError(f"there is no method {method!r}: it is one of {list(METHODS)}")
+        raise UserError(f"there is no method {method!r}: it must be one of {list(METHODS)}")
     return cast(type[MethodSettings], METHODS[method])

@@ -54,9 +54,15 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks; infinite if one is, or if the sum overflows."""
+        """Mean over the tasks; infinite if one is infinite or NaN, or if no number holds it."""
         with np.errstate(over="ignore"):
-            return float(np.mean([task.perplexity for task in self.tasks]))
+            mean = float(np.mean([task.perplexity for task in self.tasks]))
+        return math.inf if math.isnan(mean) else mean
+
+    @property
+    def is_nan(self) -> bool:
+        """Whether no task has a loss that is a number: accuracies then mean nothing."""
+        return all(math.isnan(task.perplexity) for task in self.tasks)
 
     def interval(self, metric: str) -> float:
         """Half the width of the 95 % interval of the mean over tasks; NaN for one task or infinite scores."""
@@ -157,6 +163,8 @@ def choose(
 
 def quality(score: KShotScore, kind: Kind) -> tuple[float, float]:
     """The key that choices are compared by, smaller is better: the headline metric, then the other."""
+    if score.is_nan:
+        return math.inf, math.inf
     if kind == "classification":
         return -score.accuracy, score.perplexity
     return score.perplexity, -score.accuracy
@@ -280,4 +288,4 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
 
 def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
     mean = loss / predictions if predictions else 0.0
-    return TaskScore(right / asked, math.exp(mean) if mean < 700 else math.inf)
+    return TaskScore(right / asked, math.inf if mean >= 700 else math.exp(mean))

@@ -17,6 +17,7 @@ from tam.config.config import Config
 from tam.experiments.sharing import alone
 from tam.methods import Method, make_method
 from tam.tasks.taskset import TaskSet
+from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
@@ -33,7 +34,7 @@ StepTimes = Mapping[int, float]
 def step_times(config: Config, tasks: TaskSet) -> StepTimes:
     """The milliseconds of a step that has the GPU to itself, for each phase of the method."""
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(config, tasks, Path(folder))
+        trainer = Trainer(prepare(config, tasks), Path(folder))
         first = {trainer.method.phase(step): step for step in (LAST_PHASE, 0)}
         for step in first.values():
             trainer.state.step = step

@@ -21,7 +21,8 @@ from tam.methods import make_method
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.heap import keep_freed_memory
-from tam.training.run import check, load_tasks, run, start
+from tam.training.preflight import prepare
+from tam.training.run import load_tasks, run, start
 
 STOPPED = 75
 """The exit code of a run that was stopped and can go on."""
@@ -58,7 +59,7 @@ def work(order: Order) -> None:
     diary = Diary(folder / "experiment.json", order.started)
     with present():
         config = _planned(job, job.config(places.device), tasks, diary)
-        check(config, tasks)
+        setup = prepare(config, tasks)
         start(folder, config, job.options, resume=(folder / "config.json").exists())
 
         def log(record: Mapping[str, Any]) -> None:
@@ -67,7 +68,7 @@ def work(order: Order) -> None:
                 print(_progress(job, config, record, diary), flush=True)
 
         try:
-            result = run(config, tasks, folder, log)
+            result = run(setup, folder, log)
         finally:
             diary.write()
         diary.finish()
@@ -90,7 +91,7 @@ def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
     """The settings, with as many steps as fit into the budget if there is one."""
     if job.seconds is None:
         return config
-    check(config, tasks)
+    prepare(config, tasks)
     if diary.step_times is None:
         diary.step_times = dict(step_times(config, tasks))
         diary.write()

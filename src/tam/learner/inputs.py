@@ -23,11 +23,10 @@ class ExamplesError(UserError):
         example: The number of the example that is wrong; None if it is not a single one.
     """
 
-    def __init__(self, task: str, problem: str, example: int | None = None, part: str = "") -> None:
+    def __init__(self, task: str, problem: str, example: int | None = None) -> None:
         place = task if example is None else f"{task}, example {example}"
-        super().__init__(f"{place}, {part}: {problem}" if part else f"{place}: {problem}")
-        self.problem = f"{part}: {problem}" if part else problem
-        self.example = example
+        super().__init__(f"{place}: {problem}")
+        self.problem, self.example = problem, example
 
 
 def listed(value: Any) -> list[Any] | None:
@@ -51,20 +50,17 @@ class Intake:
     def task(self, name: str, examples: Iterable[Any], primitives: Iterable[str]) -> Task:
         """The task that these examples are of."""
         pairs = listed(examples)
-        if pairs is None:
-            raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
         if not pairs:
-            raise ExamplesError(name, "a task is learned from one example or more, not from none")
+            raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
         inputs: list[list[int]] = []
         answers: list[Any] = []
         for number, pair in enumerate(pairs):
-            with _in_example(name, number):
-                if not isinstance(pair, tuple | list) or len(pair) != 2:
-                    raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
-            with _in_example(name, number, "x"):
-                inputs.append(self._ids(pair[0], self.spec.max_x))
-            with _in_example(name, number, "y"):
-                answers.append(self._answer(pair[1]))
+            try:
+                x, y = self._pair(pair)
+            except UserError as error:
+                raise ExamplesError(name, str(error), number) from None
+            inputs.append(x)
+            answers.append(y)
         y = self._sequences(answers) if self.spec.kind == "transduction" else self._classes(name, answers)
         return Task(name, self.vocabulary, self._sequences(inputs), y, self.task_primitives(name, primitives))
 
@@ -72,12 +68,10 @@ class Intake:
         """Inputs to answer."""
         given, found = listed(rows), list[list[int]]()
         if given is None:
-            raise UserError(f"inputs are a list with a list of tokens for each, not {shown(rows)}")
+            raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
         for number, row in enumerate(given):
-            try:
+            with _prefixed(f"input {number}"):
                 found.append(self._ids(row, self.spec.max_x))
-            except UserError as error:
-                raise UserError(f"input {number}: {error}") from None
         return self._sequences(found)
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:
@@ -94,18 +88,26 @@ class Intake:
         """The primitives of a task, of which one is unknown to the model; none in one that uses none."""
         names = listed(given)
         if names is None or not all(isinstance(primitive, str) for primitive in names):
-            raise PrimitivesError(name, f"primitives are a list of strings, not {shown(given)}")
-        if bool(names) != (self.primitives is not None):
-            need = "needs the task's primitives" if self.primitives is not None else "takes no primitives"
-            raise PrimitivesError(name, f"the model {need}; given: {names}")
+            raise PrimitivesError(name, f"primitives must be a list of strings: got {shown(given)}")
         if self.primitives is None:
+            if names:
+                raise PrimitivesError(name, f"the model takes no primitives; given: {names}")
             return ()
-        if self.spec.slots and len(names) != self.spec.slots:
-            raise PrimitivesError(
-                name, f"a task has {self.spec.slots} primitives in this model, not {len(names)}: {names}"
-            )
+        if not names or (self.spec.slots and len(names) != self.spec.slots):
+            raise PrimitivesError(name, f"a task must have {self.spec.slots} primitives: got {names}")
         unknown_slot(name, names, self.primitives)
         return tuple(names)
+
+    def _pair(self, pair: Any) -> tuple[list[int], Label | list[int]]:
+        """An input as ids, and its answer as a label or as ids."""
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
+        with _prefixed("x"):
+            x = self._ids(pair[0], self.spec.max_x)
+        with _prefixed("y"):
+            if self.spec.kind == "transduction":
+                return x, self._ids(pair[1], self.spec.max_y)
+            return x, _int_or_str(pair[1], "label")
 
     def _ids(self, row: Any, longest: int) -> list[int]:
         """A sequence of tokens as ids."""
@@ -118,58 +120,43 @@ class Intake:
             tokens = [_int_or_str(token, "token") for token in tokens]
         return self.vocabulary.encode(tokens)
 
-    def _answer(self, given: Any) -> Label | list[int]:
-        if self.spec.kind == "transduction":
-            return self._ids(given, self.spec.max_y)
-        return _int_or_str(given, "label")
-
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
         return Sequences.from_lists(rows, len(self.vocabulary))
 
     def _classes(self, name: str, answers: Sequence[Label]) -> Classes:
         labels = tuple(sorted(set(answers), key=sort_key))
-        self._check_labels(name, labels)
+        if len(labels) > self.spec.classes:
+            problem = f"{len(labels)} different labels, but the model knows {self.spec.classes}"
+            raise ExamplesError(name, problem)
         class_of = {label: number for number, label in enumerate(labels)}
         return Classes(compact(np.array([class_of[label] for label in answers]), len(labels)), labels)
 
-    def _check_labels(self, name: str, labels: Sequence[Label]) -> None:
-        if len(labels) > (most := self.spec.classes):
-            raise ExamplesError(name, f"{len(labels)} different labels, but the model knows {most}")
-
     def _own(self, task: Task, ids: Integers) -> Task:
-        name = f"task {task.name!r}"
+        """A task in the model's ids, given the model's id of each of its tokens."""
+        name, primitives = f"task {task.name!r}", () if self.primitives is None else task.primitives
         if task.kind != self.spec.kind:
             raise UserError(f"{name} is of kind {task.kind}, and the model is for {self.spec.kind}")
-        x = self._recode(name, "x", task.x, self.spec.max_x, task.vocabulary, ids)
-        y = task.y
-        if isinstance(y, Sequences):
-            y = self._recode(name, "y", y, self.spec.max_y, task.vocabulary, ids)
-        else:
-            self._check_labels(name, y.labels)
-        named = () if self.primitives is None else self.task_primitives(name, task.primitives)
-        return Task(task.name, self.vocabulary, x, y, named)
+        x = self._recoded(task.x, ids, self.spec.max_x)
+        y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.max_y)
+        if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):
+            return self.task(name, task, primitives)  # an error that says what does not fit
+        return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives))
 
-    def _recode(
-        self, name: str, part: str, rows: Sequences, longest: int, vocabulary: Vocabulary, ids: Integers
-    ) -> Sequences:
-        if (most := int(rows.lengths.max(initial=0))) > longest:
-            problem = f"{most} tokens; the model takes up to {longest}"
-            raise ExamplesError(name, problem, int(rows.lengths.argmax()), part)
+    def _recoded(self, rows: Sequences, ids: Integers, longest: int) -> Sequences | None:
+        """Sequences in the model's ids; None if one is too long, or has a token that the model lacks."""
         flat = ids[rows.flat]
-        if (flat < 0).any():
-            first = int((flat < 0).argmax())
-            example = int(np.repeat(np.arange(len(rows)), rows.lengths)[first])
-            with _in_example(name, example, part):
-                self.vocabulary.encode(vocabulary.decode(rows.row(example)))
+        if rows.lengths.max(initial=0) > longest or (flat < 0).any():
+            return None
         return Sequences.from_flat(flat, rows.lengths, len(self.vocabulary))
 
 
 @contextmanager
-def _in_example(task: str, number: int, part: str = "") -> Generator[None]:
+def _prefixed(place: str) -> Generator[None]:
+    """Begin an error with the place where it is."""
     try:
         yield
     except UserError as error:
-        raise ExamplesError(task, str(error), number, part) from None
+        raise UserError(f"{place}: {error}") from None
 
 
 def _int_or_str(value: Any, what: str) -> int | str:

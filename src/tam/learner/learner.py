@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,12 +26,14 @@ from tam.models.packing import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
-from tam.training.checks import check_integers
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.loop import train
+from tam.training.preflight import prepare
 from tam.training.saved import Saved
 
 _ROWS_AT_ONCE = 4096
+
+T = TypeVar("T")
 
 Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
 """Examples of one task: pairs of an input and its answer."""
@@ -86,7 +88,8 @@ class Learner:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _unwritable(place, error) from None
-            self._take(train(self.config, tasks, place, log or (lambda _: None)).saved())
+            setup = prepare(self.config, tasks, with_test=False)
+            self._take(train(setup, place, log or (lambda _: None)).saved())
         return self
 
     @classmethod
@@ -101,8 +104,12 @@ class Learner:
         self.config = saved.config
         self.method = make_method(saved.config)
         self.model_, self.vocabulary_ = saved.model, saved.vocabulary
-        self.primitives_, self.choices_ = saved.primitives, saved.choices
-        self.identity_ = _identity(saved.model)
+        self.primitives_ = saved.primitives
+        self.choices_ = {k: choice for k, (_, choice) in saved.at_each_k.items()}
+        self._saved = saved
+        models = (saved.model, *(model for _, model in saved.best.values()))
+        self._identities = {model: _identity(model) for model in models}
+        self.identity_ = self._identities[saved.model]
         self._intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
         self._size: int | None = None
 
@@ -135,22 +142,23 @@ class Learner:
             for number, (examples, names) in enumerate(zip(given, each, strict=True))
         ]
         found: dict[int, TaskEmbedding] = {}
-        by_choice: dict[Choice, list[int]] = {}
+        by_choice: dict[tuple[Model, Choice], list[int]] = {}
         for number, task in enumerate(made):
-            by_choice.setdefault(self._choice(task), []).append(number)
+            by_choice.setdefault(self._saved.at(_shots_of(task)), []).append(number)
         most = self.method.at_once(self.model_) or len(made)
-        for choice, members in by_choice.items():
+        for (model, choice), members in by_choice.items():
             for start in range(0, len(members), most):
                 some = members[start : start + most]
-                found |= zip(some, self._fit_embeddings([made[i] for i in some], choice), strict=True)
+                fitted = self._fit_embeddings([made[i] for i in some], model, choice)
+                found |= zip(some, fitted, strict=True)
         return [found[number] for number in range(len(made))]
 
-    def _fit_embeddings(self, tasks: Sequence[Task], choice: Choice) -> list[TaskEmbedding]:
+    def _fit_embeddings(self, tasks: Sequence[Task], model: Model, choice: Choice) -> list[TaskEmbedding]:
         support = collate(tasks, [np.arange(len(task)) for task in tasks], self._fitted.primitives_)
         support = support.to(self.config.device)
-        (states,) = self.method.adapt(self.model_, support, (choice.steps,), choice.rate)
+        (states,) = self.method.adapt(model, support, (choice.steps,), choice.rate)
         with torch.no_grad():
-            losses = task_losses(self.method.outcomes(self.model_, states, support), support).tolist()
+            losses = task_losses(self.method.outcomes(model, states, support), support).tolist()
         vectors = list(states.cpu().numpy())
         if self.method.keeps_support:  # as long as the largest of the supports
             rows = [vector.reshape(support.rows, -1) for vector in vectors]
@@ -159,7 +167,7 @@ class Learner:
             TaskEmbedding(
                 vector,
                 task.y.labels if isinstance(task.y, Classes) else (),
-                self.identity_,
+                self._identities[model],
                 loss,
                 task.primitives,
                 self.method.keeps_support,
@@ -220,18 +228,15 @@ class Learner:
             values = [plain(k) for k in listed(shots) or ()]
             if not values or not all(isinstance(k, int) for k in values):
                 raise UserError(f"shots are values of k in a list, such as [1, 5], not {shown(shots)}")
-            asked = self.config.override(shots=tuple(values))
-            check_integers(asked)
-            protocol = asked.protocol
+            protocol = self.config.override(shots=tuple(values)).protocol
+        used = ((k, *self._saved.at(k)) for k in protocol.shots)
         return [
-            score(self.method, self.model_, own, k, self._choice_at(k), protocol, self.primitives_)
-            for k in protocol.shots
+            score(self.method, model, own, k, choice, protocol, self.primitives_) for k, model, choice in used
         ]
 
     def save(self, folder: str | Path) -> None:
         """Write the model and what is needed to use it: JSON and safetensors."""
-        fitted = self._fitted
-        saved = Saved(self.config, fitted.model_, fitted.vocabulary_, fitted.primitives_, fitted.choices_)
+        saved = self._fitted._saved
         try:
             saved.write(path_of(folder))
         except (OSError, UnicodeEncodeError) as error:
@@ -243,29 +248,31 @@ class Learner:
             raise UserError("the learner knows nothing yet: call fit first, or tam.load")
         return self
 
-    def _choice(self, task: Task) -> Choice:
-        """How to adapt to so many examples: as at the nearest k that was validated."""
-        classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
-        return self._choice_at(max(1, round(len(task) / classes)))
+    def _answers(
+        self,
+        rules: TaskEmbedding | Iterable[TaskEmbedding],
+        inputs: Iterable[Sequence[Token]],
+        answer: Callable[[Model, list[TaskEmbedding], torch.Tensor, Batch], Iterable[T]],
+    ) -> list[T]:
+        """Answer rows of possibly different tasks, in batches with one row per task.
 
-    def _choice_at(self, k: int) -> Choice:
-        nearest = min(self._fitted.choices_, key=lambda other: abs(np.log(other / k)))
-        return self.choices_[nearest]
-
-    def _batches(
-        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
-    ) -> Iterable[tuple[list[TaskEmbedding], torch.Tensor, Batch]]:
-        """Rows of possibly different tasks: their embeddings, states and a batch with one row a task."""
+        `answer` is given the model, the embeddings of a batch, their states, and the batch.
+        """
         x = self._fitted._intake.inputs(inputs)
         each = self._each_rule(rules, len(x))
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
-        for start in range(0, len(each), most):
-            some = each[start : start + most]
-            batch = self._asked(Sequences(x.ids[start : start + most], x.lengths[start : start + most]), some)
-            longest = max(len(rule.vector) for rule in some)
-            # A state that holds the support is as long as that is; zeros at its end are no examples.
-            vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
-            yield some, torch.from_numpy(vectors).to(self.config.device), batch
+        found: dict[int, T] = {}
+        for model in {name: model for model, name in self._identities.items()}.values():
+            own = [place for place, rule in enumerate(each) if rule.model == self._identities[model]]
+            for places in (own[start : start + most] for start in range(0, len(own), most)):
+                some = [each[place] for place in places]
+                batch = self._asked(Sequences(x.ids[places], x.lengths[places]), some)
+                longest = max(len(rule.vector) for rule in some)
+                # A state that holds the support is as long as that is; zeros at its end are no examples.
+                vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
+                states = torch.from_numpy(vectors).to(self.config.device)
+                found |= zip(places, answer(model, some, states, batch), strict=True)
+        return [found[place] for place in range(len(each))]
 
     def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
         """Inputs, each as the one row of its own task, with no answer yet."""
@@ -305,7 +312,7 @@ class Learner:
     def _check_rule(self, rule: TaskEmbedding) -> None:
         """Raise an error unless this model could have made it."""
         spec = self.model_.spec
-        if rule.model != self.identity_:
+        if rule.model not in self._identities.values():
             raise EmbeddingError(
                 "a task embedding belongs to the model that it was fitted with, and this is another"
             )
@@ -330,7 +337,7 @@ class Learner:
     def _state_size(self, rule: TaskEmbedding) -> int:
         """How many numbers a task's state has: as many as that of a task with an example and no token."""
         if self._size is None:
-            choice = self._choice_at(1)
+            _, choice = self._saved.at(1)
             blank = self._asked(self._intake.inputs([[]]), [rule])
             (states,) = self.method.adapt(self.model_, blank, (min(choice.steps, 1),), choice.rate)
             self._size = states.shape[1]
@@ -346,12 +353,14 @@ class Learner:
     def _label_probabilities(
         self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
     ) -> list[dict[Label, float]]:
-        found: list[dict[Label, float]] = []
-        for some, states, batch in self._batches(rules, inputs):
-            with torch.no_grad():
-                rows = self.method.outcomes(self.model_, states, batch).exp()[:, 0].tolist()
-            found += [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(some, rows, strict=True)]
-        return found
+        @torch.no_grad()
+        def answer(
+            model: Model, some: list[TaskEmbedding], states: torch.Tensor, batch: Batch
+        ) -> list[dict[Label, float]]:
+            rows = self.method.outcomes(model, states, batch).exp()[:, 0].tolist()
+            return [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(some, rows, strict=True)]
+
+        return self._answers(rules, inputs, answer)
 
     def _decoded(
         self,
@@ -360,10 +369,17 @@ class Learner:
         beams: int,
     ) -> list[Decoded]:
         count = self._check_beams(beams)
-        found: list[Decoded] = []
-        for _, states, batch in self._batches(rules, inputs):
-            found += decode(self.method, self.model_, states, batch, count)
-        return found
+        return self._answers(
+            rules,
+            inputs,
+            lambda model, _, states, batch: decode(self.method, model, states, batch, count),
+        )
+
+
+def _shots_of(task: Task) -> int:
+    """The k of a task's examples: how many it has, or how many of each class."""
+    classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
+    return max(1, round(len(task) / classes))
 
 
 def _unwritable(folder: str | Path, error: Exception) -> UserError:

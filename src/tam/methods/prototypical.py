@@ -11,8 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from tam.config.methods import MethodSettings
-from tam.errors import SettingError
+from tam.config.methods import PrototypicalSettings
 from tam.methods.episode import in_support, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
@@ -20,19 +19,11 @@ from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prototypical(MethodSettings, Method):
+class Prototypical(PrototypicalSettings, Method):
     """Prototypical networks; a task's state is the prototypes of its classes, `[B, C · d]`."""
 
     version: ClassVar[int] = 3
-    by_steps: ClassVar[bool] = False
     classification_only: ClassVar[bool] = True
-    most_shots: int = 20
-    """The supports of training have 1 to so many examples a class, log-uniformly."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.most_shots < 1:
-            raise SettingError(f"most_shots is at least 1, not {self.most_shots}")
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that gives features."""

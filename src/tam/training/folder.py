@@ -1,4 +1,4 @@
-"""The folder of a run: its files, who may write there, and what is recorded."""
+"""The folder of a run: its files, who may write there, and its metrics."""
 
 import json
 import math
@@ -22,49 +22,40 @@ Log = Callable[[Mapping[str, Any]], None]
 
 
 def checkpoint_file(folder: Path) -> Path:
-    """Where a run's last checkpoint is."""
+    """The last checkpoint of a run."""
     return folder / "checkpoint.safetensors"
 
 
 def best_file(folder: Path, k: int) -> Path:
-    """Where the weights are that validated best at k."""
+    """The weights that validated best at k."""
     return folder / f"best-{k}.safetensors"
 
 
-_HELD = {
-    "config.json": "a run",
-    "result.json": "the result of a run",
-    "checkpoint.safetensors": "the checkpoint of a run",
-    "learner.json": "a model",
-    "model.safetensors": "a model",
-}
-"""What a folder holds by the names of its files, all of which a new run would replace."""
+_OF_A_RUN = ("config.json", "result.json", "checkpoint.safetensors", "learner.json", "model.safetensors")
 
 
-def check_free(folder: Path, files: Iterable[str] = _HELD) -> None:
-    """Raise an error if one of these files is in the folder, so that a new run loses nothing of another."""
+def check_free(folder: Path, files: Iterable[str] = _OF_A_RUN) -> None:
+    """Raise an error if a folder has one of these files, which a new run would replace."""
     for name in files:
         if os.path.exists(folder / name):
-            raise UserError(f"{folder} holds {_HELD[name]} already ({name}): give another folder")
+            raise UserError(f"{folder} holds a run or a model already ({name}): give another folder")
 
 
 @contextmanager
 def writing_to(folder: Path) -> Generator[None]:
-    """Turn what keeps a run from writing its files into an error that says so."""
+    """Turn a failure to write a run's files into an error of the user's."""
     try:
         yield
     except BrokenPipeError:
-        raise InterruptedRunError("stopped where nobody reads the log any more") from None
+        raise InterruptedRunError("stopped because nobody reads the log any more") from None
     except (OSError, UnwritableError) as error:
         what = f"{folder}: cannot be used: {error}" if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"{what}; what is there stays: once it can be written, take the run up with --resume"
-        ) from None
+        raise UserError(f"{what}; once it can be written, continue the run with --resume") from None
 
 
 @contextmanager
 def alone_in(folder: Path) -> Generator[None]:
-    """Hold a run's folder, so that no other run writes there; of several processes, one does."""
+    """Lock a run's folder, so that no other run writes there; of several processes, the first does."""
     if fcntl is None or distribution.rank() != 0:
         yield
         return
@@ -73,7 +64,7 @@ def alone_in(folder: Path) -> Generator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"{folder}: another process is at work on the run there") from None
+            raise UserError(f"{folder}: another process is working on this run") from None
         try:
             yield
         finally:
@@ -82,7 +73,7 @@ def alone_in(folder: Path) -> Generator[None]:
 
 @contextmanager
 def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
-    """Append records to metrics.jsonl, after dropping those that a lost part of a run had written."""
+    """Append records to metrics.jsonl, after dropping those beyond the step that a run continues from."""
     if distribution.rank() != 0:
         yield lambda _: None
         return
@@ -101,7 +92,7 @@ def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
 
 
 def _step_of(line: str) -> float:
-    """The step of a record; of a line that was cut off, none that was reached."""
+    """The step of a record; infinite for a line that was cut off."""
     try:
         return json.loads(line)["step"]
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""What training shows while it runs: one line that moves on a terminal, a line now and then elsewhere."""
+"""What training shows while it runs: a progress line on a terminal, a line now and then elsewhere."""
 
 import sys
 import time
@@ -24,35 +24,30 @@ class TrainingLog:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """Show a record of the losses now and then, and every validation and note."""
+        """Show every note and validation, and the losses now and then."""
         if "note" in record:
             self._print(f"note: {record['note']}", keep=True)
-            return
-        if "valid" in record:
-            scores = (f"k={k} {self._score(score)}" for k, score in record["valid"].items())
+        elif "valid" in record:
+            scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}", keep=True)
-            return
+        else:
+            self._show_losses(record["step"], record["loss"], record["seconds"])
+
+    def _show_losses(self, done: int, loss: float, seconds: float) -> None:
         now = time.monotonic()
-        if now - self._shown < (0.2 if self._bar else _LINE_EVERY) and record["step"] < self._steps:
+        if now - self._shown < (0.2 if self._bar else _LINE_EVERY) and done < self._steps:
             return
         self._shown = now
-        done, seconds = record["step"], record["seconds"]
         left = seconds / done * (self._steps - done)
-        self._print(
-            f"step {done} of {self._steps}, loss {record['loss']:.3f}, "
-            f"{done / max(seconds, 1e-9):.1f} steps/s, {_duration(left)} left",
-            keep=False,
-        )
+        time_left = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
+        speed = f"{done / max(seconds, 1e-9):.1f} steps/s"
+        self._print(f"step {done} of {self._steps}, loss {loss:.3f}, {speed}, {time_left} left", keep=False)
 
     def _print(self, line: str, *, keep: bool) -> None:
         start = "\r\x1b[K" if self._bar else ""
         print(f"{start}{line}", end="" if self._bar and not keep else "\n", file=sys.stderr, flush=True)
 
-    @staticmethod
-    def _score(score: Mapping[str, float | None]) -> str:
-        perplexity = "infinite" if score["perplexity"] is None else f"{score['perplexity']:.2f}"
-        return f"{score['accuracy']:.0%} (perplexity {perplexity})"
 
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+def _score(score: Mapping[str, float | None]) -> str:
+    perplexity = "infinite" if score["perplexity"] is None else f"{score['perplexity']:.2f}"
+    return f"{score['accuracy']:.0%} (perplexity {perplexity})"

@@ -8,27 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tam.config.config import Config
 from tam.errors import InterruptedRunError
 from tam.evaluation.protocol import KShotScore
 from tam.io import finite
 from tam.methods import Losses
-from tam.tasks.taskset import TaskSet
 from tam.training import distribution
-from tam.training.checkpoint import (
-    remove_leftovers,
-)
-from tam.training.folder import Log, alone_in, checkpoint_file, metrics, writing_to
-from tam.training.trainer import DivergedError, Trainer
+from tam.training.checkpoint import remove_leftovers
+from tam.training.folder import Log, alone_in, metrics, writing_to
+from tam.training.preflight import Setup
+from tam.training.trainer import Trainer
 
 
-def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
+def train(setup: Setup, folder: Path, log: Log) -> Trainer:
     """Train until the last step; from the folder's checkpoint on, if it has one.
 
     `log` is given a record for every look at the losses and every validation; the same records stand in
     `metrics.jsonl`. Before them it may be given a `note`: that the tasks have less than a step asks for.
     """
-    trainer = Trainer(config, tasks, folder)
+    trainer = Trainer(setup, folder)
     with writing_to(folder), alone_in(folder):
         if distribution.rank() == 0:
             remove_leftovers(folder)
@@ -38,12 +35,12 @@ def train(config: Config, tasks: TaskSet, folder: Path, log: Log) -> Trainer:
             _train(trainer, log)
         except distribution.LostProcessError as error:
             raise InterruptedRunError(
-                f"{error}; stopped after step {trainer.state.step} of {config.training.steps}"
+                f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
             ) from None
         if not trainer.choices:  # taken up after the last step
             trainer.validate()
         if distribution.rank() == 0:
-            trainer.saved().write(folder)
+            trainer.saved().write_last(folder)
     return trainer
 
 
@@ -119,17 +116,11 @@ def _less_than_asked(trainer: Trainer) -> Iterator[str]:
 
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
-    """The losses as numbers; an error if they are none."""
+    """The losses as numbers; an error if they are not finite."""
     start, end, steps = (float(value) for value in losses.means)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
-        good = checkpoint_file(trainer.folder)
-        stays = f"the last good checkpoint stays, {good}; " if good.exists() else ""
-        inner = "a smaller inner_rate, " if hasattr(trainer.config.settings, "inner_rate") else ""
-        raise DivergedError(
-            f"training diverged at step {trainer.state.step}: loss {end}, gradient {norm}, rate {rate:.2g}; "
-            f"{stays}start anew, in another folder, with a smaller rate, {inner}or a longer warmup"
-        )
+        raise trainer.diverged(f"loss {end}, gradient {norm}, rate {rate:.2g}")
     return {
         "step": trainer.state.step,
         "loss": round(end, 5),

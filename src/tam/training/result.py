@@ -1,4 +1,4 @@
-"""What stands in the `result.json` of a run, as far as it is read again."""
+"""The parts of a run's `result.json` that are read again."""
 
 import json
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ _PARTS_OF_SCORES = {
 
 
 def checked_result(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a run, its config with every setting; an error if this is none."""
+    """The result of a run, its config with every setting; an error if a part is missing or wrong."""
     check_parts(values, _PARTS)
     config = Config.from_json(values["config"])
     for place, score in enumerate(values["scores"]):
         if not isinstance(score, dict):
-            raise UserError(f"scores[{place}] is an object, not {shown(score)}")
+            raise UserError(f"scores[{place}] must be an object: got {shown(score)}")
         check_parts(score, _PARTS_OF_SCORES, f"scores[{place}].")
     return {**values, "config": json.loads(json_text(config.to_json()))}

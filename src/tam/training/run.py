@@ -1,6 +1,5 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
-import math
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,30 +11,24 @@ import torch
 
 import tam
 from tam.config.config import Config, differing
-from tam.errors import UserError, shown
-from tam.evaluation.protocol import KShotScore, evaluate, score
+from tam.config.sections import Protocol
+from tam.errors import UserError
+from tam.evaluation.protocol import KShotScore, score
 from tam.io import exists, finite, read_json
 from tam.methods import METHODS, make_method
-from tam.models import Model, build_model, place_model
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import TasksFileError, read_tasks
+from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
-from tam.training.checkpoint import load_weights, read_tensors, write_json
-from tam.training.checks import (
-    check_config,
-    check_device,
-    check_examples,
-    check_integers,
-    check_settings,
-    check_tasks,
-    known_primitives,
-    spec_of,
-)
-from tam.training.folder import Log, best_file, check_free, checkpoint_file, writing_to
+from tam.training.checkpoint import write_json
+from tam.training.folder import Log, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
+from tam.training.preflight import Setup, check_device, check_examples, check_same
 from tam.training.result import checked_result
+from tam.training.saved import Saved
+from tam.training.trainer import Trainer
 
 
 def load_tasks(
@@ -43,7 +36,7 @@ def load_tasks(
 ) -> TaskSet:
     """The task set that a config names: a benchmark's options, or the `path` of a file.
 
-    `file` is that of the config, where there is one: an error in what it says of the tasks names it.
+    An error in what a config file says of the tasks begins with that `file`.
     """
     try:
         return _named_tasks(source, progress)
@@ -54,21 +47,14 @@ def load_tasks(
 
 
 def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
-    if "path" in source:
-        expected = {"path": str, "splits": str, "seed": int}
-        for name, value in source.items():
-            if name not in expected:
-                raise UserError(f"tasks from a file have path, splits and seed, not {name!r}")
-            if (value is not None or name == "path") and type(value) is not expected[name]:
-                raise UserError(f"{name} of tasks is of type {expected[name].__name__}, not {value!r}")
-        return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
-    if "name" not in source:
-        raise UserError(
-            f"tasks have the name of a benchmark or the path of a file, not {shown(dict(source))}"
-        )
-    known = [option.name for option in fields(BenchmarkOptions)]
+    if "path" not in source and "name" not in source:
+        raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
+    from_file = "path" in source
+    known = ["path", "splits", "seed"] if from_file else [option.name for option in fields(BenchmarkOptions)]
     if unknown := [name for name in source if name not in known]:
-        raise UserError(f"a benchmark has {', '.join(known)}, not {unknown[0]!r}")
+        raise UserError(f"tasks must have only {', '.join(known)}: got {unknown[0]!r}")
+    if from_file:
+        return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
     return make(BenchmarkOptions(**source), progress=progress)
 
 
@@ -76,18 +62,11 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
     """A config file: the config, and where its tasks come from."""
     values = read_json(path)
     if not isinstance(source := values.pop("tasks", None), dict):
-        raise UserError(f"{path}: 'tasks' is an object: a benchmark's options, or the path of a file")
+        raise UserError(f"{path}: tasks must be an object with the name of a benchmark or a path")
     try:
         return Config.from_json(values), source
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def check(config: Config, tasks: TaskSet) -> None:
-    """Raise an error, before a run has a folder, if its settings do not go with the tasks or the machine."""
-    check_settings(config, tasks)
-    distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
-    check_examples(tasks, config.protocol, tasks.test_splits)
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
@@ -95,18 +74,18 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if not distribution.is_first():
         return
     file = folder / "config.json"
-    if not exists(file):
-        check_free(folder)
-    if resume:
-        if not exists(file):
-            raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
+    if exists(file):
+        if not resume:
+            raise UserError(f"{folder} holds a run already: give another folder, or --resume to continue it")
         written, tasks = read_config(file)
-        check_config(config, written.to_json(), file)
+        if changes := config.differences(written.to_json()):
+            raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
         if tasks != dict(source):
             raise UserError(f"{file}: the run there has the tasks {tasks}, not {dict(source)}")
         return
-    if exists(file):
-        raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
+    check_free(folder)
+    if resume:
+        raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(file, {"tasks": dict(source), **config.to_json()})
@@ -114,29 +93,20 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
-def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any]:
-    """Train in a folder that `start` made, evaluate, and write the result; of a finished run, read it.
+def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
+    """Train in a folder that `start` made, evaluate, and write the result; read it if the run is finished.
 
-    Of several processes the first has the result, and the others have nothing.
+    Of several processes, the first returns the result and the others an empty dict.
     """
     if (result := read_result(folder)) is not None:
-        if not distribution.is_first():
-            return {}
-        check_tasks(tasks, result, folder / "result.json")
-        check_config(config, result["config"], folder / "result.json")
-        return result
+        check_same(setup, result, folder / "result.json")
+        return result if distribution.is_first() else {}
     code = provenance()  # before files can change
-    with distribution.process_group(config.device), writing_to(folder):
-        trainer = train(config, tasks, folder, log)
+    with distribution.process_group(setup.config.device), writing_to(folder):
+        trainer = train(setup, folder, log)
         if distribution.rank() != 0:
             return {}
-        models = best_models(config, tasks, folder)
-        scores = [
-            score(trainer.method, models[k], tasks.test, k, best.choice, config.protocol, trainer.primitives)
-            for k, best in trainer.state.best.items()
-        ]
-        steps = {str(k): best.step for k, best in trainer.state.best.items()}
-        result = _result(config, tasks, scores, trainer.state.seconds, steps) | code
+        result = _result(trainer) | code
         write_json(folder / "result.json", result)
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
@@ -157,52 +127,49 @@ def read_result(folder: Path) -> dict[str, Any] | None:
 def evaluate_run(
     folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str | None = None
 ) -> dict[str, Any]:
-    """Score a finished run's test tasks anew, with the weights that validated best at each k.
+    """Score a finished run's test tasks again, perhaps at other k, with other supports, on another device.
 
-    `device` is where; if not given, where it was trained.
+    As `tam.load(folder).evaluate` does: with the weights and the choice of the nearest k of the run.
     """
-    result = read_result(folder)
-    if result is None:
+    if (result := read_result(folder)) is None:
         raise UserError(f"{folder}: there is no finished run here (no result.json)")
     config, source = read_config(folder / "config.json")
-    config = config if device is None else config.override(device=device)
-    check_device(config.device)
-    changes = {"shots": tuple(shots) or None, "supports": supports}
+    changes = {"shots": tuple(shots) or None, "supports": supports, "device": device}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
-    check_integers(asked)
+    check_device(asked.device)
     tasks = load_tasks(source, file=folder / "config.json")
-    check_tasks(tasks, result, folder / "result.json")
-    check_examples(tasks, asked.protocol, ("valid", *tasks.test_splits))
-    trained = config.protocol.shots
-    models = best_models(config, tasks, folder)
-    nearest = {
-        k: models[min(trained, key=lambda other: abs(math.log(other / k)))] for k in asked.protocol.shots
-    }
-    method = make_method(config)
-    primitives = known_primitives(tasks, config)
-    scores = evaluate(method, nearest, tasks.valid, tasks.test, asked.protocol, primitives)
-    return result | {"scores": score_table(scores)}
+    saved = Saved.read(folder, asked.device)
+    if result["fingerprint"] != tasks.fingerprint:
+        raise UserError(f"{folder}: the run there has other tasks: give it the tasks it started with")
+    for split in tasks.test_splits:
+        check_examples(tasks, asked.protocol, split)
+    return result | {"scores": _scores(saved, asked.protocol, tasks.test)}
+
+
+def _scores(saved: Saved, protocol: Protocol, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    """The scores of tasks at each k, as plain values."""
+    method = make_method(saved.config)
+    found: list[KShotScore] = []
+    for k in protocol.shots:
+        model, choice = saved.at(k)
+        found.append(score(method, model, tasks, k, choice, protocol, saved.primitives))
+    return score_table(found)
 
 
 def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:
     """One result of several runs that differ in their seed: means, and the standard deviation over runs.
 
-    The intervals of a single run, which are over tasks, stay as they are. Where a run's perplexity is
-    infinite, so is the mean: None. An error names the folders that the results are of.
+    A single run keeps its intervals, which are over tasks. Where a run's perplexity is infinite, so is the
+    mean: None. `folders` are those of the results, for errors.
     """
     first = results[0]
     folder_of: dict[int, Path] = {}
     for folder, other in zip(folders, results, strict=True):
-        if words := _not_of_seeds(first, other):
-            raise UserError(
-                f"{folder}: no trial of {folders[0]}, from which it may differ in its seed alone: "
-                f"{'; '.join(words)}"
-            )
+        if words := _other_than_seed(first, other):
+            raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
         seed = other["config"]["seed"]
         if seed in folder_of:
-            raise UserError(
-                f"{folder}: has the seed {seed}, as {folder_of[seed]} has: they are not two trials"
-            )
+            raise UserError(f"{folder} must have a seed of its own: it has {seed}, as {folder_of[seed]} has")
         folder_of[seed] = folder
     if len(results) == 1:
         return dict(first)
@@ -218,27 +185,15 @@ def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -
     return dict(first) | {"scores": scores}
 
 
-def _not_of_seeds(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """In what two results differ that are no trials of one another, in words."""
-    changes = differing(first["config"], other["config"])
+def _other_than_seed(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """How two results differ, besides in seed and device, in words."""
     words = [
         f"{name} is {now!r}, not {before!r}"
-        for name, (before, now) in changes.items()
+        for name, (before, now) in differing(first["config"], other["config"]).items()
         if name not in ("seed", "device")
     ]
     words += ["its tasks are others"] if first["fingerprint"] != other["fingerprint"] else []
     return words + (["its scores are at other k"] if len(first["scores"]) != len(other["scores"]) else [])
-
-
-def best_models(config: Config, tasks: TaskSet, folder: Path) -> dict[int, Model]:
-    """For every k the model that validated best at it."""
-    models: dict[int, Model] = {}
-    for k in config.protocol.shots:
-        model = build_model(spec_of(tasks, config), torch.Generator().manual_seed(0))
-        place_model(model, config.device, config.training.precision)
-        load_weights(model, read_tensors(best_file(folder, k))[0], best_file(folder, k))
-        models[k] = model
-    return models
 
 
 def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
@@ -258,9 +213,9 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
     ]
 
 
-def _result(
-    config: Config, tasks: TaskSet, scores: list[KShotScore], seconds: float, best_steps: Mapping[str, int]
-) -> dict[str, Any]:
+def _result(trainer: Trainer) -> dict[str, Any]:
+    """What a finished training has found."""
+    config, tasks, best = trainer.config, trainer.tasks, trainer.state.best
     return {
         "method": config.method,
         "version": METHODS[config.method].version,
@@ -268,19 +223,12 @@ def _result(
         "tasks": dict(tasks.options),
         "fingerprint": tasks.fingerprint,
         "config": config.to_json(),
-        "scores": score_table(scores),
-        "best_steps": dict(best_steps),
-        "parameters": sum(
-            p.numel() for p in build_model(spec_of(tasks, config), torch.Generator()).parameters()
-        ),
-        "seconds": round(seconds, 1),
-        "device": device_name(config.device),
+        "scores": _scores(trainer.saved(), config.protocol, tasks.test),
+        "best_steps": {str(k): one.step for k, one in best.items()},
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "seconds": round(trainer.state.seconds, 1),
+        "device": platform.machine() if config.device == "cpu" else torch.cuda.get_device_name(config.device),
         "torch": torch.__version__,
         "tam": tam.__version__,
         "finished": now(),
     }
-
-
-def device_name(device: str) -> str:
-    """What the device is called."""
-    return platform.machine() if device == "cpu" else torch.cuda.get_device_name(device)

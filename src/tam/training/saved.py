@@ -1,9 +1,13 @@
-"""A trained model on disk, with all that is needed to use it: `learner.json` and `model.safetensors`."""
+"""A trained model on disk, with all that is needed to use it.
+
+`model.safetensors` has the last weights, `best-K.safetensors` those that validated best at k = K, each with
+how a task is then learned; `learner.json` has the rest. Where there are best weights, they are used.
+"""
 
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,9 @@ from tam.io import exists, read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
-from tam.training.checks import check_device
+from tam.training.folder import best_file
+from tam.training.preflight import check_device
+from tam.training.state import Best
 
 FORMAT = 2
 _NEXT = "learner.json.next"
@@ -25,21 +31,51 @@ _NEXT = "learner.json.next"
 
 @dataclass(frozen=True)
 class Saved:
-    """What a trained model is used with."""
+    """A trained model and what it is used with.
+
+    Attributes:
+        config: Its settings.
+        model: The network with its last weights.
+        vocabulary: Its tokens.
+        primitives: The ids of the primitives that it knows; None if it uses none.
+        choices: How the last weights learn a task at each k.
+        best: For each k the network with the weights that validated best, and that validation.
+    """
 
     config: Config
     model: Model
     vocabulary: Vocabulary
     primitives: dict[str, int] | None
     choices: dict[int, Choice]
+    best: dict[int, tuple[Best, Model]] = field(default_factory=dict)
+
+    @property
+    def at_each_k(self) -> dict[int, tuple[Model, Choice]]:
+        """The network that is used at each k, and how it learns a task there."""
+        last = {k: (self.model, choice) for k, choice in self.choices.items()}
+        return last | {k: (model, best.choice) for k, (best, model) in self.best.items()}
+
+    def at(self, k: int) -> tuple[Model, Choice]:
+        """What is used at any k: that of the nearest k that was validated."""
+        known = self.at_each_k
+        return known[min(known, key=lambda other: abs(math.log(other / k)))]
 
     def write(self, folder: Path) -> None:
-        """Write both files; stopped at any moment, `read` finds this model or the one that was there.
+        """Write all files; stopped at any moment, `read` finds this model or the one that was there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for k, (best, model) in self.best.items():
+            write_tensors(best_file(folder, k), model.state_dict(), {"best": best.to_json()})
+        self.write_last(folder)
+        for k in self.config.protocol.shots:
+            if k not in self.best:
+                best_file(folder, k).unlink(missing_ok=True)
+
+    def write_last(self, folder: Path) -> None:
+        """Write all but the best weights, which training writes when they validate.
 
         The description waits under another name until the weights are in place.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {name: tensor.cpu() for name, tensor in self.model.state_dict().items()}
+        weights = _weights_of(self.model)
         description = {
             "format": FORMAT,
             "config": self.config.to_json(),
@@ -48,6 +84,7 @@ class Saved:
             "primitives": self.primitives,
             "choices": {str(k): list(choice) for k, choice in self.choices.items()},
             "weights": checksum(weights),
+            "best": {str(k): checksum(_weights_of(model)) for k, (_, model) in self.best.items()},
         }
         write_json(folder / _NEXT, description)
         write_tensors(folder / "model.safetensors", weights, {})
@@ -55,7 +92,7 @@ class Saved:
 
     @classmethod
     def read(cls, folder: Path, device: str) -> "Saved":
-        """Read both files; nothing in them is executed."""
+        """Read all files; nothing in them is executed."""
         file = folder / "learner.json"
         if not exists(file) and not exists(folder / _NEXT):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
@@ -78,8 +115,7 @@ class Saved:
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
         spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
-        if spec.layers > len(weights):
-            raise ValueError(f"{spec.layers} layers of {len(weights)} tensors")
+        _check_sizes(spec, weights)
         model = build_model(spec, torch.Generator().manual_seed(0))
         load_weights(model, weights, file)
         return cls(
@@ -88,6 +124,7 @@ class Saved:
             _vocabulary(values, spec),
             _primitives(values),
             _choices(values["choices"]),
+            read_best(folder, config, spec, values.get("best")),
         )
 
 
@@ -100,6 +137,41 @@ def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, An
         if values.get("weights", own) == own:
             return values
     raise UserError(f"{files[0]}: describes other weights than those of model.safetensors")
+
+
+def _weights_of(model: Model) -> dict[str, Tensor]:
+    return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+
+
+def read_best(
+    folder: Path, config: Config, spec: ModelSpec, checksums: Mapping[str, str] | None = None
+) -> dict[int, tuple[Best, Model]]:
+    """For each k whose best weights are in a folder: these, and how they validated.
+
+    Weights that do not have the checksum given for their k are of another model, and left out.
+    """
+    found: dict[int, tuple[Best, Model]] = {}
+    for k in config.protocol.shots:
+        if exists(file := best_file(folder, k)):
+            weights, header = read_tensors(file)
+            if checksums is not None and checksums.get(str(k)) != checksum(weights):
+                continue
+            model = build_model(spec, torch.Generator().manual_seed(0))
+            load_weights(model, weights, file)
+            place_model(model, config.device, config.training.precision)
+            found[k] = Best.of_file(header, file), model
+    return found
+
+
+def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
+    """Raise an error, before a network is built, if it would be larger than these weights."""
+    sizes = ("vocabulary", "max_x", "max_y", "primitives", "tasks", "kept", "width", "bottleneck", "outputs")
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name in (*sizes, "task_places"):
+        if (size := getattr(spec, name) or 0) > largest:
+            raise ValueError(f"{name} is {size}, and no dimension of the weights is above {largest}")
+    if spec.layers > len(weights):
+        raise ValueError(f"{spec.layers} layers, and {len(weights)} tensors of weights")
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from tam.errors import UserError
 from tam.evaluation.protocol import Choice
 from tam.io import finite, infinite_if_none
 
@@ -29,6 +31,14 @@ class Best:
         _check_steps(best.step, best.choice.steps)
         _check_numbers(*best.quality, best.choice.rate)
         return best
+
+    @classmethod
+    def of_file(cls, header: Mapping[str, Any], path: Path) -> "Best":
+        """From the header of a file of weights."""
+        try:
+            return cls.from_json(header["best"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
 
 
 @dataclass

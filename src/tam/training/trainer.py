@@ -10,14 +10,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice, KShotScore, choose, quality
-from tam.methods import Losses, Method, make_method
+from tam.methods import Losses, Method
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model
 from tam.models.compiling import compile_only, compiles_ahead
-from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
@@ -26,10 +24,10 @@ from tam.training.checkpoint import (
     read_tensors,
     write_tensors,
 )
-from tam.training.checks import check_config, check_settings, check_tasks, known_primitives
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.saved import Saved
+from tam.training.preflight import Setup, check_same
+from tam.training.saved import Saved, read_best
 from tam.training.state import Best, State
 
 _TABLES = (
@@ -46,7 +44,7 @@ _TABLES = (
 
 
 class DivergedError(UserError):
-    """The loss is no number any more."""
+    """The loss is not a number any more."""
 
 
 class Trainer:
@@ -55,14 +53,14 @@ class Trainer:
     `captured` is about GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
     """
 
-    def __init__(self, config: Config, tasks: TaskSet, folder: Path, *, captured: bool = True) -> None:
-        spec = check_settings(config, tasks)
-        self.config, self.tasks, self.folder = config, tasks, folder
+    def __init__(self, setup: Setup, folder: Path, *, captured: bool = True) -> None:
+        config, tasks, spec = setup.config, setup.tasks, setup.spec
+        self.setup, self.config, self.tasks, self.folder = setup, config, tasks, folder
         self.device = torch.device(config.device)
-        self.primitives = known_primitives(tasks, config)
+        self.primitives = setup.primitives
         start = torch.Generator().manual_seed(config.seed)
         self.model = place_model(build_model(spec, start), self.device, config.training.precision)
-        self.method: Method = make_method(config)
+        self.method: Method = setup.method
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
         draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
@@ -183,6 +181,8 @@ class Trainer:
         scores = []
         for k in protocol.shots:
             score = choose(self.method, self.model, self.tasks.valid, k, protocol, self.primitives)
+            if score.is_nan:
+                raise self.diverged(f"the loss of the validation tasks at k = {k} is not a number")
             scores.append(score)
             self.choices[k] = score.choice
             reached = quality(score, self.tasks.kind)
@@ -191,9 +191,24 @@ class Trainer:
                 self.write_weights(best_file(self.folder, k), best)
         return scores
 
-    def saved(self) -> Saved:
+    def diverged(self, what: str) -> DivergedError:
+        """The error that says that training has diverged, and what to try."""
+        good = checkpoint_file(self.folder)
+        stays = f"the last good checkpoint stays, {good}; " if good.exists() else ""
+        inner = "a smaller inner_rate, " if hasattr(self.config.settings, "inner_rate") else ""
+        return DivergedError(
+            f"training diverged at step {self.state.step}: {what}; {stays}start anew, in another folder, "
+            f"with a smaller rate, {inner}or a longer warmup"
+        )
+
+    def last(self) -> Saved:
         """The model as it is now, with what it is used with."""
         return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
+
+    def saved(self) -> Saved:
+        """The same with the best weights at each k, if it was validated."""
+        best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
+        return replace(self.last(), best=best)
 
     def write_weights(self, path: Path, best: Best) -> None:
         """Write the weights as they are now, with how they validated."""
@@ -218,8 +233,7 @@ class Trainer:
         if not path.exists():
             return
         tensors, header = read_tensors(path)
-        check_tasks(self.tasks, header, path)
-        check_config(self.config, header.get("config"), path)
+        check_same(self.setup, header, path)
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
         for name, value in tensors.items():
             group, _, rest = name.partition(".")
@@ -238,8 +252,4 @@ class Trainer:
     def _best_on_disk(self, k: int) -> Best:
         """The best validation at k by the file of its weights, which may be newer than the checkpoint."""
         path = best_file(self.folder, k)
-        header = read_tensors(path)[1]
-        try:
-            return Best.from_json(header["best"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
+        return Best.of_file(read_tensors(path)[1], path)

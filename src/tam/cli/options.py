@@ -1,0 +1,60 @@
+"""Settings as options of the command line: any of them may be left out, and then the preset decides."""
+
+import ast
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
+
+import tyro
+
+from tam.config.methods import SETTINGS
+from tam.config.sections import Network, Protocol, Training
+
+Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+
+
+def optional(metavar: str | None = None, help: str | None = None) -> Any:
+    """How the help shows an option that may be left out."""
+    return tyro.conf.arg(metavar=metavar, help=help, help_behavior_hint="")
+
+
+def _docs(section: type) -> dict[str, str]:
+    """The text under each field of a dataclass and its bases."""
+    found: dict[str, str] = {}
+    for part in reversed(section.__mro__[:-1]):
+        body = ast.parse(inspect.getsource(part)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for line, after in zip(body.body, body.body[1:], strict=False):
+            text = ast.get_docstring(ast.Module([after], []))
+            if text and isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                found[line.target.id] = " ".join(text.split())
+    return found
+
+
+def _options(name: str, sections: Mapping[str, type]) -> Any:
+    """A dictionary type with the fields of these sections, none of them required.
+
+    The help has a field's text and the paper's value, for each of the sections that share it.
+    """
+    types: dict[str, Any] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
+    for label, section in sections.items():
+        hints, docs = get_type_hints(section), _docs(section)
+        for f in fields(section):
+            types[f.name] = hints[f.name]
+            text = docs[f.name] if f.default is None else f"{docs[f.name]} (paper: {f.default})"
+            texts.setdefault(f.name, {}).setdefault(text, []).append(label)
+    for option, by_text in texts.items():
+        parts = (f"{', '.join(labels)}: {text}".removeprefix(": ") for text, labels in by_text.items())
+        types[option] = Annotated[types[option], optional(help="; ".join(parts))]
+    return TypedDict(name, types, total=False)  # pyright: ignore[reportArgumentType]
+
+
+if TYPE_CHECKING:
+    NetworkOptions = MethodOptions = TrainingOptions = ProtocolOptions = dict[str, Any]
+else:
+    NetworkOptions = _options("NetworkOptions", {"": Network})
+    MethodOptions = _options("MethodOptions", SETTINGS)
+    TrainingOptions = _options("TrainingOptions", {"": Training})
+    ProtocolOptions = _options("ProtocolOptions", {"": Protocol})

@@ -1,0 +1,156 @@
+"""What is worked out and checked once, before a run starts: do settings, tasks and machine go together?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tam.config.config import Config
+from tam.config.sections import Protocol
+from tam.errors import SettingError, UserError, shown
+from tam.evaluation.protocol import episodes
+from tam.methods import METHODS, Method, make_method
+from tam.models import ModelSpec
+from tam.tasks.composition import PrimitivesError, unknown_slot
+from tam.tasks.task import Sequences
+from tam.tasks.taskset import TaskSet
+from tam.training import distribution
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A config and its tasks, with the model, the method and the primitive ids that follow from them."""
+
+    config: Config
+    tasks: TaskSet
+    spec: ModelSpec
+    method: Method
+    primitives: dict[str, int] | None
+
+
+def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
+    """Work out what a run needs; an error if settings, tasks and machine do not go together.
+
+    Args:
+        config: The settings.
+        tasks: What is trained on.
+        with_test: Whether the test tasks will be scored, and so need enough examples.
+    """
+    if config.device == "cpu" and config.training.precision == "bfloat16":
+        raise SettingError("precision must be float32 on the CPU: bfloat16 is for GPUs, with device cuda")
+    check_device(config.device)
+    distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
+    method = make_method(config)
+    primitives = _known_primitives(config, tasks)
+    spec = _spec(config, tasks, method, primitives)
+    if primitives is not None:
+        check_primitives(tasks, primitives)
+    rows = min(config.training.rows, max(map(len, tasks.train)))
+    method.check_rows(rows, config.protocol.shots[0], tasks.n_classes)
+    for split in ("valid", *(tasks.test_splits if with_test else ())):
+        check_examples(tasks, config.protocol, split)
+    return Setup(config, tasks, spec, method, primitives)
+
+
+def check_device(device: str) -> None:
+    """Raise an error unless this machine has the device."""
+    if device == "cpu":
+        return
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not gpus:
+        raise SettingError(f"device is {device!r}, but torch finds no GPU here")
+    _, colon, place = device.partition(":")
+    if colon and place not in map(str, range(gpus)):
+        raise SettingError(f"device must be cuda:0 to cuda:{gpus - 1}, the GPUs here: got {device!r}")
+
+
+def _known_primitives(config: Config, tasks: TaskSet) -> dict[str, int] | None:
+    """The ids of the primitives that the model knows: those of the training tasks; None if it uses none."""
+    asked = config.network.use_primitives
+    if asked is None:
+        asked = config.settings.takes_primitives and bool(tasks.primitives)
+    if not asked:
+        return None
+    if not tasks.primitives:
+        raise SettingError("use_primitives needs tasks with primitives, and these have none")
+    seen = (name for name in tasks.primitives if name not in tasks.unseen_primitives)
+    return {name: number for number, name in enumerate(seen)}
+
+
+def _spec(config: Config, tasks: TaskSet, method: Method, primitives: Mapping[str, int] | None) -> ModelSpec:
+    """The model that fits these tasks."""
+    if method.classification_only and tasks.kind != "classification":
+        others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
+        raise UserError(
+            f"{config.method} is for classification only, and the answers of these tasks are sequences; "
+            f"methods for those: {others}"
+        )
+    if not len(tasks.vocabulary):
+        raise UserError("the inputs of these tasks have no tokens: there is nothing to learn from")
+    network = {name: value for name, value in vars(config.network).items() if name != "use_primitives"}
+    if network["conditioning"] != "adapter":
+        network["bottleneck"] = None
+    y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
+    try:
+        spec = ModelSpec(
+            kind=tasks.kind,
+            vocabulary=len(tasks.vocabulary),
+            classes=tasks.n_classes,
+            max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
+            max_y=max(1, *map(int, y)) if y else 0,
+            primitives=len(primitives or ()),
+            slots=len(tasks.train[0].primitives) if primitives else 0,
+            **network,
+        )
+        return method.spec(spec, len(tasks.train))
+    except ValueError as error:  # settings that do not go with these tasks
+        raise UserError(str(error)) from None
+
+
+def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
+    """Raise an error unless all tasks have the same number of primitives, and new ones have one unseen."""
+    slots, file = len(tasks.train[0].primitives), _file_of(tasks)
+    for task in tasks:
+        if len(task.primitives) != slots:
+            raise UserError(
+                f"{file}task {task.name!r} has {len(task.primitives)} primitives, and task "
+                f"{tasks.train[0].name!r} has {slots}: all tasks must have the same number"
+            )
+    for task in (task for name, some in tasks.splits.items() if name != "train" for task in some):
+        try:
+            unknown_slot(f"{file}task {task.name!r}, not for training", task.primitives, primitives)
+        except PrimitivesError as error:
+            raise UserError(f"{error}; change its primitives, or set use_primitives to False") from None
+
+
+def check_examples(tasks: TaskSet, protocol: Protocol, split: str) -> None:
+    """Raise an error unless the tasks of a split have enough examples for supports at all k, and queries."""
+    try:
+        episodes(tasks.splits[split], max(protocol.shots), protocol)
+    except UserError as error:
+        raise UserError(f"{_file_of(tasks)}{split} {error}") from None
+
+
+def _file_of(tasks: TaskSet) -> str:
+    """How an error about tasks begins: with their file, if they were read from one."""
+    return f"{tasks.options['path']}: " if "path" in tasks.options else ""
+
+
+def check_same(setup: Setup, written: Mapping[str, Any], path: Path) -> None:
+    """Raise an error if a file was written by a run with other tasks or settings."""
+    if (before := written.get("fingerprint")) not in (None, setup.tasks.fingerprint):
+        raise UserError(
+            f"{path}: the run there has other tasks, with the fingerprint {before}, not "
+            f"{setup.tasks.fingerprint}: give it the tasks it started with, or use another folder"
+        )
+    if (config := written.get("config")) is None:
+        return
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: its config must be an object: got {shown(config)}")
+    if changes := setup.config.differences(config):
+        raise UserError(
+            f"{path}: the run there has other settings: {'; '.join(changes)}: resume it with the same ones, "
+            "or use another folder"
+        )

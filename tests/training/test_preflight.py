@@ -1,0 +1,132 @@
+"""What does not go with the tasks is said before a run starts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tam.config.config import Config
+from tam.errors import UserError
+from tam.learner.learner import Learner
+from tam.training.loop import train
+from tam.training.preflight import check_device, prepare
+from tests.training.run_folder import records
+from tests.training.toys import MakeConfig, MakeTasks, ignore
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "about"),
+    [
+        ({"backbone": "lstm"}, "transduction", "LSTM"),
+        ({"backbone": "lstm", "conditioning": "norm"}, "classification", "LSTM"),
+        ({"heads": 3}, "classification", "heads"),
+        ({"use_primitives": True}, "classification", "primitives"),
+        ({"device": "cuda"}, "classification", "no GPU"),
+        ({"precision": "bfloat16"}, "classification", "precision"),
+        ({"layers": 10**12}, "classification", "layers"),
+        ({"method": "matching", "shots": (1,)}, "transduction", "matching is for classification"),
+        ({"method": "snail", "shots": (2,), "rows": 6}, "classification", "rows"),
+        ({"shots": (30,)}, "classification", "valid task 'valid 0' has too few examples"),
+    ],
+)
+def test_settings_that_do_not_go_with_the_tasks_are_errors(
+    options: dict[str, Any], kind: str, about: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+) -> None:
+    with pytest.raises(UserError, match=about):
+        prepare(toy_config(**options), toy_tasks(kind))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"support": "mixed"},
+        {"support": "mixed", "small_share": 0.0},
+        {"small_share": 0.5},
+        {"bottleneck": 4},
+        {"use_primitives": False},
+        {"backbone": "lstm", "heads": 8},
+        {"method": "multitask", "unknown_share": 0.5},
+        {"method": "snail", "shots": (2,), "episode_queries": 99},
+    ],
+)
+def test_a_setting_may_have_no_effect(
+    options: dict[str, Any], toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+) -> None:
+    train(prepare(toy_config(**options), toy_tasks()), tmp_path, ignore)
+
+
+def test_test_tasks_are_for_runs_alone(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
+    tasks = replace(toy_tasks(), splits=dict(toy_tasks().splits) | {"test": toy_tasks(size=4).test})
+    prepare(toy_config(), tasks, with_test=False)
+    with pytest.raises(UserError, match="test task 'test 0' has too few examples"):
+        prepare(toy_config(), tasks)
+
+
+@pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"])
+def test_a_gpu_that_is_not_there_is_an_error(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(UserError, match=f"cuda:0 to cuda:1.*'{device}'"):
+        check_device(device)
+    for there in ("cpu", "cuda", "cuda:0", "cuda:1"):
+        check_device(there)
+
+
+@pytest.mark.parametrize(
+    ("split", "primitives", "message"),
+    [
+        ("train", ("p0",), "task 'changed' has 1 primitives, and task 'train 0' has 2"),
+        ("valid", ("p0", "q0", "q1"), "task 'changed' has 3"),
+        ("valid", ("p0", "q0"), "task 'changed', not for training: .* 0 of"),
+        ("test", ("new", "newer"), r"2 of \['new', 'newer'\]: .* use_primitives"),
+    ],
+)
+def test_primitives_are_checked_before_a_run_starts(
+    split: str, primitives: tuple[str, ...], message: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    *others, last = tasks.splits[split]
+    changed = replace(last, name="changed", primitives=primitives)
+    splits = dict(tasks.splits) | {split: (*others, changed)}
+    with pytest.raises(UserError, match=message):
+        prepare(toy_config(), replace(tasks, splits=splits))
+
+
+def test_a_setup_follows_from_settings_and_tasks(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
+    tasks = toy_tasks(compositional=True)
+    with pytest.raises(UserError, match="'norm'"):
+        prepare(toy_config(conditioning="norm"), tasks)
+    setup = prepare(toy_config(), tasks)
+    assert setup.primitives == {"p0": 0, "p1": 1, "q0": 2, "q1": 3, "q2": 4}  # not the unseen one
+    spec = setup.spec
+    assert (spec.primitives, spec.slots, spec.max_x, spec.classes, spec.vocabulary) == (5, 2, 3, 3, 5)
+    untold = prepare(toy_config(use_primitives=False), tasks)
+    assert (untold.primitives, untold.spec.primitives) == (None, 0)
+    assert prepare(toy_config("multitask"), toy_tasks()).spec.tasks == 6
+
+
+def test_less_than_asked_is_said_once(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    train(prepare(toy_config(steps=2, tasks=7, rows=41), toy_tasks()), tmp_path, seen.append)
+    notes = [record["note"] for record in seen if "note" in record]
+    assert [note.split()[0] for note in notes] == ["tasks", "rows"]
+    assert all("step" in record for record in records(tmp_path))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    seen.clear()
+    train(prepare(toy_config(steps=2, tasks=6, rows=40), toy_tasks()), folder, seen.append)
+    assert not any("note" in record for record in seen)
+
+
+def test_a_method_that_looks_at_no_primitives_takes_tasks_with_any(
+    toy_tasks: MakeTasks, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(compositional=True)
+    known = tuple(replace(task, primitives=("p0",)) for task in tasks.valid)
+    tasks = replace(tasks, splits=dict(tasks.splits) | {"valid": known})
+    config = Config.from_preset("smoke", "nearest", shots=(1,))
+    learner = Learner.of(train(prepare(config, tasks), tmp_path, ignore).saved())
+    assert learner.predict(learner.adapt([([1, 2, 3], "a"), ([4, 4, 4], "b")]), [[1, 2, 4]]) == ["a"]
