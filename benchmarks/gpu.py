@@ -31,7 +31,7 @@ from alone import FailedError, one_by_one
 from tam.cli.exit import command
 from tam.config.config import Config
 from tam.config.methods import TamSettings
-from tam.models.compiling import compile_only
+from tam.models.fast.gpu_device import compile_only
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences

@@ -11,10 +11,10 @@ from agreement import Case, Example  # pyright: ignore[reportMissingImports]
 from interpret_scoring import found_by
 
 from tam.models import ModelSpec, Transformer, build_model, transformer
-from tam.models.compiling import compile_only
-from tam.models.launch_adam import Pieces, TaskMoments, Vectors, move_tasks, move_weights, watch_tasks
-from tam.models.launch_losses import chosen_rows, loss_gradients, task_losses
-from tam.models.launch_rows import gather
+from tam.models.fast.gpu_adam import Pieces, TaskMoments, Vectors, move_tasks, move_weights, watch_tasks
+from tam.models.fast.gpu_device import compile_only
+from tam.models.fast.gpu_losses import chosen_rows, loss_gradients, task_losses
+from tam.models.fast.gpu_packing import gather
 
 CASES = (
     Case(16, 6, causal=False, masked=False, last=1),

@@ -15,11 +15,9 @@ from tam.models import (
     ModelSpec,
     Transformer,
     build_model,
-    fused,
-    launch,
-    launch_rows,
     transformer,
 )
+from tam.models.fast import gpu_blocks, gpu_launch, gpu_packing
 from tam.training.adam import Adam
 
 
@@ -40,7 +38,7 @@ def gather_error(rows: int, width: int, wanted: int) -> float:
     matrix = torch.randn(rows, width, generator=generator)
     source = torch.randint(-1, rows, (wanted,), generator=generator)
     expected = torch.cat([matrix, torch.zeros(1, width)])[source]
-    return float((launch_rows.gather(matrix, source) - expected).abs().max())
+    return float((gpu_packing.gather(matrix, source) - expected).abs().max())
 
 
 def step_error() -> float:
@@ -76,7 +74,7 @@ def step_error() -> float:
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    fused.SHARES = launch.SHARES = 2  # fewer programs take less time here
+    gpu_blocks.SHARES = gpu_launch.SHARES = 2  # fewer programs take less time here
     print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):

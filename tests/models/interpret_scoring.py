@@ -18,14 +18,11 @@ from tam.models import (
     ModelSpec,
     Transformer,
     build_model,
-    fused,
-    launch,
-    launch_losses,
-    scoring,
 )
 from tam.models import transformer as transformers
-from tam.models.launch_sequence import Layout, Parts, Tokens
-from tam.models.sequence import vectors_of
+from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens
+from tam.models.fast.sequence import vectors_of
 from tam.training.adam import Adam
 
 CLASSES = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=4, layers=1, width=16, heads=1)
@@ -104,7 +101,7 @@ def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
     Adam(model, (), 1.0)
     assert isinstance(model.backbone, Transformer)
     model.backbone.fused = model.backbone.kernels = True
-    plain, calls = scoring.score, []
+    plain, calls = gpu_scoring.score, []
     scoring_score = lambda *given: calls.append(1) or plain(*given)  # noqa: E731
     from tam.models import model as models
 
@@ -148,8 +145,8 @@ def loss_errors(tasks: int, rows: int, places: int, *, sequences: bool, some: bo
     weights = torch.rand(tasks, generator=draw)
     examples.per_task().backward(weights.double())
     assert exact.grad is not None
-    found = launch_losses.task_losses(log_prob, y_length, present)
-    g = launch_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
+    found = gpu_losses.task_losses(log_prob, y_length, present)
+    g = gpu_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
     pairs = [(found.means, examples.per_task()), (found.totals, examples.total), (g, exact.grad)]
     pairs.append((found.predictions, examples.predictions))
     return max(float((a.double() - b.detach()).abs().max()) for a, b in pairs)
@@ -165,7 +162,7 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
     exact = ExampleLosses(total.double(), predictions.double())
     share = predictions.double().sum(1) / (predictions * chosen).double().sum(1)
     expected = (g * chosen.unsqueeze(2)).double().sum(1) * share.unsqueeze(1)
-    losses, found = launch_losses.chosen_rows(g, total, predictions, chosen)
+    losses, found = gpu_losses.chosen_rows(g, total, predictions, chosen)
     return max(
         float((losses - exact.per_task(chosen.double())).abs().max()),
         float(((found - expected).abs() / expected.abs().max()).max()),
@@ -174,7 +171,7 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    fused.SHARES = launch.SHARES = 2
+    gpu_blocks.SHARES = gpu_launch.SHARES = 2
     transformers.can_fuse = lambda hidden, heads: hidden.dtype == torch.float32
     for spec, settings in SPECS.values():
         print(score_error(spec, settings))

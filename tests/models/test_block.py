@@ -11,8 +11,8 @@ from torch.func import functional_call, grad, vmap
 
 from tam.models import no_weight_gradients, transformer
 from tam.models.attention import additive
-from tam.models.block import can_be_one, of_weights, whole_block
 from tam.models.conditioning import BlockOffsets
+from tam.models.fast.cpu_block import can_be_one, of_weights, whole_block
 from tam.models.model import mask_of
 from tam.models.transformer import ALL, Block, Transformer
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tam.models import ModelSpec, Transformer, build_model
-from tam.models.fused import can_fuse, can_see, in_rows
+from tam.models.fast.gpu_blocks import can_fuse, can_see, in_rows
 from tam.training.adam import Adam
 from tests.models.interpreter import interpreted, run_script
 
@@ -36,7 +36,7 @@ def test_kernels_equal_plain_code() -> None:
 
 
 def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     output = run_script("compile_kernels.py", TRITON_CACHE_DIR=str(tmp_path))
     lines = [line.split() for line in output.splitlines()]

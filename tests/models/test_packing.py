@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tam.models import Batch, ModelSpec
-from tam.models.packing import pack, unpack
+from tam.models.support_state import pack, unpack
 
 
 def rows_of(batch: Batch) -> list[list[tuple[list[int], object]]]:

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_losses import loss_gradients
-from tam.models.launch_losses import task_losses as launch_task_losses
+from tam.models.fast.gpu_device import triton_runs_here
+from tam.models.fast.gpu_losses import loss_gradients
+from tam.models.fast.gpu_losses import task_losses as launch_task_losses
 
 
 class ExampleLosses(NamedTuple):

@@ -13,8 +13,8 @@ from tam.methods.losses import example_losses
 from tam.methods.method import Rate
 from tam.methods.replay import Recorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
+from tam.models.fast.gpu_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
+from tam.models.fast.gpu_device import triton_runs_here
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8

@@ -22,8 +22,8 @@ from tam.methods.prefix import Prefix
 from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_losses import chosen_rows
+from tam.models.fast.gpu_device import triton_runs_here
+from tam.models.fast.gpu_losses import chosen_rows
 
 
 @dataclass(frozen=True, kw_only=True)

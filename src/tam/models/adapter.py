@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.linear import constant, normal
+from tam.models.layers import constant, normal
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.linear import Linear
+from tam.models.layers import Linear
 
 LONG = 64  # places from which torch's kernel pays
 

@@ -5,9 +5,9 @@ import torch
 from tam.models.compare import CompareModel
 from tam.models.embed import EmbedModel
 from tam.models.model import Model
-from tam.models.pairs import PairsModel
 from tam.models.precision import Precision
 from tam.models.spec import ModelSpec, Purpose
+from tam.models.support_networks import PairsModel
 from tam.models.transformer import Transformer
 
 _MODELS: dict[Purpose, type[Model]] = {

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tam.models.batch import Batch
 from tam.models.embedding import EMBEDDING_STD, within
-from tam.models.linear import normal
+from tam.models.layers import normal
 from tam.models.model import Model
 from tam.models.precision import in_own_precision
 from tam.models.spec import ModelSpec

@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.launch import WIDTHS
-from tam.models.launch_sequence import Layout, Parts, Tokens
-from tam.models.linear import normal
-from tam.models.sequence import vectors_of
+from tam.models.fast.gpu_launch import WIDTHS
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens
+from tam.models.fast.sequence import vectors_of
+from tam.models.layers import normal
 
 EMBEDDING_STD = 0.3
 _FEW = 256  # tokens and places up to which comparing with all of them is cheap

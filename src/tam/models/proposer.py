@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tam.models.batch import Batch
 from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.linear import Linear, normal
+from tam.models.layers import Linear, normal
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
-from tam.models.block import can_be_one, in_transform, whole_block
 from tam.models.conditioning import BlockOffsets, Modulation
-from tam.models.fused import can_fuse, can_see, fused_blocks, fused_prefix, fused_rows
-from tam.models.linear import Linear
+from tam.models.fast.cpu_block import can_be_one, in_transform, whole_block
+from tam.models.fast.gpu_blocks import can_fuse, can_see, fused_blocks, fused_prefix, fused_rows
+from tam.models.fast.operands import Before
+from tam.models.layers import Linear
 from tam.models.norm import LayerNorm
-from tam.models.operands import Before
 
 ALL = slice(None)
 
@@ -239,7 +239,7 @@ class Transformer(nn.Module):
         causal: bool,
         before: Before | None = None,
     ) -> Tensor:
-        """The same without the last LayerNorm, on rows that may be packed; see `tam.models.fused`."""
+        """The same without the last LayerNorm, on rows that may be packed."""
         weights = self._fused_weights
         shape = {"heads": self._heads, "causal": causal, "read": read}
         return fused_rows(hidden, packing, weights, **shape, before=before)

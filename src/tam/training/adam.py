@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_adam import Pieces, Vectors, move_weights
+from tam.models.fast.gpu_adam import Pieces, Vectors, move_weights
+from tam.models.fast.gpu_device import triton_runs_here
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-8

@@ -16,7 +16,7 @@ from tam.evaluation.protocol import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method, make_method
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model
-from tam.models.compiling import compile_only, compiles_ahead
+from tam.models.fast.gpu_device import compile_only, compiles_ahead
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at

@@ -1,4 +1,4 @@
-"""A transformer's block as one operation for autograd, for CPUs; see `tam.models.calculus`.
+"""A transformer's block as one operation for autograd, for CPUs; see `tam.models.fast.cpu_layers`.
 
 Torch's derivatives of a block are exact too, but take several times as many passes over memory, which is what
 counts on a CPU. Here are two derivatives and no third. Under `vmap` the weights may be each task's own.
@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.calculus import Affine, Ask, Gelu, Layer, Norm
-from tam.models.mixing import Mixing, Reading
+from tam.models.fast.cpu_attention import Mixing, Reading
+from tam.models.fast.cpu_layers import Affine, Ask, Gelu, Layer, Norm
 
 _functorch = torch._C._functorch  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 _torch: Any = torch._C  # pyright: ignore[reportPrivateUsage]
@@ -99,7 +99,7 @@ def in_transform() -> bool:
 
 
 class _Passes(Layer):
-    """The four passes of a block over `[G, R, L, d]`; see `tam.models.calculus`."""
+    """The four passes of a block over `[G, R, L, d]`; see `tam.models.fast.cpu_layers`."""
 
     shape: torch.Size
 

@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.kernels.sequence` are launched.
+"""How the kernels of `tam.models.fast.kernels.sequence` are launched.
 
 Shapes: R sequences, L places of each, P rows, G tasks, d width.
 """
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.compiling import launch
-from tam.models.launch_rows import room_for
+from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_packing import room_for
 
 _SPAN = 64  # rows that a program adds up at once
 _ASSEMBLED = 32  # rows that a program assembles
@@ -81,7 +81,7 @@ class Layout:
 
 def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: Tensor | None) -> Layout:
     """Lay sequences out without padding, given the lengths of x and y, `[R]`, of which one may be missing."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     given = [lengths.contiguous() for lengths in (x_lengths, y_lengths) if lengths is not None]
     ends = (given[0] + given[1] if len(given) > 1 else given[0]).cumsum(0)
@@ -100,7 +100,7 @@ def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: 
 
 def assemble(layout: Layout, parts: Parts) -> Tensor:
     """The vectors of all rows, `[P, d]`; what is behind the last row is undefined."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tensors: list[Tensor] = []
     some = next(_tensors(parts))
@@ -133,7 +133,7 @@ def _tensors(parts: Sequence[Tensor | Tokens | None]) -> Any:
 
 def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool) -> Tensor:
     """The gradient at the front or the lead, `[G, K, d]`, given that at all rows."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     groups, count, width = shape
     before = 0 if front else layout.sizes[0]
@@ -154,7 +154,7 @@ def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool)
 
 def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tuple[Tensor, Tensor]:
     """The gradients of a part's tables, given that at all rows; it starts at that place."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tokens, width = part.token.shape
     padded = room_for(tokens + part.places)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.launch_rows import gather
+from tam.models.fast.gpu_packing import gather
 
 
 def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.block import of_weights
-from tam.models.launch_reading import Answers, Reading, Weights
+from tam.models.fast.cpu_block import of_weights
+from tam.models.fast.gpu_reading import Answers, Reading, Weights
 
 
 def read(hidden: Tensor, weights: Weights, answers: Answers) -> Tensor:

@@ -1,4 +1,4 @@
-"""The blocks of a transformer in a few kernels each, for GPUs; see `tam.models.kernels`.
+"""The blocks of a transformer in a few kernels each, for GPUs; see `tam.models.fast.kernels`.
 
 All blocks are one operation for autograd, with a first derivative only. The residual stream stays in
 float32; matrix products are in bfloat16 under autocast, else in float32.
@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.beside import Beside
-from tam.models.block import of_weights
-from tam.models.launch import LONGEST, MOST_BEFORE, SHARES, WIDTHS, Kernels, rows_at_once
-from tam.models.operands import Before, Projection, block_of, kept_of
-from tam.models.places import Rearrange, pack
+from tam.models.fast.beside import Beside
+from tam.models.fast.cpu_block import of_weights
+from tam.models.fast.gpu_launch import LONGEST, MOST_BEFORE, SHARES, WIDTHS, Kernels, rows_at_once
+from tam.models.fast.operands import Before, Projection, block_of, kept_of
+from tam.models.fast.places import Rearrange, pack
 
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of what kernels look at: they count in 32 bits

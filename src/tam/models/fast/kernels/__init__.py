@@ -17,15 +17,15 @@ are pointers.
 Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 """
 
-from tam.models.kernels.adam import move, move_tasks, squares, watch_tasks
-from tam.models.kernels.attention import attention_backward, attention_forward
-from tam.models.kernels.losses import chosen_rows, loss_gradients, task_losses
-from tam.models.kernels.mlp import mlp_backward, mlp_forward
-from tam.models.kernels.project import project_backward, project_forward
-from tam.models.kernels.reading import finish_weights, read_backward, read_forward, read_weights
-from tam.models.kernels.rows import gather
-from tam.models.kernels.sequence import assemble, pack_places, task_gradients, token_gradients
-from tam.models.kernels.weights import fold, norm_gradients, unfold, weight_gradients
+from tam.models.fast.kernels.adam import move, move_tasks, squares, watch_tasks
+from tam.models.fast.kernels.attention import attention_backward, attention_forward
+from tam.models.fast.kernels.losses import chosen_rows, loss_gradients, task_losses
+from tam.models.fast.kernels.mlp import mlp_backward, mlp_forward
+from tam.models.fast.kernels.project import project_backward, project_forward
+from tam.models.fast.kernels.reading import finish_weights, read_backward, read_forward, read_weights
+from tam.models.fast.kernels.rows import gather
+from tam.models.fast.kernels.sequence import assemble, pack_places, task_gradients, token_gradients
+from tam.models.fast.kernels.weights import fold, norm_gradients, unfold, weight_gradients
 
 __all__ = [
     "assemble",

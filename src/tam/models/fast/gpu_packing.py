@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.kernels.rows` are launched.
+"""How the kernels of `tam.models.fast.kernels.rows` are launched.
 
 Shapes: R rows, L places, P places in all, d width.
 """
@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from tam.models.compiling import launch
+from tam.models.fast.gpu_device import launch
 
 
 def gather(rows: Tensor, source: Tensor) -> Tensor:
     """Launch the kernel that takes the rows `source` of `[P, d]`, 0 where that is −1."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     width = rows.shape[1]
     out = rows.new_empty(len(source), width)

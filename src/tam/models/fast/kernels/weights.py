@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.kernels.parts import dot
+from tam.models.fast.kernels.parts import dot
 
 
 @triton.jit(do_not_specialize=["P_attention", "P_mlp", "block", "blocks"])

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.kernels.parts import among_read, dot, standard, standard_backward
+from tam.models.fast.kernels.parts import among_read, dot, standard, standard_backward
 
 
 @triton.jit

@@ -3,8 +3,8 @@
 import triton
 import triton.language as tl
 
-from tam.models.kernels.parts import among_all, dot, normal, standard, standard_backward
-from tam.models.kernels.project import project
+from tam.models.fast.kernels.parts import among_all, dot, normal, standard, standard_backward
+from tam.models.fast.kernels.project import project
 
 
 @triton.jit(do_not_specialize=["P", "L", "first", "Q"])

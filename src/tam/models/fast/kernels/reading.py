@@ -1,6 +1,6 @@
 """From hidden states through a LayerNorm and a linear layer to the log-probability of the answer, and back.
 
-Rows are as in `tam.models.kernels.sequence`. Those from place `first` of their sequence on are read: they
+Rows are as in the kernels of `sequence`. Those from place `first` of their sequence on are read: they
 predict the tokens of y, and then its end, which is the last outcome. Where the answer is a class, one place
 is read. Other rows have no log-probability and no gradient.
 """
@@ -8,8 +8,8 @@ is read. Other rows have no log-probability and no gradient.
 import triton
 import triton.language as tl
 
-from tam.models.kernels.parts import dot, standard, standard_backward
-from tam.models.kernels.sequence import sequence_and_place
+from tam.models.fast.kernels.parts import dot, standard, standard_backward
+from tam.models.fast.kernels.sequence import sequence_and_place
 
 COUNTS = ["P", "L", "first", "Q", "C", "rows", "capacity"]
 

@@ -1,17 +1,17 @@
-"""How places take from others in a block, in the four passes of `tam.models.calculus`.
+"""How places take from others in a block, in the four passes of `tam.models.fast.cpu_layers`.
 
 Shapes: G groups with weights of their own, R rows of each, K places of a row, X known ones after them,
 L = K + X, Q of them asking, H heads, d width, D = d / H.
 """
 
-# ruff: noqa: D102  what the four passes are is said in `tam.models.calculus`
+# ruff: noqa: D102  what the four passes are is said in `tam.models.fast.cpu_layers`
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from tam.models.calculus import Affine, Ask, Attention, Layer
+from tam.models.fast.cpu_layers import Affine, Ask, Attention, Layer
 
 ALL = slice(None)
 

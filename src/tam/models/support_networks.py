@@ -24,7 +24,7 @@ from tam.models.attention import additive, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
 from tam.models.embedding import EMBEDDING_STD, within
-from tam.models.linear import constant, normal
+from tam.models.layers import constant, normal
 from tam.models.model import Model, mask_of
 from tam.models.spec import ModelSpec
 from tam.models.transformer import ALL, Block, Transformer

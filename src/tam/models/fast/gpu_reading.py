@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.kernels.reading` are launched.
+"""How the kernels of `tam.models.fast.kernels.reading` are launched.
 
 Shapes: B tasks, R sequences, Q places read of each, P rows, d width, C outcomes.
 """
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.compiling import launch
-from tam.models.launch_rows import room_for
+from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_packing import room_for
 
 MOST_OUTCOMES = 256
 _SPAN = 64  # rows of a program
@@ -79,7 +79,7 @@ class Reading:
 
     def forward(self) -> tuple[Tensor, Tensor]:
         """The log-probabilities of the answers `[R, Q]`, and the logarithms of rows' sums over outcomes."""
-        from tam.models import kernels
+        from tam.models.fast import kernels
 
         answers = self._answers
         log_prob = self._hidden.new_zeros(answers.sequences, answers.places)
@@ -93,7 +93,7 @@ class Reading:
 
     def backward(self, totals: Tensor, g: Tensor) -> Tensor:
         """The gradient at the hidden states."""
-        from tam.models import kernels
+        from tam.models.fast import kernels
 
         g_hidden = torch.empty_like(self._hidden)
         launch(
@@ -105,7 +105,7 @@ class Reading:
 
     def of_weights(self, totals: Tensor, g: Tensor) -> Weights:
         """The gradients of the weights."""
-        from tam.models import kernels
+        from tam.models.fast import kernels
 
         part, width = self._part, self._hidden.shape[1]
         shares = min(self._grid[0], _PROGRAMS // (self._outcomes // part))

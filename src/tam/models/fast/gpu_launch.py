@@ -1,4 +1,4 @@
-"""How the kernels of a block, those of `tam.models.kernels` but for `rows`, are launched.
+"""How the kernels of a block, those of `tam.models.fast.kernels` but for `rows`, are launched.
 
 Shapes: P places in all, L places of a sequence, d width.
 """
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.compiling import launch
-from tam.models.launch_rows import room_for
-from tam.models.operands import Before, Block, Kept, Projection
+from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_packing import room_for
+from tam.models.fast.operands import Before, Block, Kept, Projection
 
 
 class Launch(NamedTuple):
@@ -70,7 +70,7 @@ class Kernels:
     ) -> None:
         import triton.language as tl
 
-        from tam.models import kernels
+        from tam.models.fast import kernels
 
         self._module, self._half = kernels, half
         self._before = Before(*before) if before else None

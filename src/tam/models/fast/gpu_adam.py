@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.kernels.adam` are launched.
+"""How the kernels of `tam.models.fast.kernels.adam` are launched.
 
 Shapes: B tasks, S numbers of each.
 """
@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.compiling import launch
-from tam.models.launch_rows import room_for
+from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_packing import room_for
 
 MOST_NUMBERS = 4096
 """Of a task that `move_tasks` takes."""
@@ -75,7 +75,7 @@ def move_weights(
         betas: Of Adam.
         epsilon: Of Adam.
     """
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     assert all(vector.dtype == torch.float32 and vector.is_contiguous() for vector in vectors)
     logs = {"log_beta1": math.log(betas[0]), "log_beta2": math.log(betas[1])}
@@ -103,7 +103,7 @@ def move_tasks(
     state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor, *, betas: Betas, epsilon: float
 ) -> TaskMoments:
     """One step of Adam on each active task; the rate is one for all, `[]` or `[1]`, or each task's own."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tasks, size = state.z.shape
     given = [*state[:3], gradient.contiguous()]
@@ -122,7 +122,7 @@ def watch_tasks(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Each task's lowest loss, its steps without a lower one, whether it still moves, and how many do."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     state = [tensor.contiguous() for tensor in (loss, best, worse, active)]
     assert all(tensor.dtype == torch.float32 for tensor in state)

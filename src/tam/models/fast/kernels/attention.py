@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.kernels.parts import among_read, dot
+from tam.models.fast.kernels.parts import among_read, dot
 
 
 @triton.jit

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.block import of_weights
-from tam.models.launch_sequence import Layout, Parts, Tokens, assemble, task_gradients, token_gradients
+from tam.models.fast.cpu_block import of_weights
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, assemble, task_gradients, token_gradients
 
 
 def vectors_of(layout: Layout, parts: Parts) -> Tensor:

@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.kernels.losses` are launched.
+"""How the kernels of `tam.models.fast.kernels.losses` are launched.
 
 Shapes: B tasks, N rows of each, Q parts of an answer, S components of a task embedding.
 """
@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.compiling import launch
-from tam.models.launch_rows import room_for
+from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_packing import room_for
 
 
 class TaskLosses(NamedTuple):
@@ -23,7 +23,7 @@ class TaskLosses(NamedTuple):
 
 def task_losses(log_prob: Tensor, y_lengths: Tensor | None, present: Tensor | None) -> TaskLosses:
     """The losses, given log-probabilities `[B, N, Q]`, lengths of sequences, and which rows are examples."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tasks, rows, places = log_prob.shape
     assert log_prob.dtype == torch.float32
@@ -43,7 +43,7 @@ def loss_gradients(
     g_means: Tensor, counts: Tensor, present: Tensor | None, shape: tuple[int, int, int]
 ) -> Tensor:
     """The gradients at the log-probabilities, of that shape, given those at the tasks' losses."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tasks, rows, places = shape
     to, span = g_means.new_empty(shape), 1024
@@ -58,7 +58,7 @@ def loss_gradients(
 
 def chosen_rows(g: Tensor, totals: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses over the chosen rows, `[B]`, and their gradients in z, `[B, S]`."""
-    from tam.models import kernels
+    from tam.models.fast import kernels
 
     tasks, rows, size = g.shape
     given = [tensor.contiguous() for tensor in (g, totals, predictions, chosen)]
