@@ -16,7 +16,7 @@ OPTIONS = {
     "tam train": """
         out method preset resume seed device tasks-seed compositional holdout
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
-        inner-steps inner-rate patience theta-update warm-share learn-blank proposer
+        inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         shots supports queries adapt-steps adapt-rates support-seed""",

@@ -12,7 +12,7 @@ from tests.learner.small import small_benchmark
 SETTINGS: dict[str, Any] = {"warm_share": 0.5, "learn_blank": True, "task_tokens": 2, "task_first": True}
 
 
-@pytest.mark.parametrize("extra", [{}, {"proposer": True}, {"x_mask": "full"}], ids=str)
+@pytest.mark.parametrize("extra", [{}, {"proposer": True}, {"x_mask": "full"}, {"starts": 3}], ids=str)
 @pytest.mark.parametrize("kind", ["classification", "transduction"])
 def test_a_loaded_learner_answers_the_same(kind: str, extra: dict[str, Any], tmp_path: Path) -> None:
     tasks = small_benchmark(kind)
@@ -20,7 +20,7 @@ def test_a_loaded_learner_answers_the_same(kind: str, extra: dict[str, Any], tmp
     task = tasks.test[0]
     examples = [task[row] for row in range(8)]
     rule = learner.adapt([(example.x, example.y) for example in examples])
-    assert len(rule.vector) == 2 * 16, "two tokens as wide as the network"
+    assert len(rule.point) == 2 * 16, "two tokens as wide as the network"
     learner.save(tmp_path / "model")
     rule.save(tmp_path / "rule.json")
     loaded, read = tam.load(tmp_path / "model"), tam.TaskEmbedding.load(tmp_path / "rule.json")
@@ -28,3 +28,6 @@ def test_a_loaded_learner_answers_the_same(kind: str, extra: dict[str, Any], tmp
     assert loaded.predict(read, inputs) == learner.predict(rule, inputs)
     again = loaded.adapt([(example.x, example.y) for example in examples])
     np.testing.assert_allclose(again.vector, rule.vector, rtol=1e-4, atol=1e-6)
+    assert rule.similarity(again) > 0.999
+    mean = tam.TaskEmbedding.mean([rule, again])
+    assert loaded.predict(mean, inputs) == learner.predict(rule, inputs)

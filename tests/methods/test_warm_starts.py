@@ -23,7 +23,7 @@ def start_of(warm: WarmStarts, batch: Batch, seed: int = 0) -> torch.Tensor:
 
 
 def test_a_task_starts_where_its_last_visit_ended() -> None:
-    warm = WarmStarts(1.0, 4, 0, torch.zeros(1, 2))
+    warm = WarmStarts(1.0, 0, torch.zeros(4, 2))
     assert start_of(warm, batch_of([3, 1])).eq(0).all(), "nothing was visited yet"
     warm.keep(batch_of([3, 1]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     warm.keep(batch_of([1]), torch.tensor([[5.0, 6.0]]))
@@ -33,7 +33,7 @@ def test_a_task_starts_where_its_last_visit_ended() -> None:
 
 def test_a_share_of_the_tasks_is_drawn_anew_each_time() -> None:
     many = batch_of(list(range(2000)))
-    warm = WarmStarts(0.25, 2000, 0, torch.zeros(1, 1))
+    warm = WarmStarts(0.25, 0, torch.zeros(2000, 1))
     warm.keep(many, torch.ones(2000, 1))
     first, second = (start_of(warm, many, seed) for seed in (0, 1))
     for start in (first, second):
@@ -42,7 +42,7 @@ def test_a_share_of_the_tasks_is_drawn_anew_each_time() -> None:
 
 
 def test_the_row_of_a_compositional_task_is_that_of_its_unknown_slot() -> None:
-    warm = WarmStarts(1.0, 2, 3, torch.zeros(1, 1))
+    warm = WarmStarts(1.0, 3, torch.zeros(6, 1))
     warm.keep(batch_of([0, 0, 1], [0, 2, 2]), torch.tensor([[1.0], [2.0], [3.0]]))
     start = start_of(warm, batch_of([0, 0, 0, 1, 1], [0, 1, 2, 1, 2]))
     assert start.flatten().tolist() == [1.0, 0.0, 2.0, 0.0, 3.0]

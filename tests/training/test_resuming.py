@@ -31,6 +31,7 @@ SORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"compositional": True},
         {"support": "mixed", "small_after": 3, "small_sizes": (1, 4)},
     ),
+    "several starts": ({}, {"starts": 3, "warm_share": 0.5}),
     "warm starts": ({"compositional": True}, {"warm_share": 0.5, "task_tokens": 2, "patience": None}),
 }
 

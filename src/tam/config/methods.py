@@ -57,6 +57,9 @@ class TamSettings(MethodSettings):
     """Whether θ also learns from the pass before the first update of z, which the paper has for z alone."""
     proposer: bool = False
     """Whether an encoder of the support, trained along, proposes where z starts; not with primitives."""
+    starts: int = 1
+    """How many searches learn a new task: one from a blank z (the paper), or others too, from the embeddings
+    of training tasks or primitives that fit its examples best; they answer together."""
     support: Literal["all", "mixed"] = "all"
     """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
     small_share: float | None = None
@@ -68,7 +71,7 @@ class TamSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "inner_steps", "patience")
+        check_at_least(self, 1, "inner_steps", "patience", "starts")
         check_at_least(self, 0, "inner_rate", "small_share", "small_after", "warm_share")
         check_at_most(self, 1, "small_share", "warm_share")
         check_at_most(self, MOST_STEPS, "inner_steps")

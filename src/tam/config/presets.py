@@ -101,6 +101,11 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
 """What a preset changes for one method, besides."""
 
 _TWO_TOKENS = {"task_tokens": 2}
+_EIGHT_STARTS = {
+    "starts": 8,
+    "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100),
+    "adapt_rates": (0.01, 0.03),
+}
 _FROM_ONE_ROW = {"small_sizes": (1, 64)}  # where k counts examples
 
 PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
@@ -110,8 +115,9 @@ PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
         "rows": 256,
         "proposer": True,
         "validate_every": 700,
+        **_EIGHT_STARTS,
     },
-    ("best", "tam", "transduction"): _TWO_TOKENS | _FROM_ONE_ROW,
+    ("best", "tam", "transduction"): _TWO_TOKENS | _FROM_ONE_ROW | _EIGHT_STARTS,
     ("best", "tam", "pathfinding"): _TWO_TOKENS
     | _FROM_ONE_ROW
     | {"steps": 1_500, "rate": 1e-3, "validate_every": 300},

@@ -207,7 +207,7 @@ def _score_choices(
     drawn = episodes(tasks, k, protocol)
     limit, most = _rows_at_once(tasks, weight.device), method.at_once(model)
     counts: list[Tensor] = []
-    for some in _chunks(drawn, len(rates), limit, most):
+    for some in _chunks(drawn, len(rates) * method.searches, limit, most):
         members = [tasks[episode.task] for episode in some]
         support, query = (
             collate(members, chosen, primitives).to(weight.device)

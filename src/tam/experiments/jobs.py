@@ -56,6 +56,7 @@ def levers(benchmark: Name) -> list[Lever]:
         Lever("blank", {"learn_blank": False, "proposer": False}, {"learn_blank": True}),
         Lever("proposer", {"proposer": False}),
         Lever("small", all_rows, {"support": "mixed"}),
+        Lever("starts", {"starts": 1}, {"starts": 8}),
     ]
     return [lever for lever in found if lever.name != "first" or benchmark != "classification"]
 

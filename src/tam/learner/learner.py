@@ -163,6 +163,7 @@ class Learner:
                 loss,
                 task.primitives,
                 self.method.keeps_support,
+                self.method.searches,
             )
             for vector, task, loss in zip(vectors, tasks, losses, strict=True)
         ]
@@ -319,6 +320,8 @@ class Learner:
             self._intake.task_primitives("its task", rule.primitives)
             if rule.is_support:
                 check_packed(rule.vector, spec, len(rule.labels))
+            elif (rule.searches > 1) != (self.method.searches > 1):
+                raise UserError(f"searches must be {self.method.searches} for this model: {rule.searches}")
             elif len(rule.vector) != (size := self._state_size(rule)):
                 raise UserError(f"the vector has {size} numbers in this model, not {len(rule.vector)}")
         except UserError as error:
@@ -331,7 +334,7 @@ class Learner:
             blank = self._asked(self._intake.inputs([[]]), [rule])
             (states,) = self.method.adapt(self.model_, blank, (min(choice.steps, 1),), choice.rate)
             self._size = states.shape[1]
-        return self._size
+        return self._size // self.method.searches * rule.searches
 
     def _check_beams(self, beams: object) -> int:
         if self.model_.spec.kind == "classification" and beams != 1:

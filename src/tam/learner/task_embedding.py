@@ -44,6 +44,7 @@ class TaskEmbedding:
         primitives: In a compositional model the task's primitives, the fitted one included.
         is_support: Whether the numbers are the examples themselves, as with methods that look at them: such
             embeddings have neither an average nor a similarity.
+        searches: How many searches found it. If several, the vector has for each its weight and its numbers.
     """
 
     vector: NDArray[np.float32]
@@ -52,12 +53,13 @@ class TaskEmbedding:
     loss: float
     primitives: tuple[str, ...] = ()
     is_support: bool = False
+    searches: int = 1
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TaskEmbedding)
-            and (self.labels, self.model, self.primitives, self.is_support)
-            == (other.labels, other.model, other.primitives, other.is_support)
+            and (self.labels, self.model, self.primitives, self.is_support, self.searches)
+            == (other.labels, other.model, other.primitives, other.is_support, other.searches)
             and np.array_equal(self.vector, other.vector)
         )
 
@@ -67,15 +69,26 @@ class TaskEmbedding:
     def __repr__(self) -> str:
         return f"TaskEmbedding of {len(self.vector)} numbers (loss {self.loss:.3f})"
 
+    @property
+    def point(self) -> NDArray[np.float32]:
+        """Where the task is among others: the vector, or the weighted mean of what several searches found."""
+        if self.searches == 1:
+            return self.vector
+        rows = self.vector.reshape(self.searches, -1)
+        return rows[:, 0] @ rows[:, 1:]
+
     def similarity(self, other: "TaskEmbedding") -> float:
-        """The cosine of the angle between two embeddings of one model."""
+        """The cosine of the angle between the points of two embeddings of one model."""
         self._check_same(other)
-        lengths = np.linalg.norm(self.vector) * np.linalg.norm(other.vector)
-        return float(self.vector @ other.vector / lengths) if lengths else 0.0
+        lengths = np.linalg.norm(self.point) * np.linalg.norm(other.point)
+        return float(self.point @ other.point / lengths) if lengths else 0.0
 
     @classmethod
     def mean(cls, embeddings: Iterable["TaskEmbedding"]) -> "TaskEmbedding":
-        """The average of embeddings of one task, fitted to different examples."""
+        """The average of embeddings of one task, fitted to different examples.
+
+        Where each has several searches, these answer together, with their weights.
+        """
         if not isinstance(embeddings, Iterable):
             raise UserError(f"an average is of a list of task embeddings, not of {shown(embeddings)}")
         each = list(embeddings)
@@ -88,8 +101,12 @@ class TaskEmbedding:
                 raise UserError(
                     "only embeddings of tasks with the same labels and primitives have an average"
                 )
-        vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
         loss = float(np.mean([e.loss for e in each]))
+        if (searches := sum(e.searches for e in each)) > len(each):
+            rows = np.concatenate([e.vector.reshape(e.searches, -1) for e in each])
+            rows[:, 0] /= len(each)
+            return cls(rows.flatten(), first.labels, first.model, loss, first.primitives, searches=searches)
+        vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
         return cls(vector, first.labels, first.model, loss, first.primitives)
 
     def _check_same(self, other: "TaskEmbedding") -> None:
@@ -110,6 +127,7 @@ class TaskEmbedding:
             "primitives": list(self.primitives),
             "loss": finite(self.loss),
             "is_support": self.is_support,
+            "searches": self.searches,
             "vector": [float(value) for value in self.vector],
         }
 
@@ -117,7 +135,7 @@ class TaskEmbedding:
     def from_json(cls, values: Mapping[str, Any]) -> "TaskEmbedding":
         """From plain values."""
         try:
-            given = {"is_support": False, **values}  # older files do not say
+            given = {"is_support": False, "searches": 1, **values}  # older files do not say
             check_parts(given, _PARTS)
             if unknown := [name for name in given if name not in _PARTS]:
                 raise ValueError(f"it has {', '.join(_PARTS)}, and no {unknown[0]!r}")
@@ -133,6 +151,7 @@ class TaskEmbedding:
                 float(infinite_if_none(given["loss"])),
                 primitives,
                 given["is_support"],
+                given["searches"],
             )
         except (UserError, TypeError, ValueError, OverflowError) as error:
             raise EmbeddingError(f"not a task embedding: {error}") from None
@@ -172,5 +191,6 @@ _PARTS = {
     "primitives": Part(is_list_of(str), "a list of strings"),
     "loss": number_or_null("an infinite one"),
     "is_support": TRUTH,
+    "searches": Part(lambda value: type(value) is int and value >= 1, "a number from 1 on"),
     "vector": Part(is_list_of(int, float), "a list of numbers"),
 }

@@ -57,6 +57,11 @@ class Method(Protocol):
     """Whether answers are labels, never sequences."""
 
     @property
+    def searches(self) -> int:
+        """How many times a task's support is gone through at once when it is learned."""
+        return 1
+
+    @property
     def allows_kernels(self) -> bool:
         """Whether training may use our kernels: no second derivative, and weights that all tasks share."""
         return True

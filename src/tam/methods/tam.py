@@ -18,6 +18,7 @@ from torch import Tensor
 from tam.config.methods import TamSettings
 from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.methods.method import Losses, Method, Rate, Update
+from tam.methods.mixture import fit_mixtures, mixed_outcomes
 from tam.methods.prefix import Prefix
 from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
@@ -33,8 +34,15 @@ class TAM(TamSettings, Method):
     version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network conditioned on z; with a proposer if asked, and if z is not of a primitive."""
-        return replace(spec, proposer=self.proposer and not spec.compositional)
+        """A network conditioned on z; unless z is of a primitive, with a proposer and a memory if asked."""
+        if spec.compositional:
+            return spec
+        return replace(spec, proposer=self.proposer, kept=tasks if self.starts > 1 else 0)
+
+    @property
+    def searches(self) -> int:
+        """See `Method.searches`."""
+        return self.starts
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
@@ -85,16 +93,21 @@ class TAM(TamSettings, Method):
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
 
+        With several starts, a mixture of them; see `tam.methods.mixture`.
         Patience is for training: here a task goes on, since the best z is known, and may come later.
         """
         start = model.blank(support.tasks)
         if model.proposer is not None:
             with torch.no_grad():
                 start = model.propose(support)
+        if self.starts > 1:
+            return fit_mixtures(model, support, start, self.starts, steps, rate)
         return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x, z; θ), a z for each task."""
+        """Log p(· | x, z; θ), a z for each task, or a mixture of several."""
+        if self.starts > 1:
+            return mixed_outcomes(model, states, batch)
         return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)
 
     def _small_supports(self, batch: Batch, step: int) -> Tensor | None:

@@ -20,13 +20,14 @@ class WarmStarts:
 
     Memory: `tasks · slots · S` numbers of 4 bytes, slots being 1 unless tasks are compositional.
 
-    Attributes:
-        table: `[tasks · slots, S]`, zero for what was never visited.
+    Args:
+        share: The share of tasks that start there.
+        slots: Slots of a compositional task, else 0.
+        table: What is remembered, `[tasks · slots, S]`, zero for what was never visited.
     """
 
-    def __init__(self, share: float, tasks: int, slots: int, blank: Tensor) -> None:
-        self._share, self._slots = share, max(slots, 1)
-        self.table = blank.new_zeros(tasks * self._slots, blank.shape[1])
+    def __init__(self, share: float, slots: int, table: Tensor) -> None:
+        self._share, self._slots, self.table = share, max(slots, 1), table
 
     def begin(self, batch: Batch, generator: torch.Generator) -> Batch:
         """The batch with where each task's search starts: at its last z in a random share, else at 0."""

@@ -49,6 +49,7 @@ class Model(nn.Module):
         precision: What matrix products are computed in, on a GPU; on a CPU always float32.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
         task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
+        kept: The training tasks' last embeddings `[tasks, S]`, zero at first, if the spec asks; no weights.
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
         proposer: Proposes a task embedding from examples, if the spec asks.
     """
@@ -81,6 +82,8 @@ class Model(nn.Module):
             self.task_embeddings = constant(generator, spec.tasks, self.task_size, value=0.0)
         if spec.unknown:
             self.unknown = constant(generator, 1, self.task_size, value=0.0)
+        self.kept: Tensor | None
+        self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None

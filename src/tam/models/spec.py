@@ -48,6 +48,7 @@ class ModelSpec:
         proposer: Whether there is an encoder of examples that proposes a task embedding; not with primitives.
         tasks: Rows of the table of training tasks' embeddings, for a method that learns one for each;
             0 for none. A compositional model has its primitives' table instead.
+        kept: Rows of the table that keeps training tasks' last embeddings, which are no weights; 0 for none.
         unknown: Whether there is a learned embedding that stands for any unknown primitive; with
             `primitives` only.
     """
@@ -71,6 +72,7 @@ class ModelSpec:
     purpose: Purpose = "answer"
     proposer: bool = False
     tasks: int = 0
+    kept: int = 0
     unknown: bool = False
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
     """Copy weights into a model of the same shape."""
-    own = dict(model.named_parameters())
+    own: dict[str, Tensor] = model.state_dict()
     if set(own) != set(weights) or any(own[name].shape != weights[name].shape for name in own):
         raise UserError(f"{source}: these weights are of another model")
     with torch.no_grad():

@@ -34,7 +34,7 @@ class Saved:
     def write(self, folder: Path) -> None:
         """Write both files."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_tensors(folder / "model.safetensors", dict(self.model.named_parameters()), {})
+        write_tensors(folder / "model.safetensors", self.model.state_dict(), {})
         description = {
             "format": FORMAT,
             "config": self.config.to_json(),

@@ -69,9 +69,12 @@ class Trainer:
         self.generator = torch.Generator(self.device).manual_seed(draws)
         self.adam = Adam(self.model, _TABLES, config.training.clip)
         self.warm_starts: WarmStarts | None = None
-        if share := getattr(config.settings, "warm_share", 0.0):
-            blank = self.model.blank(1)
-            self.warm_starts = WarmStarts(share, self.data.tasks, spec.slots, blank)
+        share = getattr(config.settings, "warm_share", 0.0)
+        if self.model.kept is not None:
+            self.warm_starts = WarmStarts(share, spec.slots, self.model.kept)
+        elif share:
+            table = self.model.blank(self.data.tasks * max(spec.slots, 1))
+            self.warm_starts = WarmStarts(share, spec.slots, table)
         self.state = State()
         self.choices: dict[int, Choice] = {}
         self._tasks = min(config.training.tasks, self.data.tasks)
@@ -195,16 +198,16 @@ class Trainer:
     def write_weights(self, path: Path, best: Best) -> None:
         """Write the weights as they are now, with how they validated."""
         if distribution.rank() == 0:
-            write_tensors(path, dict(self.model.named_parameters()), {"best": best.to_json()})
+            write_tensors(path, self.model.state_dict(), {"best": best.to_json()})
 
     def write_checkpoint(self) -> None:
         """Write everything that is needed to go on as if nothing had happened."""
         if distribution.rank() != 0:
             return
-        tensors = {f"model.{name}": value for name, value in self.model.named_parameters()}
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         tensors |= {f"adam.{name}": value for name, value in self.adam.state().items()}
         tensors["generator"] = self.generator.get_state()
-        if self.warm_starts is not None:
+        if self.warm_starts is not None and self.model.kept is None:
             tensors["warm_starts"] = self.warm_starts.table
         header = {"fingerprint": self.tasks.fingerprint, "config": self.config.to_json()}
         write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
@@ -225,7 +228,7 @@ class Trainer:
         try:
             self.adam.load(groups["adam"])
             self.generator.set_state(tensors["generator"])
-            if self.warm_starts is not None:
+            if self.warm_starts is not None and self.model.kept is None:
                 self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:

@@ -1,0 +1,97 @@
+"""Mixtures: an extension of TAM in which several searches learn a new task, and answer together.
+
+One search starts at a blank z, as in the paper. The others start at the embeddings that the model already
+knows and that fit the support best: those of its training tasks or, where z is the embedding of a primitive,
+those of the other primitives. The answer is the average of what the searches found, weighted by how likely
+each makes the support, and for sequences also by how likely it made the tokens so far.
+
+Shapes: B tasks, N rows of each, M searches, S components of a task embedding, Y width of y, V tokens.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tam.methods.losses import example_losses
+from tam.methods.method import Rate
+from tam.methods.search import Search, fit_embeddings
+from tam.models import Batch, Model, token_targets
+
+SUPPORT_SHARE = 0.5
+"""How much of a support's log-likelihood counts: a z that was fitted to it makes it look too likely."""
+_ROWS_AT_ONCE = 200_000
+
+
+def fit_mixtures(
+    model: Model, support: Batch, start: Tensor, searches: int, steps: Sequence[int], rate: Rate
+) -> list[Tensor]:
+    """Learn B tasks, each by several searches; θ stays.
+
+    Args:
+        model: The network.
+        support: The examples of the tasks.
+        start: Where the first search of each task starts, `[B, S]`.
+        searches: The number of searches, M.
+        steps: The numbers of steps to report.
+        rate: The rate of every search.
+
+    Returns:
+        For each number of steps a row for each task, `[B, M · (1 + S)]`: weight and z of every search.
+    """
+    starts = torch.cat([start.unsqueeze(0), nearest_known(model, support, searches - 1)])
+    repeated = support.repeat(len(starts))
+    rates = rate.repeat(len(starts)) if isinstance(rate, Tensor) else rate
+    return [
+        _weighted(model, z, support)
+        for z in fit_embeddings(Search(starts.flatten(0, 1), rates), model, repeated, steps)
+    ]
+
+
+@torch.no_grad()
+def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
+    """The known embeddings with the lowest loss on each task's support, best first: `[count, B, S]`."""
+    known = model.kept if model.primitives is None else model.primitives.detach()
+    assert known is not None
+    at_once = max(1, _ROWS_AT_ONCE // (support.tasks * support.rows))
+    losses = torch.cat(
+        [
+            example_losses(
+                model, some.repeat_interleave(support.tasks, 0).unsqueeze(1), support.repeat(len(some))
+            )
+            .per_task()
+            .unflatten(0, (len(some), support.tasks))
+            for some in known.split(at_once)
+        ]
+    )
+    return known[losses.argsort(dim=0)[:count]]
+
+
+@torch.no_grad()
+def _weighted(model: Model, z: Tensor, support: Batch) -> Tensor:
+    """The searches' ends, `[M · B, S]`, with their weights, packed: `[B, M · (1 + S)]`."""
+    each = z.unflatten(0, (-1, support.tasks))
+    totals = [example_losses(model, one.unsqueeze(1), support).total.sum(1) for one in each]
+    weights = torch.softmax(-SUPPORT_SHARE * torch.stack(totals), dim=0)
+    return torch.cat([weights.unsqueeze(2), each], dim=2).transpose(0, 1).flatten(1)
+
+
+def mixed_outcomes(model: Model, states: Tensor, batch: Batch) -> Tensor:
+    """Log-probabilities of all answers, as `Model.outcomes` gives them, of states from `fit_mixtures`.
+
+    A search of weight 0 counts for nothing.
+    """
+    members = states.unflatten(1, (-1, 1 + model.task_size)).split(1, dim=1)
+    each = torch.stack([model.outcomes(model.condition(one[..., 1:], batch), batch) for one in members])
+    weights = torch.stack([one[:, 0, 0] for one in members]).log()  # [M, B]
+    if batch.y_length is None:
+        return (each + weights[..., None, None]).logsumexp(0)
+    so_far = weights[..., None, None] + _tokens_before(each, batch)  # [M, B, N, Y + 1]
+    return (each + torch.log_softmax(so_far, dim=0).unsqueeze(-1)).logsumexp(0)
+
+
+def _tokens_before(each: Tensor, batch: Batch) -> Tensor:
+    """The log-probability of the tokens of y before each place, `[M, B, N, Y + 1]`."""
+    target, scored = token_targets(batch, end=each.shape[-1] - 1)
+    found = each.gather(-1, target.expand(len(each), *target.shape).unsqueeze(-1)).squeeze(-1) * scored
+    return found.cumsum(-1) - found
