@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Transformer
-from tam.models.fast.operands import Before
+from tam.models.fast.gpu_launch import Before
 
 
 class Case(NamedTuple):

@@ -21,8 +21,7 @@ from tam.models import (
 )
 from tam.models import transformer as transformers
 from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
-from tam.models.fast.gpu_sequence import Layout, Parts, Tokens
-from tam.models.fast.sequence import vectors_of
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
 from tam.training.adam import Adam
 
 CLASSES = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=4, layers=1, width=16, heads=1)

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
-from tam.models.adapter import Adapter
-from tam.models.norm import LayerNorm
+from tam.models.layers import Adapter, LayerNorm
 
 Make = Callable[..., Batch]
 MakeModel = Callable[..., Model]

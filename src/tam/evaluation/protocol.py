@@ -18,7 +18,7 @@ from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.unknown import unknown_slot

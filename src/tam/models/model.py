@@ -18,11 +18,9 @@ from torch import Tensor, nn
 
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
-from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.fast.gpu_launch import kernels_run_here
+from tam.models.fast.gpu_launch import Before, kernels_run_here
 from tam.models.fast.gpu_scoring import can_score, score
-from tam.models.fast.operands import Before
-from tam.models.layers import Linear, constant, normal
+from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer

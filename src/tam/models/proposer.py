@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tam.models.batch import Batch
-from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.layers import Linear, normal
+from tam.models.layers import EMBEDDING_STD, Embedding, Linear, normal, within
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 

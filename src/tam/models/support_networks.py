@@ -14,6 +14,7 @@ Shapes: B tasks, N queries of each, R = B · N, M pairs of each task, S places o
 P of them read, H heads, D = d / H, d width.
 """
 
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -23,10 +24,10 @@ from torch import Tensor, nn
 from tam.models.attention import additive, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
-from tam.models.embedding import EMBEDDING_STD, within
-from tam.models.layers import constant, normal
+from tam.models.layers import EMBEDDING_STD, constant, normal, within
 from tam.models.model import Model, mask_of
-from tam.models.spec import ModelSpec
+from tam.models.precision import Precision, in_own_precision
+from tam.models.spec import ModelSpec, Purpose
 from tam.models.transformer import ALL, Block, Transformer
 
 # What every second head starts with: a place of its own pair counts exp(3) times as much as another.
@@ -160,3 +161,81 @@ def _finish(block: Block, hidden: Tensor, found: Tensor) -> Tensor:
     """What a block does with what its attention found."""
     hidden = hidden + block.attention.join(found)
     return hidden + block.mlp(block.mlp_norm(hidden))
+
+
+class CompareModel(Model):
+    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own."""
+
+    def __init__(self, spec: ModelSpec, generator: torch.Generator):
+        super().__init__(spec, generator)
+        self.position = normal(generator, spec.max_x, spec.width, std=EMBEDDING_STD)
+
+    @in_own_precision
+    def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
+        """The score of every input with every input of the support, `[B, N, M]`, whatever the answers."""
+        condition, support = self.condition(z, batch), batch.support
+        if support is None:
+            raise ValueError("this model compares inputs: give the batch a support")
+        in_x = within(batch.x_length, batch.x.shape[-1])
+        in_other = within(support.x_length, support.x.shape[-1])
+        if support.present is not None:
+            in_other = in_other & support.present.unsqueeze(-1)
+        x = self.x(batch.x.flatten(0, 1), in_x.flatten(0, 1)).unflatten(0, in_x.shape[:2])
+        other = F.embedding(support.x.masked_fill(~in_other, 0), self.x.token)
+        other = other + self.position[: other.shape[-2]]
+        lead = self._lead(condition, 1)[:, None, None]  # [B, 1, 1, K or K + 1, d]
+        parts = [lead, x.unsqueeze(2), other.unsqueeze(1)]
+        seen = [lead.new_ones(lead.shape[:-1], dtype=torch.bool), in_x.unsqueeze(2), in_other.unsqueeze(1)]
+        shape = (batch.tasks, batch.rows, support.rows)
+        sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
+        valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
+        batch = replace(batch, padded=True)  # examples may be missing
+        hidden = self._transform(sequence, valid, condition, batch, slice(0, 1), causal=False)
+        return self.head(hidden).view(shape)
+
+    def outcomes(self, condition: object, batch: Batch) -> Tensor:
+        """An error: what the scores say about answers is the method's to tell."""
+        raise ValueError("a network to compare gives scores, and no answers")
+
+
+class EmbedModel(Model):
+    """x ↦ its features: what `Model` reads its class from, without the layer that makes a class of it."""
+
+    @in_own_precision
+    def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
+        """The features of every input, `[B, N, d]`."""
+        features = self._features(self.condition(z, batch), batch)
+        return features.unflatten(0, (batch.tasks, batch.rows))
+
+    def outcomes(self, condition: object, batch: Batch) -> Tensor:
+        """An error: what the features say about answers is the method's to tell."""
+        raise ValueError("a network to embed gives features, and no answers")
+
+
+_MODELS: dict[Purpose, type[Model]] = {
+    "answer": Model,
+    "answer from pairs": PairsModel,
+    "compare": CompareModel,
+    "embed": EmbedModel,
+}
+
+
+def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
+    """Build a model on the generator's device, every weight drawn from the generator."""
+    return _MODELS[spec.purpose](spec, generator)
+
+
+def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
+    """Move a model to its device and set how it computes there: in training and in every later use.
+
+    On a GPU this allows kernels without a second derivative and TF32 in float32 products. A device with a
+    number also becomes the current one, since Triton launches kernels there.
+    """
+    device = torch.device(device)
+    model.precision = precision
+    if device.type == "cuda":
+        if ":" in str(device):
+            torch.cuda.set_device(device)
+        torch.set_float32_matmul_precision("high")
+        model.fused = isinstance(model.backbone, Transformer)
+    return model.to(device)

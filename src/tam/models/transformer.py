@@ -10,14 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.adapter import Adapter
 from tam.models.attention import Attention, additive
 from tam.models.conditioning import BlockOffsets, Modulation
 from tam.models.fast.cpu_block import can_be_one, in_transform, whole_block
 from tam.models.fast.gpu_blocks import can_fuse, can_see, fused_blocks, fused_prefix, fused_rows
-from tam.models.fast.operands import Before
-from tam.models.layers import Linear
-from tam.models.norm import LayerNorm
+from tam.models.fast.gpu_launch import Before
+from tam.models.layers import Adapter, LayerNorm, Linear
 
 ALL = slice(None)
 

@@ -13,11 +13,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tam.models.fast.beside import Beside
 from tam.models.fast.cpu_block import of_weights
-from tam.models.fast.gpu_launch import LONGEST, MOST_BEFORE, SHARES, WIDTHS, Kernels, rows_at_once
-from tam.models.fast.operands import Before, Projection, block_of, kept_of
-from tam.models.fast.places import Rearrange, pack
+from tam.models.fast.gpu_device import Beside
+from tam.models.fast.gpu_launch import (
+    LONGEST,
+    MOST_BEFORE,
+    SHARES,
+    WIDTHS,
+    Before,
+    Kernels,
+    Projection,
+    block_of,
+    kept_of,
+    rows_at_once,
+)
+from tam.models.fast.gpu_packing import Rearrange, pack
 
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of what kernels look at: they count in 32 bits

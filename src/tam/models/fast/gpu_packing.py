@@ -6,6 +6,7 @@ Shapes: R rows, L places, P places in all, d width.
 import math
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tam.models.fast.gpu_device import launch
@@ -26,3 +27,44 @@ def gather(rows: Tensor, source: Tensor) -> Tensor:
 def room_for(count: int) -> int:
     """The least power of 2 that is as large, and that the matrix units take."""
     return max(16, 1 << (count - 1).bit_length())
+
+
+def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+    """Where the valid places go when sequences stand one after another without padding.
+
+    Returns:
+        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
+        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+    """
+    lengths = valid.sum(1)
+    ends = lengths.cumsum(0)
+    starts = ends - lengths
+    row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
+    count = len(row)
+    source = row.new_full((count + 1,), -1)
+    source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
+    source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
+    return [starts.int(), lengths.int(), ends[-1:].int()], source, row
+
+
+class Rearrange(torch.autograd.Function):
+    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
+        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
+        ctx.save_for_backward(back)
+        return _gather(rows, source)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """The gradient at the rows."""
+        (back,), (g,) = ctx.saved_tensors, gradients
+        return _gather(g, back), None, None
+
+
+def _gather(rows: Tensor, source: Tensor) -> Tensor:
+    """The rows `source`, 0 where that is −1."""
+    if rows.is_cuda:
+        return gather(rows, source)
+    return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)

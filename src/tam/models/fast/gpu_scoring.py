@@ -10,12 +10,10 @@ from torch import Tensor, nn
 
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
-from tam.models.embedding import Embedding, few_enough
-from tam.models.fast.gpu_reading import MOST_OUTCOMES, Answers, Weights
-from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, pack
-from tam.models.fast.operands import Before
-from tam.models.fast.reading import read
-from tam.models.fast.sequence import vectors_of
+from tam.models.fast.gpu_launch import Before
+from tam.models.fast.gpu_reading import MOST_OUTCOMES, Answers, Weights, read
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, pack, vectors_of
+from tam.models.layers import Embedding, few_enough
 from tam.models.transformer import Transformer
 
 if TYPE_CHECKING:
