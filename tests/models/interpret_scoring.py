@@ -1,4 +1,4 @@
-"""Run by test_scoring.py in a process of its own: Triton's interpreter is chosen when it is imported.
+"""Run by test_kernels.py in a process of its own: Triton's interpreter is chosen when it is imported.
 
 Prints the largest relative error of each check against plain torch in float64.
 """
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from fake_gpu import use_kernels
 from interpret import let_loops_have_bounds
 from torch import Tensor
 
@@ -16,10 +17,8 @@ from tam.models import (
     Batch,
     Model,
     ModelSpec,
-    Transformer,
     build_model,
 )
-from tam.models import transformer as transformers
 from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
 from tam.training.adam import Adam
@@ -31,8 +30,8 @@ SPECS: dict[str, tuple[ModelSpec, dict[str, Any]]] = {
     "classes of some tasks, padded, each row its z": (CLASSES, {"limited": True, "own": True}),
     "primitives": (replace(CLASSES, primitives=6, slots=3), {"padded": False}),
     "tokens": (replace(TOKENS, task_tokens=2), {}),
-    "tokens after what is known": (TOKENS, {"prefix": True}),
-    "tokens without padding after what is known": (TOKENS, {"prefix": True, "padded": False}),
+    "tokens after cached x": (TOKENS, {"x_cache": True}),
+    "tokens without padding after cached x": (TOKENS, {"x_cache": True, "padded": False}),
     "z in front, each row its own": (replace(TOKENS, task_first=True), {"own": True}),
     "no task embedding": (TOKENS.without_embedding(), {"padded": False}),
     "a class, cut to one row": (CLASSES, {"limited": True, "cut": True}),
@@ -72,9 +71,9 @@ def batch_of(
 def found_by(model: Model, spec: ModelSpec, settings: dict[str, Any]) -> list[Tensor]:
     """Log-probabilities, and gradients of θ and z of their weighted sum."""
     batch = batch_of(spec, **settings)
-    if settings.get("prefix"):
-        batch = model.with_prefix(batch)
-        assert batch.prefix
+    if settings.get("x_cache"):
+        batch = model.with_x_cache(batch)
+        assert batch.x_cache
     draw = torch.Generator().manual_seed(2)
     z = None
     if model.task_size:
@@ -98,17 +97,13 @@ def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
     model.head.weight.data *= 50  # so that logits differ
     exact = copy.deepcopy(model).double()
     Adam(model, (), 1.0)
-    assert isinstance(model.backbone, Transformer)
-    model.backbone.fused = model.backbone.kernels = True
-    plain, calls = gpu_scoring.score, []
-    scoring_score = lambda *given: calls.append(1) or plain(*given)  # noqa: E731
-    from tam.models import model as models
-
-    models.score = scoring_score
+    score, calls = gpu_scoring.score, []
+    gpu_scoring.score = lambda *given: calls.append(1) or score(*given)
     ours = found_by(model, spec, settings)
     assert calls, "the kernels must be used"
     theirs = found_by(exact, spec, settings)
     assert len(calls) == 1
+    gpu_scoring.score = score
     sizes = [value.norm().clamp(min=1e-3) for value in theirs]
     return max(float((a.double() - b).norm() / size) for a, b, size in zip(ours, theirs, sizes, strict=True))
 
@@ -171,7 +166,7 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
 if __name__ == "__main__":
     let_loops_have_bounds()
     gpu_blocks.SHARES = gpu_launch.SHARES = 2
-    transformers.can_fuse = lambda hidden, heads: hidden.dtype == torch.float32
+    use_kernels()
     for spec, settings in SPECS.values():
         print(score_error(spec, settings))
     for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150)):

@@ -27,14 +27,14 @@ def test_to_moves_every_tensor(spec: ModelSpec, make_batch: Callable[..., Batch]
             assert after.shape == before.shape
 
 
-def test_the_prefix_goes_with_the_rows() -> None:
+def test_cached_x_goes_with_the_rows() -> None:
     rows = torch.arange(6).view(2, 3, 1)
-    batch = Batch(rows, LENGTH, LENGTH, prefix=(rows, 2.0 * rows))
+    batch = Batch(rows, LENGTH, LENGTH, x_cache=(rows, 2.0 * rows))
     parts = batch.part(slice(1, 2)), batch.cut(slice(1, 3)), batch.take(torch.tensor([[2], [0]]))
     for part in parts:
-        assert torch.equal(part.prefix[0], part.x)
-        assert torch.equal(part.prefix[1], 2.0 * part.x)
-    assert all(tensor.is_meta for tensor in batch.to("meta").prefix)
+        assert torch.equal(part.x_cache[0], part.x)
+        assert torch.equal(part.x_cache[1], 2.0 * part.x)
+    assert all(tensor.is_meta for tensor in batch.to("meta").x_cache)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_prefix_goes_with_the_rows() -> None:
         ({"y": LENGTH[:1]}, r"y belongs to \[2, 3\]"),
         ({"classes": torch.zeros(3)}, r"classes belongs to \[2\]"),
         ({"unknown": torch.zeros(2)}, "give primitives too"),
-        ({"prefix": (X, X[:1])}, r"prefix belongs to \[2, 3\]"),
+        ({"x_cache": (X, X[:1])}, r"x_cache belongs to \[2, 3\]"),
     ],
 )
 def test_wrong_batches_are_refused(wrong: dict[str, Any], message: str) -> None:

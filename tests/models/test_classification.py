@@ -75,13 +75,13 @@ def test_a_batch_of_the_other_kind_is_refused(
         model(z, sequences)
 
 
-def test_what_is_computed_of_x_before_changes_nothing(
+def test_cached_x_changes_nothing(
     encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
 ) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
-    given, z = model.with_prefix(batch), make_z(model, batch)
+    given, z = model.with_x_cache(batch), make_z(model, batch)
     token = encoder_spec.conditioning in ("token", "none") and encoder_spec.backbone == "transformer"
-    assert bool(given.prefix) == token
+    assert bool(given.x_cache) == token
 
     def gradients(batch: Batch) -> list[torch.Tensor]:
         loss = model(z, batch)[..., 0].sum()
@@ -91,9 +91,9 @@ def test_what_is_computed_of_x_before_changes_nothing(
 
 
 @pytest.mark.parametrize("change", [{"layers": 1}, {"purpose": "embed", "conditioning": "none"}])
-def test_where_it_would_not_help_nothing_is_computed_before(
+def test_where_it_would_not_help_nothing_is_cached(
     change: dict[str, Any], make_model: MakeModel, make_batch: Make
 ) -> None:
     spec = ModelSpec(kind="classification", vocabulary=7, classes=3, max_x=4, layers=2, width=8, heads=2)
     model, batch = make_model(replace(spec, **change)), make_batch(spec)
-    assert model.with_prefix(batch) is batch
+    assert model.with_x_cache(batch) is batch

@@ -1,6 +1,7 @@
 """Nothing waits for the device: a whole step can be captured in a CUDA graph."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tam.models import Batch, Model, ModelSpec, build_model
+from tam.models.fast.context import plain
 
 Make = Callable[..., Batch]
 MakeModel = Callable[..., Model]
@@ -62,13 +64,13 @@ def test_a_step_can_be_captured(spec: ModelSpec, make_batch: Make) -> None:
     z = (0.1 + model.blank(4).unsqueeze(1)).requires_grad_() if model.task_size else None
     leaves = [*model.parameters()] if z is None else [z, *model.parameters()]
 
-    def step() -> list[Tensor]:
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            log_prob = model(z, batch)
-        return [log_prob.detach(), *torch.autograd.grad(log_prob.exp().square().sum(), leaves)]
+    for engines in (plain, nullcontext):
 
-    for fused in {False, spec.backbone == "transformer"}:
-        model.fused = fused
+        def step(engines: Callable[[], AbstractContextManager[None]] = engines) -> list[Tensor]:
+            with torch.autocast("cuda", dtype=torch.bfloat16), engines():
+                log_prob = model(z, batch)
+            return [log_prob.detach(), *torch.autograd.grad(log_prob.exp().square().sum(), leaves)]
+
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
             for _ in range(3):

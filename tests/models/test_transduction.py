@@ -118,18 +118,18 @@ def test_too_long_sequences_are_refused(
             model(make_z(model, batch), batch)
 
 
-def test_what_is_computed_for_x_can_be_computed_before(
+def test_cached_x_changes_nothing(
     decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
 ) -> None:
     """Outputs and all gradients are the same; where x depends on the task, nothing is reused."""
     model, batch = make_model(decoder_spec).double(), make_batch(decoder_spec)
     z = make_z(model, batch)
     z = None if z is None else z.double().requires_grad_()
-    given = model.with_prefix(batch)
+    given = model.with_x_cache(batch)
     if decoder_spec.conditioning in ("adapter", "norm") or decoder_spec.task_first:
         assert given is batch
         return
-    assert len(given.prefix) == 1
+    assert len(given.x_cache) == 1
     parameters = [*([] if z is None else [z]), *model.parameters()]
     plain, reused = (model(z, one) for one in (batch, given))
     torch.testing.assert_close(reused, plain, rtol=1e-12, atol=1e-12)

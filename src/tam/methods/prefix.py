@@ -16,11 +16,11 @@ class Prefix:
 
     def __init__(self, model: Model, batch: Batch) -> None:
         with torch.enable_grad():
-            self._made = model.with_prefix(batch).prefix
-        self.batch = replace(batch, prefix=tuple(part.detach().requires_grad_() for part in self._made))
+            self._made = model.with_x_cache(batch).x_cache
+        self.batch = replace(batch, x_cache=tuple(part.detach().requires_grad_() for part in self._made))
 
     def backward(self, model: Model) -> None:
-        """Add to `.grad` of θ what the gradients that have gathered in the batch's prefix make of it."""
+        """Add to `.grad` of θ what the gradients that have gathered in the batch's `x_cache` make of it."""
         if self._made:
-            gradients = [part.grad for part in self.batch.prefix]
+            gradients = [part.grad for part in self.batch.x_cache]
             torch.autograd.backward(self._made, gradients, inputs=list(model.parameters()))

@@ -23,7 +23,7 @@ from tam.methods.prefix import Prefix
 from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
-from tam.models.fast.gpu_device import triton_runs_here
+from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_losses import chosen_rows
 
 
@@ -152,7 +152,7 @@ def gradients_at(
         batch: The examples of the tasks.
         chosen: The rows that z's loss is over, `[B, N]`; None for all. One backward pass serves z and θ:
             every row has its own copy of z, so that rows can be left out of z's gradient afterwards.
-        theta_weights: Adds to `.grad` of θ, and of the batch's prefix if it has one, the gradient of the
+        theta_weights: Adds to `.grad` of θ, and of the batch's `x_cache` if it has one, the gradient of the
             tasks' losses (over all rows), weighted by these, `[B]`. A task of weight 0 gets no gradient in
             z either. None: θ is left alone.
         add: Whether the gradient of θ is added to what is in `.grad`, or takes its place.
@@ -165,10 +165,10 @@ def gradients_at(
             with no_weight_gradients():
                 (gradient,) = torch.autograd.grad(losses.tasks, rows, torch.ones_like(losses.tasks))
         else:
-            theta, inputs = list(model.parameters()), [rows, *batch.prefix]
+            theta, inputs = list(model.parameters()), [rows, *batch.x_cache]
             found = backward(losses.tasks, theta, inputs, weights=theta_weights, add=add)
-            gradient, *of_prefix = found
-            for part, found in zip(batch.prefix, of_prefix, strict=True):
+            gradient, *of_cache = found
+            for part, found in zip(batch.x_cache, of_cache, strict=True):
                 part.grad = found if part.grad is None else part.grad.add_(found)
     if chosen is None:
         return Gradients(losses.tasks.detach(), gradient.squeeze(1), gradient)
@@ -177,7 +177,7 @@ def gradients_at(
 
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
-    if gradient.is_cuda and gradient.dtype == torch.float32 and triton_runs_here():
+    if has_kernels(gradient):
         return chosen_rows(gradient, total, predictions, chosen)
     share = predictions.sum(1) / (predictions * chosen).sum(1)
     gradient = (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)

@@ -2,7 +2,7 @@
 
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, Modulation, task_size
-from tam.models.fast.cpu_block import no_weight_gradients
+from tam.models.fast.context import no_weight_gradients, twice_differentiable
 from tam.models.lstm import LSTM
 from tam.models.model import Model, target_log_prob, token_targets
 from tam.models.spec import ModelSpec
@@ -23,4 +23,5 @@ __all__ = [
     "target_log_prob",
     "task_size",
     "token_targets",
+    "twice_differentiable",
 ]

@@ -34,7 +34,7 @@ class Batch:
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never looked at.
         start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
-        prefix: What a model computed for x, `[B, N, …]` each; see `Model.with_prefix`.
+        x_cache: What a model computed for x alone, `[B, N, …]` each; see `Model.with_x_cache`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
         padded: Whether there is padding in x or y; may be true if there is none.
     """
@@ -50,7 +50,7 @@ class Batch:
     unknown: Tensor | None = None
     chance: Tensor | None = None
     start: Tensor | None = None
-    prefix: tuple[Tensor, ...] = ()
+    x_cache: tuple[Tensor, ...] = ()
     support: "Batch | None" = None
     padded: bool = True
 
@@ -73,8 +73,8 @@ class Batch:
     def _check_shapes(self) -> None:
         names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance", "start")
         tensors: list[tuple[str, Tensor | None]] = [(name, getattr(self, name)) for name in names]
-        for name, tensor in (*tensors, *(("prefix", part) for part in self.prefix)):
-            expected = self.x.shape[:2] if name in (*_ROWS, "prefix") else self.x.shape[:1]
+        for name, tensor in (*tensors, *(("x_cache", part) for part in self.x_cache)):
+            expected = self.x.shape[:2] if name in (*_ROWS, "x_cache") else self.x.shape[:1]
             if tensor is not None and tensor.shape[: len(expected)] != expected:
                 raise ValueError(
                     f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
@@ -122,7 +122,7 @@ class Batch:
     def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
         changed: dict[str, Any] = {n: None if t is None else change(t) for n, t in tensors.items()}
-        return replace(self, **changed, prefix=tuple(change(tensor) for tensor in self.prefix))
+        return replace(self, **changed, x_cache=tuple(change(tensor) for tensor in self.x_cache))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         changed: dict[str, Any] = {}

@@ -14,21 +14,21 @@ Shapes: B tasks, N queries of each, R = B · N, M pairs of each task, S places o
 P of them read, H heads, D = d / H, d width.
 """
 
-from dataclasses import replace
 from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.attention import additive, plain_attention
+from tam.models.attention import ALL, Mask, additive, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
+from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, constant, normal, within
-from tam.models.model import Model, mask_of
+from tam.models.model import Model
 from tam.models.precision import Precision, in_own_precision
 from tam.models.spec import ModelSpec, Purpose
-from tam.models.transformer import ALL, Block, Transformer
+from tam.models.transformer import Block, Transformer
 
 # What every second head starts with: a place of its own pair counts exp(3) times as much as another.
 SAME_PAIR = 3.0
@@ -47,15 +47,7 @@ class PairsModel(Model):
             self.same_pair[:, ::2] = SAME_PAIR
 
     def _transform(
-        self,
-        sequence: Tensor,
-        seen: Tensor,
-        condition: Condition,
-        batch: Batch,
-        read: slice,
-        *,
-        causal: bool,
-        front: int = 0,
+        self, sequence: Tensor, mask: Mask, condition: Condition, batch: Batch, read: slice
     ) -> Tensor:
         if batch.support is None:
             raise ValueError("this model answers from pairs: give the batch a support")
@@ -64,9 +56,9 @@ class PairsModel(Model):
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
         within_context = additive(valid.unsqueeze(1) | itself, sequence.dtype).unsqueeze(1)  # [B, 1, S, S]
         to_context = additive(valid, sequence.dtype)[:, None, None]  # [B, 1, 1, S]
-        to_query = additive(mask_of(seen, causal=causal, front=front), sequence.dtype).unsqueeze(
-            1
-        )  # [R, 1, 1 or L, L]
+        own_mask = mask._replace(padded=True).matrix(sequence.shape[1])
+        assert own_mask is not None
+        to_query = additive(own_mask, sequence.dtype).unsqueeze(1)  # [R, 1, 1 or L, L]
         same = (pair == pair.unsqueeze(1)).to(sequence.dtype)  # [S, S]
         last = len(self.backbone.blocks) - 1
         for index, module in enumerate(self.backbone.blocks):
@@ -100,7 +92,7 @@ class PairsModel(Model):
             present = support.present.flatten()
         in_x = within(support.x_length.flatten(), x.shape[-1]) & present.unsqueeze(1)
         answer, in_answer = self._answer(support, present)
-        given = self.x(x, in_x)
+        given = engine.embed(self.x, x, in_x)
         tokens = [given + _mean(answer, in_answer), answer + _mean(given, in_x)]
         pairs = torch.cat(tokens, dim=1)  # [B · M, places of a pair, d]
         valid = torch.cat([in_x, in_answer], dim=1)
@@ -121,7 +113,7 @@ class PairsModel(Model):
             return F.embedding(y.masked_fill(~present, 0), self.labels).unsqueeze(1), present.unsqueeze(1)
         assert self.y is not None
         in_y = within(support.y_length.flatten(), y.shape[-1]) & present.unsqueeze(1)
-        return self.y(y, in_y), in_y
+        return engine.embed(self.y, y, in_y), in_y
 
 
 def _mean(vectors: Tensor, valid: Tensor) -> Tensor:
@@ -180,7 +172,7 @@ class CompareModel(Model):
         in_other = within(support.x_length, support.x.shape[-1])
         if support.present is not None:
             in_other = in_other & support.present.unsqueeze(-1)
-        x = self.x(batch.x.flatten(0, 1), in_x.flatten(0, 1)).unflatten(0, in_x.shape[:2])
+        x = engine.embed(self.x, batch.x.flatten(0, 1), in_x.flatten(0, 1)).unflatten(0, in_x.shape[:2])
         other = F.embedding(support.x.masked_fill(~in_other, 0), self.x.token)
         other = other + self.position[: other.shape[-2]]
         lead = self._lead(condition, 1)[:, None, None]  # [B, 1, 1, K or K + 1, d]
@@ -189,8 +181,7 @@ class CompareModel(Model):
         shape = (batch.tasks, batch.rows, support.rows)
         sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
-        batch = replace(batch, padded=True)  # examples may be missing
-        hidden = self._transform(sequence, valid, condition, batch, slice(0, 1), causal=False)
+        hidden = self._transform(sequence, Mask(valid, causal=False), condition, batch, slice(0, 1))
         return self.head(hidden).view(shape)
 
     def outcomes(self, condition: object, batch: Batch) -> Tensor:
@@ -228,8 +219,8 @@ def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
 def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
     """Move a model to its device and set how it computes there: in training and in every later use.
 
-    On a GPU this allows kernels without a second derivative and TF32 in float32 products. A device with a
-    number also becomes the current one, since Triton launches kernels there.
+    On a GPU this allows TF32 in float32 products. A device with a number also becomes the current one, since
+    Triton launches kernels there.
     """
     device = torch.device(device)
     model.precision = precision
@@ -237,5 +228,4 @@ def place_model(model: Model, device: torch.device | str, precision: Precision) 
         if ":" in str(device):
             torch.cuda.set_device(device)
         torch.set_float32_matmul_precision("high")
-        model.fused = isinstance(model.backbone, Transformer)
     return model.to(device)

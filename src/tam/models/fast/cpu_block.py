@@ -1,75 +1,82 @@
 """A transformer's block as one operation for autograd, for CPUs; see `tam.models.fast.cpu_layers`.
 
 Torch's derivatives of a block are exact too, but take several times as many passes over memory, which is what
-counts on a CPU. Here are two derivatives and no third. Under `vmap` the weights may be each task's own.
+counts on a CPU. There are two derivatives and no third. Under `vmap` each task may have weights of its own.
 
 Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows of each, L places, Q of them
-read, X known before, d width.
+read, X cached ones, d width.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
+from tam.models.attention import ALL, Mask, additive, for_places
+from tam.models.fast import context
 from tam.models.fast.cpu_attention import Mixing, Reading
-from tam.models.fast.cpu_layers import Affine, Ask, Gelu, Layer, Norm
+from tam.models.fast.cpu_layers import Affine, Gelu, Layer, Needs, Norm
+from tam.models.fast.weights import PER_BLOCK, BlockWeights
 
-_functorch = torch._C._functorch  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-_torch: Any = torch._C  # pyright: ignore[reportPrivateUsage]
-_WEIGHTS = 14  # tensors of a block
-_DEPTH = "tam: contexts without gradients of weights"
-
-
-@contextmanager
-def no_weight_gradients() -> Generator[None]:
-    """Where this thread takes gradients here, blocks leave out those of their weights. For those of z alone.
-
-    What was computed before, and does not depend on z, gets none either.
-    """
-    depth = _depth()
-    _torch._stash_obj_in_tls(_DEPTH, depth + 1)
-    try:
-        yield
-    finally:
-        _torch._stash_obj_in_tls(_DEPTH, depth)
+if TYPE_CHECKING:
+    from tam.models.transformer import Block, Transformer
 
 
-def of_weights() -> bool:
-    """Whether gradients of weights are wanted by the thread that asked for this backward pass."""
-    return _depth() == 0
-
-
-def _depth() -> int:
-    """How many contexts this thread is in.
-
-    Threads that autograd has for GPUs see what the thread saw that asked for gradients: torch keeps objects
-    for a thread, and takes them along.
-    """
-    return _torch._get_obj_in_tls(_DEPTH) if _torch._is_key_in_tls(_DEPTH) else 0
-
-
-def can_be_one(hidden: Tensor) -> bool:
-    """Whether `whole_block` takes these vectors: any on a CPU, where `torch.func` differentiates nothing."""
+def takes(hidden: Tensor) -> bool:
+    """Whether this engine takes these vectors: any on a CPU, unless `torch.func` differentiates."""
     if hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
         return False
-    if hidden.numel() == 0:
-        return False
-    if not in_transform():
-        return True
-    levels = _functorch.get_interpreter_stack()
-    return _functorch.is_batchedtensor(hidden) and [level.key() for level in levels] == [
-        _functorch.TransformType.Vmap
-    ]
+    return hidden.numel() > 0 and (not context.in_transform() or context.only_vmap_batches(hidden))
+
+
+def transform(
+    network: "Transformer", hidden: Tensor, mask: Mask, read: slice, x_cache: Sequence[Tensor]
+) -> Tensor:
+    """See `tam.models.fast.engine.transform`."""
+    bias, blocks = _bias(mask, hidden), _blocks(network)
+    for block in blocks:
+        places = read if block is blocks[-1] else ALL
+        cached = x_cache if block is blocks[0] else ()
+        own = for_places(bias, places), BlockWeights.of(block)
+        hidden = whole_block(hidden, cached, *own, heads=network.heads, read=places)
+    return network.norm(hidden)
+
+
+def keys_values(network: "Transformer", hidden: Tensor, mask: Mask) -> Tensor:
+    """See `Transformer.x_cache`."""
+    bias, blocks = _bias(mask, hidden), _blocks(network)
+    found: list[Tensor] = []
+    for block in blocks:
+        found.append(torch.stack(block.attention.keys_values(block.attention_norm(hidden)), dim=1))
+        if block is not blocks[-1]:
+            hidden = whole_block(hidden, (), bias, BlockWeights.of(block), heads=network.heads, read=ALL)
+    return torch.stack(found, dim=1)
+
+
+def first_block(network: "Transformer", hidden: Tensor) -> list[Tensor]:
+    """The vectors `[R, X, d]`, and their queries, keys and values in the first block, `[R, H, X, D]` each."""
+    block = _blocks(network)[0]
+    normed = block.attention_norm(hidden)
+    found = block.attention.queries(normed), *block.attention.keys_values(normed)
+    return [hidden, *(part.contiguous() for part in found)]
+
+
+def _blocks(network: "Transformer") -> "list[Block]":
+    return cast("list[Block]", list(network.blocks))
+
+
+def _bias(mask: Mask, hidden: Tensor) -> Tensor | None:
+    """What is added to attention scores, for the places of `hidden`."""
+    matrix = mask.matrix(hidden.shape[1])
+    return None if matrix is None else additive(matrix, hidden.dtype).unsqueeze(-3)
 
 
 def whole_block(
     hidden: Tensor,
-    known: Sequence[Tensor],
+    x_cache: Sequence[Tensor],
     bias: Tensor | None,
-    weights: Sequence[Tensor],
+    weights: BlockWeights[Tensor],
     *,
     heads: int,
     read: slice,
@@ -78,123 +85,121 @@ def whole_block(
 
     Args:
         hidden: The vectors, `[R, L, d]`.
-        known: Of places after these the vectors, `[R, X, d]`, and the queries, keys and values,
-            `[R, H, X, D]` each, if they need not be computed again; then all places are read.
+        x_cache: The vectors of places after these, `[R, X, d]`, and their queries, keys and values,
+            `[R, H, X, D]` each; then all places are read. Or keys and values of places before these.
         bias: What is added to the attention scores; broadcasts to `[R, H, Q, L + X]`.
-        weights: Scale and bias of the first LayerNorm, weight and bias of query, key_value and out, scale and
-            bias of the second LayerNorm, weight and bias of the MLP's inner and out layer.
+        weights: The block's weights.
         heads: Attention heads.
         read: The places wanted.
 
     Returns:
-        The hidden states at the places `read`, `[R, Q, d]`; those known come last.
+        The hidden states at the places `read`, `[R, Q, d]`; those of cached places come last.
     """
-    operation = _Each if in_transform() else _Block
-    return operation.apply(_Passes(heads, read), hidden, bias, *known, *weights)
-
-
-def in_transform() -> bool:
-    """Whether this runs under `vmap` or another transform of `torch.func`."""
-    return torch._C._are_functorch_transforms_active()  # pyright: ignore[reportPrivateUsage]
+    operation = _Each if context.in_transform() else _Block
+    return operation.apply(_Passes(heads, read), hidden, bias, *x_cache, *weights.flat)
 
 
 class _Passes(Layer):
     """The four passes of a block over `[G, R, L, d]`; see `tam.models.fast.cpu_layers`."""
 
-    shape: torch.Size
-
     def __init__(self, heads: int, read: slice) -> None:
         self.heads, self.read = heads, read
 
     def forward(
-        self, hidden: Tensor, bias: Tensor | None, known: Sequence[Tensor], weights: Sequence[Tensor]
+        self, hidden: Tensor, bias: Tensor | None, x_cache: Sequence[Tensor], weights: Sequence[Tensor]
     ) -> Tensor:
-        self.shape = hidden.shape
-        groups = hidden.shape[0]
-        p = [weight.detach().reshape(groups, -1, weight.shape[-1]) for weight in weights]
-        self.norm, self.out, self.gelu = Norm(*p[:2]), Affine(*p[6:8]), Gelu()
-        self.mlp_norm, self.inner, self.outer = Norm(*p[8:10]), Affine(*p[10:12]), Affine(*p[12:])
+        self.shape, groups = hidden.shape, hidden.shape[0]
+        w = BlockWeights.from_flat([one.detach().reshape(groups, -1, one.shape[-1]) for one in weights])
+        self.norm, self.out, self.gelu = Norm(*w.attention_norm), Affine(*w.attention_out), Gelu()
+        self.mlp_norm, self.inner, self.outer = Norm(*w.mlp_norm), Affine(*w.mlp_inner), Affine(*w.mlp_out)
         asking = range(hidden.shape[2])[self.read]
-        normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
-        if len(asking) == 1 and not known:
-            self.mixing = Reading(p[2:6], self.heads, asking[0])
-            mixed = self.mixing.forward(normed, bias)
+        if len(asking) == 1 and not x_cache:
+            self.mixing = Reading(w, self.heads, asking[0])
         else:
-            self.mixing = Mixing(p[2:6], self.heads, self.read)
-            mixed = self.mixing.forward(normed, bias, known[1:])
-        middle = self.out.forward(mixed).add_(self._read(hidden, known))
+            self.mixing = Mixing(w, self.heads, self.read)
+        vectors, cached = _apart(x_cache)
+        normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
+        mixed = self.mixing.forward(normed, bias, cached)
+        middle = self.out.forward(mixed).add_(self._read(hidden, vectors))
         inside = self.gelu.forward(self.inner.forward(self.mlp_norm.forward(middle)))
         return self.outer.forward(inside).add_(middle)
 
-    def back(self, g: Tensor, ask: Ask) -> list[Tensor | None]:
+    def backward(self, g: Tensor, needs: Needs) -> list[Tensor | None]:
         g = g.reshape(self.shape[0], -1, self.shape[-1])
-        g_inside = self.gelu.back(self.outer.back(g, ask), ask)
-        g_middle = self.mlp_norm.back(self.inner.back(g_inside, ask), ask) + g
-        g_normed = self.mixing.back(self.out.back(g_middle, ask), ask)
-        return self._found(self.norm.back(g_normed, ask), g_middle)
+        g_inside = self.gelu.backward(self.outer.backward(g, needs), needs)
+        g_middle = self.mlp_norm.backward(self.inner.backward(g_inside, needs), needs) + g
+        g_normed = self.mixing.backward(self.out.backward(g_middle, needs), needs)
+        return self._gradients(self.norm.backward(g_normed, needs), g_middle)
 
-    def turn(self, hidden: Tensor, known: Sequence[Tensor], rates: Sequence[Tensor | None]) -> Tensor:
-        r = [None if rate is None else rate.reshape(self.shape[0], -1, rate.shape[-1]) for rate in rates]
-        normed = self.norm.turn(hidden.flatten(1, 2), *r[:2]).view(hidden.shape)
-        if isinstance(self.mixing, Reading):
-            mixed = self.mixing.turn(normed, r[2:6])
-        else:
-            mixed = self.mixing.turn(normed, r[2:6], known[1:])
-        middle = self.out.turn(mixed, *r[6:8]).add_(self._read(hidden, known))
-        inside = self.gelu.turn(self.inner.turn(self.mlp_norm.turn(middle, *r[8:10]), *r[10:12]))
-        return self.outer.turn(inside, *r[12:]).add_(middle)
+    def jvp(self, hidden: Tensor, x_cache: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> Tensor:
+        groups = self.shape[0]
+        t = BlockWeights.from_flat(
+            [None if one is None else one.reshape(groups, -1, one.shape[-1]) for one in tangents]
+        )
+        vectors, cached = _apart(x_cache)
+        normed = self.norm.jvp(hidden.flatten(1, 2), *t.attention_norm).view(hidden.shape)
+        mixed = self.mixing.jvp(normed, t, cached)
+        middle = self.out.jvp(mixed, *t.attention_out).add_(self._read(hidden, vectors))
+        inside = self.gelu.jvp(self.inner.jvp(self.mlp_norm.jvp(middle, *t.mlp_norm), *t.mlp_inner))
+        return self.outer.jvp(inside, *t.mlp_out).add_(middle)
 
-    def turn_back(self, g: Tensor) -> list[Tensor | None]:
+    def jvp_backward(self, g: Tensor) -> list[Tensor | None]:
         g = g.reshape(self.shape[0], -1, self.shape[-1])
-        g_inside = self.gelu.turn_back(self.outer.turn_back(g))
-        g_middle = self.mlp_norm.turn_back(self.inner.turn_back(g_inside)).add_(g)
-        g_normed = self.mixing.turn_back(self.out.turn_back(g_middle))
-        return self._found(self.norm.turn_back(g_normed), g_middle)
+        g_inside = self.gelu.jvp_backward(self.outer.jvp_backward(g))
+        g_middle = self.mlp_norm.jvp_backward(self.inner.jvp_backward(g_inside)).add_(g)
+        g_normed = self.mixing.jvp_backward(self.out.jvp_backward(g_middle))
+        return self._gradients(self.norm.jvp_backward(g_normed), g_middle)
 
-    def _found(self, g_hidden: Tensor, g_middle: Tensor) -> list[Tensor | None]:
-        """What hidden states, known and weights get."""
-        known, mixing = self.mixing.found[:-4], self.mixing.found[-4:]
+    def _gradients(self, g_hidden: Tensor, g_middle: Tensor) -> list[Tensor | None]:
+        """The gradients of hidden states, cached x and weights."""
+        places, of_cache = self.shape[2], self.mixing.cache_grads
         g_hidden, g_middle = g_hidden.view(self.shape), g_middle.view(*self.shape[:2], -1, self.shape[3])
-        if known:
-            g_hidden = g_hidden + g_middle[:, :, : self.shape[2]]
-            known = [None if known[0] is None else g_middle[:, :, self.shape[2] :], *known]
+        if len(of_cache) == 3:
+            g_hidden = g_hidden + g_middle[:, :, :places]
+            of_cache = [None if of_cache[0] is None else g_middle[:, :, places:], *of_cache]
         elif g_hidden.shape == g_middle.shape:
             g_hidden = g_hidden + g_middle
         else:
             g_hidden = g_hidden.clone()
             g_hidden[:, :, self.read] += g_middle
-        mlp = *self.mlp_norm.found, *self.inner.found, *self.outer.found
-        return [g_hidden, *known, *self.norm.found, *mixing, *self.out.found, *mlp]
+        of_weights = BlockWeights(
+            attention_norm=self.norm.weight_grads,
+            query=self.mixing.query.weight_grads,
+            key_value=self.mixing.key_value_grads,
+            attention_out=self.out.weight_grads,
+            mlp_norm=self.mlp_norm.weight_grads,
+            mlp_inner=self.inner.weight_grads,
+            mlp_out=self.outer.weight_grads,
+        )
+        return [g_hidden, *of_cache, *of_weights.flat]
 
-    def _read(self, hidden: Tensor, known: Sequence[Tensor]) -> Tensor:
+    def _read(self, hidden: Tensor, cached: Tensor | None) -> Tensor:
         """The vectors at the places that are read, `[G, P, d]`."""
         hidden = hidden.view(self.shape)
-        if known:
-            hidden = torch.cat([hidden, known[0].reshape(*self.shape[:2], -1, self.shape[3])], dim=2)
-            return hidden.flatten(1, 2)
-        return hidden[:, :, self.read].flatten(1, 2)
+        if cached is None:
+            return hidden[:, :, self.read].flatten(1, 2)
+        return torch.cat([hidden, cached.reshape(*self.shape[:2], -1, self.shape[3])], dim=2).flatten(1, 2)
+
+
+def _apart(x_cache: Sequence[Tensor]) -> tuple[Tensor | None, Sequence[Tensor]]:
+    """The cached vectors, if they are there, and the cached queries, keys and values."""
+    return (x_cache[0], x_cache[1:]) if len(x_cache) == 4 else (None, x_cache)
 
 
 class _Block(torch.autograd.Function):
     """A block. Its derivative is an operation of its own, which has a derivative in its turn.
 
-    That one comes in two halves: `turn` on the way to the loss, in `_Gradient`, and `turn_back` here, where
-    all that is wanted of this block's output has come together.
+    That one comes in two halves: `jvp` on the way to the loss, in `_Gradient`, and `jvp_backward` here, where
+    all gradients at this block's output have come together.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        passes: _Passes,
-        hidden: Tensor,
-        bias: Tensor | None,
-        *tensors: Tensor,
-    ) -> Tensor:
-        known, weights = tensors[:-_WEIGHTS], tensors[-_WEIGHTS:]
+    def forward(ctx: Any, passes: _Passes, hidden: Tensor, bias: Tensor | None, *tensors: Tensor) -> Tensor:
+        x_cache, weights = tensors[:-PER_BLOCK], tensors[-PER_BLOCK:]
         grouped = hidden if hidden.dim() == 4 else hidden.unsqueeze(0)
-        output = passes.forward(grouped, bias, known, weights)
+        output = passes.forward(grouped, bias, x_cache, weights)
         output = output.view(*hidden.shape[:-2], -1, hidden.shape[-1])
-        ctx.passes, ctx.turned = passes, []
+        ctx.passes, ctx.half_way = passes, []
         ctx.shapes = [tensor.shape for tensor in (hidden, *tensors)]
         ctx.save_for_backward(output, *passes.unload())
         ctx.set_materialize_grads(False)
@@ -204,19 +209,19 @@ class _Block(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
         (g,) = grad_outputs
         output, *kept = ctx.saved_tensors
-        turned: list[_Passes] = [passes for task, passes in ctx.turned if task == _graph_task()]
-        ctx.turned.clear()
-        wanted = of_weights() and any(ctx.needs_input_grad[3:])
-        if turned:
+        half_way = [passes for number, passes in ctx.half_way if number == context.backward_pass()]
+        ctx.half_way.clear()
+        wanted = context.wants_weight_gradients() and any(ctx.needs_input_grad[3:])
+        if half_way:
             _check_order()
-            found = _turn_back(turned, g, ctx.shapes)
+            found = _jvp_backward(half_way, g, ctx.shapes)
         elif g is None:
             found = (None,) * len(ctx.shapes)
         elif torch.is_grad_enabled():
             passes = ctx.passes.loaded(iter(kept))
-            found = _Gradient.apply(passes, ctx.turned, ctx.shapes, Ask(wanted, twice=True), g, output)
+            found = _Gradient.apply(passes, ctx.half_way, ctx.shapes, Needs(wanted, twice=True), g, output)
         else:
-            found = _shaped(ctx.passes.loaded(iter(kept)).back(g, Ask(wanted, twice=False)), ctx.shapes)
+            found = _shaped(ctx.passes.loaded(iter(kept)).backward(g, Needs(wanted, twice=False)), ctx.shapes)
         return None, found[0], None, *found[1:]
 
 
@@ -227,15 +232,15 @@ class _Gradient(torch.autograd.Function):
     def forward(
         ctx: Any,
         passes: _Passes,
-        turned: list[tuple[int, _Passes]],
+        half_way: list[tuple[int, _Passes]],
         shapes: list[torch.Size],
-        ask: Ask,
+        needs: Needs,
         g: Tensor,
-        output: Tensor,  # not looked at, but for it `_Block.backward` comes after `backward`
+        output: Tensor,  # not used, but because of it `_Block.backward` comes after `backward`
     ) -> tuple[Tensor | None, ...]:
-        ctx.passes, ctx.turned, ctx.shapes = passes, turned, shapes
+        ctx.passes, ctx.half_way, ctx.shapes = passes, half_way, shapes
         ctx.set_materialize_grads(False)
-        found = _shaped(passes.back(g, ask), shapes)
+        found = _shaped(passes.backward(g, needs), shapes)
         ctx.save_for_backward(*passes.unload())
         return found
 
@@ -243,12 +248,12 @@ class _Gradient(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         _check_order()
         passes: _Passes = ctx.passes.loaded(iter(ctx.saved_tensors))
-        hidden, *known = (
-            passes.norm.x.new_zeros(shape) if rate is None else rate
-            for rate, shape in zip(grad_outputs[:-_WEIGHTS], ctx.shapes[:-_WEIGHTS], strict=True)
+        hidden, *x_cache = (
+            passes.norm.x.new_zeros(shape) if tangent is None else tangent
+            for tangent, shape in zip(grad_outputs[:-PER_BLOCK], ctx.shapes[:-PER_BLOCK], strict=True)
         )
-        out = passes.turn(hidden.view(passes.shape), known, grad_outputs[-_WEIGHTS:])
-        ctx.turned.append((_graph_task(), passes))
+        out = passes.jvp(hidden.view(passes.shape), x_cache, grad_outputs[-PER_BLOCK:])
+        ctx.half_way.append((context.backward_pass(), passes))
         return None, None, None, None, out.view(*ctx.shapes[0][:-2], -1, out.shape[-1]), None
 
 
@@ -282,13 +287,13 @@ class _Each(torch.autograd.Function):
         return _Block.apply(passes, hidden, bias, *others), 0
 
 
-def _turn_back(
-    turned: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size]
+def _jvp_backward(
+    half_way: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size]
 ) -> tuple[Tensor | None, ...]:
-    """What comes of the gradient's own derivatives, each already half on its way, and of g."""
+    """The gradients from those of the block's own gradients, whose `jvp` is done, and from g."""
     total: list[Tensor | None] = [None] * len(shapes)
-    for passes in turned:
-        found = passes.turn_back(torch.zeros_like(passes.outer.g) if g is None else g)
+    for passes in half_way:
+        found = passes.jvp_backward(torch.zeros_like(passes.outer.g) if g is None else g)
         total = [b if a is None else a if b is None else a + b for a, b in zip(total, found, strict=True)]
         g = None
     return _shaped(total, shapes)
@@ -301,8 +306,3 @@ def _shaped(found: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> tup
 def _check_order() -> None:
     if torch.is_grad_enabled():
         raise RuntimeError("a block has two derivatives, and no third")
-
-
-def _graph_task() -> int:
-    """The number of the backward pass that is under way."""
-    return torch._C._current_graph_task_id()  # pyright: ignore[reportPrivateUsage]

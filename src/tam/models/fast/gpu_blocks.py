@@ -3,158 +3,138 @@
 All blocks are one operation for autograd, with a first derivative only. The residual stream stays in
 float32; matrix products are in bfloat16 under autocast, else in float32.
 
-Shapes: R rows, L places, Q of them read, d width, W = 12 · d² + 13 · d weights of a block.
+Shapes: R rows, L places, Q of them read, X cached ones, d width, W = 12 · d² + 13 · d weights of a block.
 """
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
-from tam.models.fast.cpu_block import of_weights
-from tam.models.fast.gpu_device import Beside
+from tam.models.attention import Mask
+from tam.models.fast.context import check_first_derivative, wants_weight_gradients
+from tam.models.fast.gpu_device import SideStream
 from tam.models.fast.gpu_launch import (
     LONGEST,
-    MOST_BEFORE,
+    MOST_CACHED,
     SHARES,
     WIDTHS,
-    Before,
     Kernels,
     Projection,
+    XCache,
     block_of,
     kept_of,
     rows_at_once,
 )
 from tam.models.fast.gpu_packing import Rearrange, pack
+from tam.models.fast.weights import PER_BLOCK, BlockWeights
+
+if TYPE_CHECKING:
+    from tam.models.transformer import Block, Transformer
 
 _NARROWEST_HEAD = 16
-_MOST = 2**31  # entries of what kernels look at: they count in 32 bits
-_PER_BLOCK = 14  # tensors
+_MOST = 2**31  # entries of a tensor: kernels count in 32 bits
 _QKV = 3  # their place in what the operation returns
 
 
-def can_fuse(hidden: Tensor, heads: int) -> bool:
+def takes(network: "Transformer", hidden: Tensor, mask: Mask, x_cache: Sequence[Tensor] = ()) -> bool:
     """Whether the kernels take these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
-    fits = length <= LONGEST and width in WIDTHS and width // heads >= _NARROWEST_HEAD
-    fits = fits and rows * length * 4 * width < _MOST
-    return fits and hidden.is_cuda and torch.is_autocast_enabled("cuda")
+    fits = length <= LONGEST and width in WIDTHS and width // network.heads >= _NARROWEST_HEAD
+    fits = fits and rows * length * 4 * width < _MOST and mask.front == 0
+    fits = fits and (not x_cache or takes_cache(network, rows, x_cache[0].shape[4]))
+    return fits and torch.is_autocast_enabled("cuda")
 
 
-def can_see(rows: int, blocks: int, width: int, places: int) -> bool:
-    """Whether they take what `fused_prefix` returns for so many places before those hidden states."""
-    return places <= MOST_BEFORE and rows * blocks * 2 * width * places < _MOST
+def takes_cache(network: "Transformer", rows: int, places: int) -> bool:
+    """Whether the kernels take cached keys and values of so many places."""
+    size = rows * len(network.blocks) * 2 * len(network.norm.scale) * places
+    return places <= MOST_CACHED and size < _MOST
 
 
-def fused_blocks(
-    hidden: Tensor,
-    valid: Tensor | None,
-    weights: Sequence[Tensor],
-    *,
-    heads: int,
-    causal: bool,
-    read: slice,
-    before: Before | None = None,
+def transform(
+    network: "Transformer", hidden: Tensor, mask: Mask, read: slice, x_cache: Sequence[Tensor] = ()
 ) -> Tensor:
-    """All blocks of a transformer.
-
-    Args:
-        hidden: The vectors, `[R, L, d]`.
-        valid: Which places hold tokens, `[R, L]`; the others are left out. None: all do.
-        weights: Of each block scale and bias of its LayerNorm, weight and bias of query, key_value and out,
-            scale and bias of the second LayerNorm, weight and bias of the MLP's inner and out layer.
-        heads: Attention heads.
-        causal: Whether a place sees none after it.
-        read: The places wanted.
-        before: What `fused_prefix` returned for the places before these, which all of these see, and how many
-            each sequence has.
-
-    Returns:
-        The hidden states at the places `read`, `[R, Q, d]`, 0 where they hold no token.
-    """
+    """See `tam.models.fast.engine.transform`. What is read in padding is undefined."""
     rows, length, width = hidden.shape
-    first = read.start or 0
-    last = length if read.stop is None else read.stop
-    half = torch.is_autocast_enabled(hidden.device.type)
+    first, last = _bounds(read, length)
+    cache = None
+    if x_cache:
+        places = x_cache[0].shape[4]
+        lengths = mask.seen[:, :places].sum(1, dtype=torch.int32)
+        cache = XCache(x_cache[0].float(), lengths)
+        mask = mask._replace(seen=mask.seen[:, places:])
     hidden = hidden.float().contiguous()
-    seen = [] if before is None else [before.values.contiguous(), before.lengths]
-    if valid is None:
-        return _blocks(hidden, [], seen, weights, [heads, int(causal), first, last], half)[0]
-    packing, source, place = pack(valid)
-    packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
-    shape = [heads, int(causal), 0, length]
-    out = _blocks(packed.view(hidden.shape), packing, seen, weights, shape, half)[0]
+    if mask.valid is None:
+        out = run(network, hidden, [], slice(first, last), causal=mask.causal, x_cache=cache)
+        return network.norm(out.view(rows, last - first, width))
+    packing, source, place = pack(mask.valid)
+    packed = Rearrange.apply(hidden.flatten(0, 1), source, place).view(hidden.shape)
+    out = run(network, packed, packing, read, causal=mask.causal, x_cache=cache)
     at = source % length
     is_read = (source >= 0) & (at >= first) & (at < last)
     to = torch.where(is_read, source // length * (last - first) + at - first, -1)
-    out = Rearrange.apply(out.flatten(0, 1), place.view(rows, length)[:, first:last].flatten(), to)
-    return out.view(rows, last - first, width)
+    out = Rearrange.apply(out, place.view(rows, length)[:, first:last].flatten(), to)
+    return network.norm(out.view(rows, last - first, width))
 
 
-def fused_rows(
+def run(
+    network: "Transformer",
     hidden: Tensor,
     packing: Sequence[Tensor],
-    weights: Sequence[Tensor],
-    *,
-    heads: int,
-    causal: bool,
     read: slice,
-    before: Before | None = None,
+    *,
+    causal: bool,
+    x_cache: XCache | None = None,
 ) -> Tensor:
-    """All blocks of a transformer, on rows that are packed already, or all places of sequences.
+    """All blocks, without the last LayerNorm, on rows that are packed already, or all places of sequences.
 
     Args:
-        hidden: The vectors, `[R, L, d]`, of which the first are there if they are packed.
+        network: The transformer.
+        hidden: The vectors, `[R, L, d]`, in float32; if they are packed, only the first ones count.
         packing: First rows and lengths of the sequences, and the number of rows; empty if not packed.
-        weights: As those of `fused_blocks`.
-        heads: Attention heads.
-        causal: Whether a place sees none after it.
         read: The places wanted, from a start to the end or another.
-        before: As that of `fused_blocks`.
+        causal: Whether a place sees none after it.
+        x_cache: The places of x before these, which all of these see.
 
     Returns:
         The hidden states of all rows if they are packed, else of the places `read`; `[rows, d]`.
     """
     length = hidden.shape[1]
-    first, last = (0, length) if packing else (read.start or 0, length if read.stop is None else read.stop)
-    half = torch.is_autocast_enabled(hidden.device.type)
-    seen = [] if before is None else [before.values.contiguous(), before.lengths]
-    shape = [heads, int(causal), first, last]
-    return _blocks(hidden, packing, seen, weights, shape, half)[0].flatten(0, 1)
+    shape = [network.heads, int(causal), *((0, length) if packing else _bounds(read, length))]
+    cache = [] if x_cache is None else [x_cache.keys_values.contiguous(), x_cache.lengths]
+    return _blocks(network, hidden, packing, cache, shape)[0].flatten(0, 1)
 
 
-def fused_prefix(hidden: Tensor, valid: Tensor | None, weights: Sequence[Tensor], *, heads: int) -> Tensor:
-    """Keys and values of places that see none after them, for all that come after.
-
-    Args:
-        hidden: The vectors, `[R, X, d]`.
-        valid: Which places hold tokens, `[R, X]`. None: all do.
-        weights: As those of `fused_blocks`.
-        heads: Attention heads.
-
-    Returns:
-        Those of every block, `[R, blocks, 2, H, X, d / H]`, in float32, 0 where there is no token.
-    """
+def keys_values(network: "Transformer", hidden: Tensor, valid: Tensor | None) -> Tensor:
+    """See `Transformer.x_cache`; the places are causal, and those of x that are not valid get 0."""
     rows, length, width = hidden.shape
-    half = torch.is_autocast_enabled(hidden.device.type)
-    hidden = hidden.float().contiguous()
-    shape = [heads, 1, 0, 0]
+    hidden, shape = hidden.float().contiguous(), [network.heads, 1, 0, 0]
     if valid is None:
-        qkv = _blocks(hidden, [], [], weights, shape, half)[_QKV].transpose(0, 1)
+        qkv = _blocks(network, hidden, [], [], shape)[_QKV].transpose(0, 1)
     else:
         packing, source, place = pack(valid)
         packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
-        qkv = _blocks(packed.view(hidden.shape), packing, [], weights, shape, half)[_QKV]
+        qkv = _blocks(network, packed.view(hidden.shape), packing, [], shape)[_QKV]
         qkv = Rearrange.apply(qkv.transpose(0, 1).flatten(1), place, source)
-    keys_values = qkv.reshape(rows, length, -1, 3, heads, width // heads)[:, :, :, 1:]
-    return keys_values.permute(0, 2, 3, 4, 1, 5).float().contiguous()
+    found = qkv.reshape(rows, length, -1, 3, network.heads, width // network.heads)[:, :, :, 1:]
+    return found.permute(0, 2, 3, 4, 1, 5).float().contiguous()
+
+
+def _bounds(read: slice, length: int) -> tuple[int, int]:
+    return read.start or 0, length if read.stop is None else read.stop
+
+
+def weights_of(network: "Transformer") -> list[Tensor]:
+    """The weights of all blocks, one after another."""
+    return [weight for block in network.blocks for weight in BlockWeights.of(cast("Block", block)).flat]
 
 
 def in_rows(weights: Sequence[Tensor]) -> Tensor:
     """The weights of every block, `[blocks, W]`: not copied if they stand one after another in memory."""
-    blocks, place = len(weights) // _PER_BLOCK, weights[0].storage_offset()
+    blocks, place = len(weights) // PER_BLOCK, weights[0].storage_offset()
     storage = weights[0].untyped_storage().data_ptr()
     for weight in weights:
         here = weight.untyped_storage().data_ptr() == storage and weight.storage_offset() == place
@@ -168,7 +148,7 @@ def in_rows(weights: Sequence[Tensor]) -> Tensor:
 def _forward(
     hidden: Tensor,
     packing: list[Tensor],
-    before: list[Tensor],
+    x_cache: list[Tensor],
     weights: list[Tensor],
     shape: list[int],
     half: bool,
@@ -177,7 +157,7 @@ def _forward(
 
     Of these, q, k, v may have a gradient from elsewhere. If no place is read, the last block makes no more.
     """
-    kernels = Kernels(hidden, packing, before, shape, half)
+    kernels = Kernels(hidden, packing, x_cache, shape, half)
     places, width = kernels.places, kernels.width
     rows = in_rows(weights)
     blocks = len(rows)
@@ -231,20 +211,20 @@ class _WeightGradients:
         self._squares = to.new_empty(SHARES, self._blocks, 12 * width**2)
         self._lines = to.new_empty(SHARES, self._blocks, 12 * width)
         self._norms = to.new_empty(self._blocks, 12 * width // rows_at_once(width), 2 * width)
-        self._beside = Beside(to.device)
+        self._side = SideStream(to.device)
 
     def make(self, block: int, which: tuple[int, int, int, int], *tensors: Tensor) -> None:
         """Start with a block, given what the kernel `weight_gradients` takes."""
         sums, number = (self._squares, self._lines), {"block": block, "blocks": self._blocks}
-        with self._beside.work():
+        with self._side.work():
             self._kernels.weight_gradients(*tensors, *sums, which=which, **number)
             self._kernels.unfold(*sums, self._weights, self._to, self._norms, **number)
 
     def finish(self) -> None:
         """What is launched from here on starts once all are made."""
-        with self._beside.work():
+        with self._side.work():
             self._kernels.norm_gradients(self._norms, self._to)
-        self._beside.finish()
+        self._side.finish()
 
 
 def _backward(
@@ -252,21 +232,21 @@ def _backward(
     of_qkv: Tensor | None,
     hidden: Tensor,
     packing: list[Tensor],
-    before: list[Tensor],
+    x_cache: list[Tensor],
     weights: list[Tensor],
     kept: list[Tensor],
     shape: list[int],
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted at what is before, and of the weights `[blocks, W]`.
+    """The gradients at the hidden states, and if wanted of cached x and of the weights `[blocks, W]`.
 
     `of_qkv` is what q, k, v get from elsewhere.
     """
     normed, inverses, qkv, mixed, matrices, biases = kept
-    kernels = Kernels(hidden, packing, before, shape, matrices.dtype == torch.bfloat16)
+    kernels = Kernels(hidden, packing, x_cache, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    to = _empty_gradients(hidden, before, blocks, wanted)
+    to = _empty_gradients(hidden, x_cache, blocks, wanted)
     of_block = _WeightGradients(kernels, in_rows(weights), to[1]) if wanted else None
     # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
     g_kept, inner, g_inner = (
@@ -304,12 +284,12 @@ def _backward(
 
 
 def _empty_gradients(
-    hidden: Tensor, before: Sequence[Tensor], blocks: int, wanted: bool
+    hidden: Tensor, x_cache: Sequence[Tensor], blocks: int, wanted: bool
 ) -> tuple[Tensor, Tensor]:
-    """Room for the gradients at what is before, and of the weights."""
+    """Room for the gradients of cached x, and of the weights."""
     width, count = hidden.shape[-1], blocks if wanted else 0
     return (
-        torch.empty_like(before[0]) if before and wanted else hidden.new_empty(0),
+        torch.empty_like(x_cache[0]) if x_cache and wanted else hidden.new_empty(0),
         hidden.new_empty(count, 12 * width**2 + 13 * width),
     )
 
@@ -321,9 +301,9 @@ class _Blocks(torch.autograd.Function):
     def forward(
         ctx: Any, shape: list[int], half: bool, counts: tuple[int, int, int], *tensors: Tensor
     ) -> tuple[Tensor, ...]:
-        """`tensors`: the hidden states, and so many of what packs them, what is before, and weights."""
-        (hidden,), packing, before, weights = _apart(tensors, counts)
-        output = _forward(hidden, packing, before, weights, shape, half)
+        """`tensors`: the hidden states, and so many of packing, cached x, and weights."""
+        (hidden,), packing, x_cache, weights = _apart(tensors, counts)
+        output = _forward(hidden, packing, x_cache, weights, shape, half)
         ctx.shape, ctx.counts = shape, counts
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*(kept for place, kept in enumerate(output) if place not in (0, _QKV)))
@@ -332,40 +312,44 @@ class _Blocks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        """The gradients of hidden states, of what is before, and of weights."""
+        """The gradients of hidden states, of cached x, and of weights."""
+        check_first_derivative()
         saved = ctx.saved_tensors
-        (hidden,), packing, before, weights = _apart(saved, ctx.counts)
+        (hidden,), packing, x_cache, weights = _apart(saved, ctx.counts)
         kept = list(saved[1 + sum(ctx.counts) :])
         gradient, of_qkv = gradients[0], gradients[_QKV]
+        if gradient is None and of_qkv is None:
+            return (None,) * (4 + sum(ctx.counts))
         if gradient is None:
             rows, width = hidden.shape[0], hidden.shape[2]
             gradient = hidden.new_zeros(rows, ctx.shape[3] - ctx.shape[2], width)
-        wanted = of_weights() and any(ctx.needs_input_grad[4:])
-        g, g_before, g_weights = _backward(
-            gradient, of_qkv, hidden, packing, before, weights, kept, ctx.shape, wanted
+        wanted = wants_weight_gradients() and any(ctx.needs_input_grad[4:])
+        g, g_cache, g_weights = _backward(
+            gradient, of_qkv, hidden, packing, x_cache, weights, kept, ctx.shape, wanted
         )
-        nothing = [None] * len(packing)
+        first = None, None, None, g, *[None] * len(packing)
         if not wanted:
-            return None, None, None, g, *nothing, *[None] * len(before), *[None] * len(weights)
+            return *first, *[None] * len(x_cache), *[None] * len(weights)
         parts = g_weights.flatten().split([weight.numel() for weight in weights])
         shaped = [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
-        return None, None, None, g, *nothing, *([g_before, None] if before else []), *shaped
+        return *first, *([g_cache, None] if x_cache else []), *shaped
 
 
 def _apart(tensors: Sequence[Tensor], counts: tuple[int, int, int]) -> list[list[Tensor]]:
-    """The hidden states, what packs them, what is before, and the weights."""
+    """The hidden states, what packs them, cached x, and the weights."""
     each = iter(tensors)
     return [list(islice(each, count)) for count in (1, *counts)]
 
 
 def _blocks(
+    network: "Transformer",
     hidden: Tensor,
     packing: Sequence[Tensor],
-    before: Sequence[Tensor],
-    weights: Sequence[Tensor],
+    x_cache: Sequence[Tensor],
     shape: list[int],
-    half: bool,
 ) -> tuple[Tensor, ...]:
     """What `_forward` returns, with derivatives."""
-    counts = (len(packing), len(before), len(weights))
-    return _Blocks.apply(shape, half, counts, hidden, *packing, *before, *weights)
+    weights = weights_of(network)
+    counts = (len(packing), len(x_cache), len(weights))
+    half = torch.is_autocast_enabled(hidden.device.type)
+    return _Blocks.apply(shape, half, counts, hidden, *packing, *x_cache, *weights)

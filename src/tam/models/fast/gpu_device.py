@@ -1,7 +1,7 @@
-"""Launch Triton kernels, or only compile them, several at a time.
+"""Which kernels run on a GPU, and how they are launched, compiled ahead, and run on a second stream.
 
-Triton compiles a kernel when it is first launched, one after another. A step whose launches only compile
-has them all compiled side by side; a step after it then finds them ready.
+Triton compiles a kernel when it is first launched, one after another. A step under `compile_only` has all of
+its kernels compiled side by side; a step after it then finds them ready.
 """
 
 import importlib.util
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 _THREADS = 16
+_ON_CHIP = 228 * 1024  # bytes that programs share, of which one may have 1024 less
 _here = threading.local()  # `compiles`: whether launches of this thread only compile
 
 
@@ -25,10 +26,17 @@ def triton_runs_here() -> bool:
 
 
 @cache
-def compiles_ahead() -> bool:
-    """Whether `compile_only` works here: it needs a Triton that compiles in several threads, 3.5 or newer."""
-    if not triton_runs_here():
+def blocks_run_on(device: torch.device) -> bool:
+    """Whether Triton has tensor descriptors, and this GPU the on-chip memory for blocks: Hopper, or alike."""
+    if not triton_runs_here() or torch.cuda.get_device_capability(device) < (9, 0):
         return False
+    memory = torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
+    return memory >= _ON_CHIP and importlib.util.find_spec("triton.tools.tensor_descriptor") is not None
+
+
+@cache
+def has_compile_only() -> bool:
+    """Whether `compile_only` works: it needs a Triton that compiles in several threads, 3.5 or newer."""
     import triton
 
     return hasattr(triton, "AsyncCompileMode")
@@ -44,10 +52,10 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
 
 @contextmanager
 def compile_only() -> Generator[None]:
-    """Launches in here compile their kernels, side by side, and do nothing else; at the end all are ready.
+    """Only compile the kernels that are launched in this context, side by side; at its end all are ready.
 
-    What kernels would compute is undefined, so nothing in here may take indices from it. Backward passes run
-    in the calling thread, since Triton knows only there that it is to compile in others.
+    Their results are undefined, so nothing may use them as indices. Backward passes run in the calling
+    thread: only there does Triton know that it should compile in others.
     """
     from triton import AsyncCompileMode
 
@@ -74,8 +82,8 @@ def _make_ready(compile_kernel: Callable[..., Any], *args: Any, **kwargs: Any) -
     return kernel
 
 
-class Beside:
-    """Work on a GPU that nothing waits for until the end: what else is launched may run at the same time."""
+class SideStream:
+    """A second stream: other work may run at the same time as what is launched on it."""
 
     def __init__(self, device: torch.device) -> None:
         self._stream = _second_stream(device) if device.type == "cuda" else None
@@ -83,7 +91,7 @@ class Beside:
 
     @contextmanager
     def work(self) -> Generator[None]:
-        """What is launched in here starts once all that was launched before is done."""
+        """Launch on the second stream in this context, after everything launched so far."""
         if self._stream is None:
             yield
             return
@@ -93,7 +101,7 @@ class Beside:
             yield
 
     def finish(self) -> None:
-        """What is launched from here on starts once this work is done."""
+        """Have what is launched from here on wait for the second stream."""
         if self._stream is not None and self._started:
             torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
 

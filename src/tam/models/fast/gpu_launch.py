@@ -3,7 +3,6 @@
 Shapes: P places in all, L places of a sequence, d width.
 """
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -47,10 +46,10 @@ def kept_of(normed: Tensor, inverses: Tensor, index: int, places: int) -> Kept:
     return Kept(normed[which], inverses[which])
 
 
-class Before(NamedTuple):
-    """Keys and values of places that come before a pass's, and how many each sequence has."""
+class XCache(NamedTuple):
+    """Keys and values of the places of x before those of a pass, and how many each sequence has."""
 
-    values: Tensor  # [R, blocks, 2, H, X, d / H], in float32
+    keys_values: Tensor  # [R, blocks, 2, H, X, d / H], in float32
     lengths: Tensor  # [R], int32
 
 
@@ -82,21 +81,10 @@ LAUNCHES = {
     "weight_gradients": Launch(32, 4, 6),
 }
 WIDTHS = (16, 32, 64, 128)
-_ON_CHIP = 228 * 1024  # bytes that programs share, of which one may have 1024 less
 LONGEST = 128  # places of a sequence
-MOST_BEFORE = 64  # places before it
-_BEFORE = 32  # places before these that a program of attention holds, unless one sequence has more
+MOST_CACHED = 64  # places before it
+_CACHED = 32  # cached places that a program of attention holds, unless one sequence has more
 SHARES = 11  # of the places, over which programs make a weight's gradient together
-
-
-def kernels_run_here() -> bool:
-    """Whether there is a Triton with descriptors, and a GPU with room for the launches: Hopper, or alike."""
-    if not torch.cuda.is_available() or torch.cuda.get_device_capability() < (9, 0):
-        return False
-    if torch.cuda.get_device_properties().shared_memory_per_multiprocessor < _ON_CHIP:
-        return False
-    has_triton = importlib.util.find_spec("triton") is not None
-    return has_triton and importlib.util.find_spec("triton.tools.tensor_descriptor") is not None
 
 
 def rows_at_once(width: int) -> int:
@@ -111,7 +99,7 @@ class Kernels:
         self,
         hidden: Tensor,
         packing: Sequence[Tensor],
-        before: Sequence[Tensor],
+        x_cache: Sequence[Tensor],
         shape: Sequence[int],
         half: bool,
     ) -> None:
@@ -120,7 +108,7 @@ class Kernels:
         from tam.models.fast import kernels
 
         self._module, self._half = kernels, half
-        self._before = Before(*before) if before else None
+        self._x_cache = XCache(*x_cache) if x_cache else None
         self.rows, self.length, self.width = hidden.shape
         heads, causal, self.first, self.last = shape
         self._packing = packing  # starts, lengths and the sum of these
@@ -147,7 +135,7 @@ class Kernels:
         if name.startswith("attention"):
             while self.length > span:
                 span, warps = 2 * span, 2 * warps
-            if span == LONGEST or self._before is not None:
+            if span == LONGEST or self._x_cache is not None:
                 registers = None  # they need more
         constants = {"span": span, "num_warps": warps, "num_stages": stages}
         if part is not None:
@@ -166,7 +154,9 @@ class Kernels:
     def sequences(self, name: str) -> int:
         """How many sequences a program of attention holds."""
         fit = self.launch(name)["span"] // self.length
-        return fit if self._before is None else min(fit, max(1, _BEFORE // self._before.values.shape[4]))
+        return (
+            fit if self._x_cache is None else min(fit, max(1, _CACHED // self._x_cache.keys_values.shape[4]))
+        )
 
     def tiles(self, name: str, *tensors: Tensor, part: bool = False) -> Iterator[Any]:
         """Descriptors of the tiles in which a kernel takes matrices of places; `part`: so many columns."""
@@ -184,8 +174,8 @@ class Kernels:
         self, index: int, qkv: Tensor, mixed: Tensor, which: tuple[int, int, int, int]
     ) -> None:
         """Launch the kernel of a block's attention."""
-        before, sizes, span = self._seen_before("attention_forward", index, mixed)
-        self._attend("attention_forward", (qkv, *before), (mixed,), (*which[1:], *sizes), before_span=span)
+        cached, sizes, span = self._cached("attention_forward", index, mixed)
+        self._attend("attention_forward", (qkv, *cached), (mixed,), (*which[1:], *sizes), before_span=span)
 
     def attention_backward(
         self,
@@ -196,29 +186,33 @@ class Kernels:
         which: tuple[int, int, int, int],
         weights: bool,
     ) -> None:
-        """Launch its backward kernel, which leaves gradients at q, k, v and, if wanted, at what is before."""
-        g_qkv, g_before = to
+        """Launch its backward kernel, which leaves gradients at q, k, v and, if wanted, at the cache."""
+        g_qkv, g_cache = to
         name = "attention_backward"
-        before, sizes, span = self._seen_before(name, index, g_qkv)
-        given = (g_mixed, qkv, *before)
-        left = (g_qkv, g_before[:, index] if span and weights else g_qkv)  # else it is not looked at
+        cached, sizes, span = self._cached(name, index, g_qkv)
+        given = (g_mixed, qkv, *cached)
+        left = (g_qkv, g_cache[:, index] if span and weights else g_qkv)  # else it is not looked at
         self._attend(name, given, left, (*which[1:], *sizes), before_span=span, weights=weights)
 
-    def _seen_before(
+    def _cached(
         self, name: str, index: int, nothing: Tensor
     ) -> tuple[tuple[Tensor, Tensor], tuple[int, int, int], int]:
-        """What a block's attention sees before the places of this pass.
+        """What a block's attention sees of cached x.
 
         Returns:
             Keys and values with the lengths; how many sequences a program holds, and of each of these how
             many places there may be, and the numbers from one sequence to the next; places of a program.
         """
         each = self.sequences(name)
-        if self._before is None:
+        if self._x_cache is None:
             return (nothing, nothing), (each, 1, 0), 0  # not looked at
-        values, lengths = self._before
-        longest = values.shape[4]
-        return (values[:, index], lengths), (each, longest, values.stride(0)), room_for(each * longest)
+        keys_values, lengths = self._x_cache
+        longest = keys_values.shape[4]
+        return (
+            (keys_values[:, index], lengths),
+            (each, longest, keys_values.stride(0)),
+            room_for(each * longest),
+        )
 
     def _attend(
         self,

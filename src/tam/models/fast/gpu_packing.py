@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.fast.kernels.rows` are launched.
+"""Sequences one after another without padding, and back.
 
 Shapes: R rows, L places, P places in all, d width.
 """
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tam.models.fast.context import check_first_derivative
 from tam.models.fast.gpu_device import launch
 
 
@@ -54,13 +55,15 @@ class Rearrange(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
         """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
         ctx.save_for_backward(back)
+        ctx.set_materialize_grads(False)
         return _gather(rows, source)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None, None]:
         """The gradient at the rows."""
+        check_first_derivative()
         (back,), (g,) = ctx.saved_tensors, gradients
-        return _gather(g, back), None, None
+        return None if g is None else _gather(g, back), None, None
 
 
 def _gather(rows: Tensor, source: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.fast.kernels.reading` are launched.
+"""From hidden states to the log-probabilities of answers, by one kernel, with gradients by a few.
 
 Shapes: B tasks, R sequences, Q places read of each, P rows, d width, C outcomes.
 """
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tam.models.fast.cpu_block import of_weights
+from tam.models.fast.context import check_first_derivative, wants_weight_gradients
 from tam.models.fast.gpu_device import launch
 from tam.models.fast.gpu_packing import room_for
 
@@ -157,8 +157,10 @@ class _Read(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        check_first_derivative()
         totals, matrix, hidden, *weights = ctx.saved_tensors
         g = gradients[0].contiguous()
         reading = Reading(hidden, Weights(*weights), ctx.answers, matrix)
-        found = reading.of_weights(totals, g) if of_weights() else [None] * len(weights)
-        return None, None, reading.backward(totals, g), *found
+        wanted = wants_weight_gradients()
+        weight_grads = reading.of_weights(totals, g) if wanted else [None] * len(weights)
+        return None, None, reading.backward(totals, g), *weight_grads

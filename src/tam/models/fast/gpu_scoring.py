@@ -8,33 +8,37 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
-from tam.models.fast.gpu_launch import Before
+from tam.models.fast import gpu_blocks, gpu_sequence
+from tam.models.fast.gpu_launch import XCache
 from tam.models.fast.gpu_reading import MOST_OUTCOMES, Answers, Weights, read
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, pack, vectors_of
-from tam.models.layers import Embedding, few_enough
+from tam.models.layers import Embedding
 from tam.models.transformer import Transformer
 
 if TYPE_CHECKING:
     from tam.models.model import Model
 
 
-def can_score(model: "Model", condition: Condition, batch: Batch) -> bool:
-    """Whether `score` takes these: a transformer with z as a token or none, on a GPU that has our kernels."""
+def takes(model: "Model", condition: Condition, batch: Batch) -> bool:
+    """Whether `score` takes these: a transformer with z as a token or none, and small vocabularies."""
     backbone, spec = model.backbone, model.spec
-    if not isinstance(backbone, Transformer) or spec.purpose != "answer" or condition.modulation is not None:
+    if not isinstance(backbone, Transformer) or backbone.has_adapters or condition.modulation is not None:
         return False
     decodes = spec.kind == "transduction"
-    if spec.outputs > MOST_OUTCOMES or (decodes and spec.x_mask == "full"):
+    if spec.purpose != "answer" or spec.outputs > MOST_OUTCOMES or (decodes and spec.x_mask == "full"):
         return False
     embeddings = [(model.x, batch.x), (model.y, batch.y)][: 1 + decodes]
-    if not all(e is not None and few_enough(e, ids.shape[-1]) for e, ids in embeddings):
+    if not all(e is not None and gpu_sequence.takes(e, ids.shape[-1]) for e, ids in embeddings):
         return False
-    length = sum(_sizes(model, batch))
-    if not backbone.can_fuse(model.places[:1].expand(batch.tasks * batch.rows, length, -1)):
+    if batch.x_cache and not decodes:
         return False
-    return not batch.prefix or (decodes and backbone.can_see(batch.tasks * batch.rows, batch.x.shape[-1]))
+    rows, length = batch.tasks * batch.rows, sum(_sizes(model, batch))
+    vectors = model.places[:1].expand(rows, length, -1)
+    cache = [part.flatten(0, 1) for part in batch.x_cache]
+    return gpu_blocks.takes(backbone, vectors, Mask(vectors, causal=decodes), cache)
 
 
 def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
@@ -50,14 +54,14 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
         layout = pack(sizes, x_length if sizes[1] else None, y_length if sizes[3] else None)
     vectors = vectors_of(layout, _parts(model, condition, batch))
     first = 0 if y_length is None else sum(sizes[:3]) - 1
-    places = slice(first, 1 if y_length is None else None)
-    before = Before(batch.prefix[0].flatten(0, 1).float(), x_length.int()) if batch.prefix else None
-    hidden = backbone.fused_rows(
+    cache = XCache(batch.x_cache[0].flatten(0, 1).float(), x_length.int()) if batch.x_cache else None
+    hidden = gpu_blocks.run(
+        backbone,
         vectors.view(layout.sequences, layout.length, -1),
         layout.packing,
-        places,
+        slice(first, 1 if y_length is None else None),
         causal=y_length is not None,
-        before=before,
+        x_cache=cache,
     )
     reads = 1 if y_length is None else batch.y.shape[-1] + 1
     among = (layout.length, first) if layout.packing else (reads, 0)
@@ -76,12 +80,12 @@ def _sizes(model: "Model", batch: Batch) -> tuple[int, int, int, int]:
     if batch.y_length is None:
         return task + (model.cls is not None), x, 0, 0
     front = 0 if model.front_places is None else task
-    return front, 0 if batch.prefix else x, task, batch.y.shape[-1]
+    return front, 0 if batch.x_cache else x, task, batch.y.shape[-1]
 
 
 def _parts(model: "Model", condition: Condition, batch: Batch) -> Parts:
     """What the sequences are made of."""
-    x = None if batch.prefix else _tokens(model.x, batch.x)
+    x = None if batch.x_cache else _tokens(model.x, batch.x)
     lead = _of_task(model.places, condition)
     if batch.y_length is None:
         if model.cls is not None:

@@ -1,22 +1,27 @@
-"""How the kernels of `tam.models.fast.kernels.sequence` are launched.
+"""The sequences that a transformer's kernels are given, assembled by one kernel, with gradients by a few.
 
 Shapes: R sequences, L places of each, P rows, G tasks, d width.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tam.models.fast.cpu_block import of_weights
+from tam.models.fast.context import check_first_derivative, wants_weight_gradients
 from tam.models.fast.gpu_device import launch
+from tam.models.fast.gpu_launch import WIDTHS
 from tam.models.fast.gpu_packing import room_for
+
+if TYPE_CHECKING:
+    from tam.models.layers import Embedding
 
 _SPAN = 64  # rows that a program adds up at once
 _ASSEMBLED = 32  # rows that a program assembles
 _PROGRAMS = 132  # that add up gradients
+_FEW = 256  # tokens and places up to which comparing with all of them is cheap
 
 
 class Tokens(NamedTuple):
@@ -173,6 +178,22 @@ def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tup
     return total[:tokens], torch.nn.functional.pad(places, (0, 0, 0, missing)) if missing else places
 
 
+def takes(embedding: "Embedding", places: int) -> bool:
+    """Whether the kernels take so many places of these tokens, with weights that all tasks share."""
+    tokens, width = embedding.token.shape
+    fits = places <= min(_FEW - tokens, len(embedding.position)) and width in WIDTHS
+    return fits and isinstance(embedding.token, nn.Parameter)
+
+
+def embed(embedding: "Embedding", ids: Tensor) -> Tensor:
+    """The vectors of tokens `[R, L]`, each with that of its place added.
+
+    On a GPU, torch adds the gradient of a lookup up in any order, and slowly where there are few tokens.
+    """
+    parts = Parts(x=Tokens(ids.contiguous(), embedding.token, embedding.position))
+    return vectors_of(Layout(len(ids), (0, ids.shape[1], 0, 0)), parts).view(*ids.shape, -1)
+
+
 def vectors_of(layout: Layout, parts: Parts) -> Tensor:
     """The vectors of all rows, `[P, d]`; what is behind the last row is undefined.
 
@@ -195,13 +216,18 @@ class _Assemble(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        check_first_derivative()
         layout, g = ctx.layout, gradients[0].contiguous()
         found: list[Tensor | None] = [None]
         for shape, front in zip(ctx.shapes, (True, False), strict=True):
             found.append(None if shape is None else task_gradients(layout, g, shape, front=front))
         offsets = (layout.sizes[0], sum(layout.sizes[:3]))
         for part, offset in zip(_tokens(ctx.saved_tensors), offsets, strict=True):
-            tables = token_gradients(layout, g, part, offset) if part is not None and of_weights() else ()
+            tables = (
+                token_gradients(layout, g, part, offset)
+                if part is not None and wants_weight_gradients()
+                else ()
+            )
             found += [None, *(tables or (None, None))]
         return tuple(found)
 

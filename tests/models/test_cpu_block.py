@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
-from tam.models import no_weight_gradients, transformer
-from tam.models.attention import additive
+from tam.models import no_weight_gradients
+from tam.models.attention import ALL, Mask, additive
 from tam.models.conditioning import BlockOffsets
-from tam.models.fast.cpu_block import can_be_one, of_weights, whole_block
-from tam.models.model import mask_of
-from tam.models.transformer import ALL, Block, Transformer
+from tam.models.fast.context import wants_weight_gradients
+from tam.models.fast.cpu_block import first_block, whole_block
+from tam.models.fast.engine import engine, transform
+from tam.models.fast.weights import PER_BLOCK, BlockWeights
+from tam.models.transformer import Block, Transformer
 
 ROWS, PLACES, WIDTH, HEADS = 3, 5, 8, 2
 READS = {"all": ALL, "one": slice(0, 1), "another": slice(3, 4), "some": slice(2, None)}
@@ -38,15 +40,19 @@ def hidden() -> Tensor:
 
 
 @pytest.fixture
-def plain(block: Block, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tensor]:
+def plain(block: Block) -> Callable[..., Tensor]:
     """The block made of torch's operations."""
 
-    def run(hidden: Tensor, bias: Tensor | None, *weights: Tensor, read: slice = ALL) -> Tensor:
+    def run(
+        hidden: Tensor,
+        bias: Tensor | None,
+        *weights: Tensor,
+        read: slice = ALL,
+        keys_values: Tensor | None = None,
+    ) -> Tensor:
         names = [name for name, _ in block.named_parameters()]
-        given = hidden, bias, BlockOffsets(), read
-        with monkeypatch.context() as patch:
-            patch.setattr(transformer, "can_be_one", lambda _: False)
-            return functional_call(block, dict(zip(names, weights, strict=True)), given, {"fused": False})
+        given = hidden, bias, BlockOffsets(), read, keys_values
+        return functional_call(block, dict(zip(names, weights, strict=True)), given)
 
     return run
 
@@ -56,16 +62,22 @@ def whole(
     bias: Tensor | None,
     *weights: Tensor,
     read: slice = ALL,
-    known: Sequence[Tensor] = (),
+    x_cache: Sequence[Tensor] = (),
 ) -> Tensor:
-    return whole_block(hidden, known, bias, weights, heads=HEADS, read=read)
+    return whole_block(hidden, x_cache, bias, BlockWeights.from_flat(weights), heads=HEADS, read=read)
 
 
 def some_bias(causal: bool, read: slice) -> Tensor:
     """With padding: 0, 2 and 4 places of it."""
     seen = torch.arange(PLACES) < torch.tensor([[5], [3], [1]])
-    bias = additive(mask_of(seen, causal=causal), torch.float64).unsqueeze(1)
+    mask = Mask(seen, causal=causal).matrix(PLACES)
+    assert mask is not None
+    bias = additive(mask, torch.float64).unsqueeze(1)
     return bias[..., read, :] if causal else bias
+
+
+def everything(hidden: Tensor) -> Mask:
+    return Mask(torch.ones(hidden.shape[:2], dtype=torch.bool), causal=False)
 
 
 def in_turn(output: Tensor, inputs: list[Tensor]) -> list[Tensor]:
@@ -92,24 +104,55 @@ def test_without_a_mask(block: Block, hidden: Tensor, plain: Callable[..., Tenso
     torch.testing.assert_close(in_turn(whole(hidden, None, *weights), [hidden, *weights]), expected)
 
 
+def projected(block: Block, hidden: Tensor) -> list[Tensor]:
+    """What is cached for an encoder: vectors, queries, keys and values."""
+    network = Transformer(layers=1, width=WIDTH, heads=HEADS, bottleneck=None, generator=torch.Generator())
+    network.blocks[0] = block
+    return first_block(network, hidden)
+
+
 @pytest.mark.parametrize("places", [1, 4])
-def test_what_is_known_is_a_further_input(block: Block, hidden: Tensor, places: int) -> None:
+def test_cached_x_after_the_places_is_a_further_input(block: Block, hidden: Tensor, places: int) -> None:
     bias, weights = some_bias(False, ALL), list(block.parameters())
     inputs = [hidden, *weights]
     expected = in_turn(whole(hidden, bias, *weights), inputs)
-    known = block.project(hidden[:, -places:])
-    found = whole(hidden[:, :-places], bias, *weights, known=known)
+    cache = projected(block, hidden[:, -places:])
+    found = whole(hidden[:, :-places], bias, *weights, x_cache=cache)
     torch.testing.assert_close(in_turn(found, inputs), expected)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_cached_keys_and_values_before_the_places_are_further_inputs(
+    block: Block, hidden: Tensor, plain: Callable[..., Tensor], read: slice
+) -> None:
+    weights = list(block.parameters())
+    generator = torch.Generator().manual_seed(3)
+    shape = (ROWS, 2, HEADS, 4, WIDTH // HEADS)
+    cache = torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
+    places = torch.arange(4 + PLACES)
+    seen = (places < torch.tensor([[9], [7], [5]])) & (places != 2)
+    matrix = Mask(seen, causal=True).matrix(PLACES)
+    assert matrix is not None
+    bias = additive(matrix, torch.float64).unsqueeze(1)[..., read, :]
+    inputs = [hidden, cache, *weights]
+    expected = in_turn(plain(hidden, bias, *weights, read=read, keys_values=cache), inputs)
+    found = whole(hidden, bias, *weights, read=read, x_cache=cache.unbind(1))
+    torch.testing.assert_close(in_turn(found, inputs), expected)
+    with no_weight_gradients():
+        output = whole(hidden, bias, *weights, read=read, x_cache=cache.unbind(1))
+        grads = torch.autograd.grad(output.sin().sum(), inputs, allow_unused=True)
+    torch.testing.assert_close(grads[0], expected[1])
+    assert all(gradient is None for gradient in grads[1:])
 
 
 def test_derivatives_against_finite_differences(block: Block, hidden: Tensor) -> None:
     bias = some_bias(False, ALL)
-    known = [part.detach().requires_grad_() for part in block.project(hidden[:, 1:])]
+    cache = [part.detach().requires_grad_() for part in projected(block, hidden[:, 1:])]
 
     def run(hidden: Tensor, *tensors: Tensor) -> Tensor:
-        return whole(hidden, bias, *tensors[len(known) :], known=tensors[: len(known)])
+        return whole(hidden, bias, *tensors[len(cache) :], x_cache=tensors[: len(cache)])
 
-    inputs = hidden[:, :1], *known, *block.parameters()
+    inputs = hidden[:, :1], *cache, *block.parameters()
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
     assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
 
@@ -136,7 +179,7 @@ def test_it_is_for_cpus_and_not_for_the_gradients_of_torch_func(hidden: Tensor) 
     found: list[bool] = []
 
     def look(hidden: Tensor) -> Tensor:
-        found.append(can_be_one(hidden))
+        found.append(engine(hidden) == "cpu")
         return hidden.sum()
 
     look(hidden)
@@ -213,7 +256,7 @@ def test_threads_do_not_see_each_other_s_wish_for_no_weights() -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     inside.wait(10)
-    network(hidden).square().sum().backward()
+    transform(network, hidden, everything(hidden)).square().sum().backward()
     done.set()
     thread.join()
     assert all(parameter.grad is not None for parameter in network.parameters())
@@ -247,7 +290,7 @@ def test_threads_of_autograd_know_the_wish_of_who_asks() -> None:
     found: list[tuple[bool, bool]] = []
 
     def look() -> None:
-        found.append((threading.current_thread() is threading.main_thread(), of_weights()))
+        found.append((threading.current_thread() is threading.main_thread(), wants_weight_gradients()))
 
     with no_weight_gradients():
         nested(70, look)
@@ -262,5 +305,13 @@ def test_a_block_that_vmap_does_not_batch() -> None:
     network = Transformer(layers=2, width=8, heads=2, bottleneck=None, generator=torch.Generator())
     hidden = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
     offsets = torch.arange(3.0)
-    found = torch.func.vmap(lambda offset: network(hidden) + offset)(offsets)
+    mask = everything(hidden)
+    found = torch.func.vmap(lambda offset: transform(network, hidden, mask) + offset)(offsets)
     torch.testing.assert_close(found, network(hidden) + offsets.view(3, 1, 1, 1))
+
+
+def test_the_names_of_a_block_s_weights_are_in_the_order_of_its_parameters(block: Block) -> None:
+    weights = BlockWeights.of(block)
+    assert [id(w) for w in weights.flat] == [id(w) for w in block.parameters()]
+    assert len(weights.flat) == PER_BLOCK
+    assert BlockWeights.from_flat(weights.flat) == weights

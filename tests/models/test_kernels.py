@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
-from tam.models import ModelSpec, Transformer, build_model
-from tam.models.fast.gpu_blocks import can_fuse, can_see, in_rows
+from tam.models import ModelSpec, Transformer, build_model, twice_differentiable
+from tam.models.fast import engine, gpu_device
+from tam.models.fast.context import plain
+from tam.models.fast.gpu_blocks import in_rows, takes_cache, weights_of
 from tam.training.adam import Adam
 from tests.models.interpreter import interpreted, run_script
 
@@ -51,7 +54,7 @@ def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: 
     assert isinstance(model.backbone, Transformer)
     if trained:
         Adam(model, (), 1.0)
-    weights = [weight for block in model.backbone.blocks for weight in block.parameters()]
+    weights = weights_of(model.backbone)
     expected = torch.stack([torch.cat([w.flatten() for w in part]) for part in (weights[:14], weights[14:])])
     rows = in_rows(weights)
     assert torch.equal(rows, expected)
@@ -59,43 +62,46 @@ def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: 
     assert all(bool(weight.eq(0).all()) == trained for weight in weights if weight.dim() == 2)
 
 
-def test_weights_are_taken_in_the_order_of_an_optimiser() -> None:
-    model = Transformer(layers=2, width=16, heads=1, bottleneck=None, generator=torch.Generator())
-    weights = [weight for block in model.blocks for weight in block.parameters()]
-    taken = model._fused_weights  # pyright: ignore[reportPrivateUsage]
-    assert [id(weight) for weight in taken] == [id(weight) for weight in weights]
+def test_losses_and_searches_equal_plain_code() -> None:
+    errors = interpreted("interpret_scoring.py")
+    assert len(errors) == 22
+    scores, embeddings, losses = errors[:10], errors[10:15], errors[15:]
+    assert max(scores) < 5e-6, scores
+    assert max(embeddings) < 1e-4, embeddings
+    assert max(losses) < 2e-6, losses
 
 
-def test_kernels_are_for_gpus_only() -> None:
-    hidden = torch.zeros(2, 3, 32)
-    assert not can_fuse(hidden, heads=2)
-    model = Transformer(layers=1, width=32, heads=2, bottleneck=None, generator=torch.Generator())
-    model.fused = model.kernels = True
-    assert not model.can_fuse(hidden)
+def test_adam_equals_plain_code() -> None:
+    errors = interpreted("interpret_adam.py")
+    assert len(errors) == 10
+    assert max(errors) < 1e-6, errors
 
 
 @pytest.mark.parametrize(
     ("capability", "room", "run"),
     [((8, 9), 100, False), ((9, 0), 228, True), ((10, 0), 228, True), ((12, 0), 100, False)],
 )
-def test_kernels_are_for_gpus_that_have_room(
+def test_blocks_run_on_gpus_that_have_room(
     capability: tuple[int, int], room: int, run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = ModelSpec(kind="classification", vocabulary=3, classes=2, max_x=4, layers=1, width=16, heads=1)
-    model = build_model(spec, torch.Generator())
-    model.fused = True
-    assert not model.backbone.kernels
     properties = SimpleNamespace(shared_memory_per_multiprocessor=1024 * room)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: properties)
-    model.fused = True
-    assert model.backbone.kernels is model.x.fused is run
-    model.fused = False
-    assert not model.backbone.kernels
+    monkeypatch.setattr(gpu_device, "triton_runs_here", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    gpu_device.blocks_run_on.cache_clear()
+    tensor: Any = SimpleNamespace(is_cuda=True, device=torch.device("cuda"), dtype=torch.float32)
+    assert engine.engine(tensor) == ("gpu" if run else "plain")
+    with twice_differentiable():
+        assert engine.engine(tensor) == "plain"
+    with plain():
+        assert engine.engine(tensor) == "plain"
+        assert not engine.has_kernels(tensor)
+    assert engine.has_kernels(tensor)
+    gpu_device.blocks_run_on.cache_clear()
 
 
-def test_what_is_too_much_is_not_looked_at_from_before() -> None:
-    assert can_see(4800, 4, 128, 64)
-    assert not can_see(4800, 4, 128, 65)
-    assert not can_see(2**31 // (4 * 2 * 128 * 64), 4, 128, 64)
+def test_what_is_too_much_is_not_cached() -> None:
+    network: Any = SimpleNamespace(blocks=[None] * 4, norm=SimpleNamespace(scale=torch.zeros(128)))
+    assert takes_cache(network, 4800, 64)
+    assert not takes_cache(network, 4800, 65)
+    assert not takes_cache(network, 2**31 // (4 * 2 * 128 * 64), 64)
