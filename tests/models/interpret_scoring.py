@@ -18,6 +18,7 @@ from tam.models import (
     Model,
     ModelSpec,
     build_model,
+    no_weight_gradients,
 )
 from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
@@ -108,6 +109,28 @@ def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
     return max(float((a.double() - b).norm() / size) for a, b, size in zip(ours, theirs, sizes, strict=True))
 
 
+def silent_zeros(how: str) -> int:
+    """How many gradients of weights are zeros where weight gradients are skipped: they must be None."""
+    model, batch = build_model(TOKENS, torch.Generator().manual_seed(0)), batch_of(TOKENS)
+    batch = model.with_x_cache(batch)
+    z = torch.ones(3, 1, model.task_size, requires_grad=True)
+
+    def loss() -> Tensor:
+        found = model.score(z, batch) if how == "score" else model(z, batch)
+        return found.square().sum()
+
+    with no_weight_gradients():
+        found = torch.autograd.grad(loss(), [z, *model.parameters()], allow_unused=True)
+    assert found[0] is not None
+    try:
+        torch.autograd.grad(loss(), z, create_graph=True)
+    except RuntimeError as error:
+        assert "second derivative" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError("a second derivative must be an error")
+    return sum(g is not None and not g.any() for g in found)
+
+
 def embedding_error(rows: int, length: int, tokens: int) -> float:
     """The largest error of the vectors of tokens and places, and of the tables' gradients."""
     draw = torch.Generator().manual_seed(rows)
@@ -169,6 +192,7 @@ if __name__ == "__main__":
     use_kernels()
     for spec, settings in SPECS.values():
         print(score_error(spec, settings))
+    print(silent_zeros("score"), silent_zeros("log_prob"))
     for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150)):
         print(embedding_error(*sizes))
     for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23)):

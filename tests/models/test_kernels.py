@@ -64,9 +64,10 @@ def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: 
 
 def test_losses_and_searches_equal_plain_code() -> None:
     errors = interpreted("interpret_scoring.py")
-    assert len(errors) == 22
-    scores, embeddings, losses = errors[:10], errors[10:15], errors[15:]
+    assert len(errors) == 24
+    scores, zeros, embeddings, losses = errors[:10], errors[10:12], errors[12:17], errors[17:]
     assert max(scores) < 5e-6, scores
+    assert zeros == [0, 0]
     assert max(embeddings) < 1e-4, embeddings
     assert max(losses) < 2e-6, losses
 

@@ -35,11 +35,13 @@ def transform(
 ) -> Tensor:
     """See `tam.models.fast.engine.transform`."""
     bias, blocks = _bias(mask, hidden), _blocks(network)
-    for block in blocks:
+    cached = [x_cache, *[()] * (len(blocks) - 1)]
+    if mask.causal and x_cache:
+        cached = [keys_values.unbind(1) for keys_values in x_cache[0].unbind(1)]
+    for block, own_cache in zip(blocks, cached, strict=True):
         places = read if block is blocks[-1] else ALL
-        cached = x_cache if block is blocks[0] else ()
         own = for_places(bias, places), BlockWeights.of(block)
-        hidden = whole_block(hidden, cached, *own, heads=network.heads, read=places)
+        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places)
     return network.norm(hidden)
 
 

@@ -52,7 +52,7 @@ def transform(
     chosen = engine(hidden) if modulation is None and not network.has_adapters else "plain"
     if chosen == "gpu" and gpu_blocks.takes(network, hidden, mask, x_cache):
         return gpu_blocks.transform(network, hidden, mask, read, x_cache)
-    if chosen == "cpu" and not (x_cache and mask.causal):
+    if chosen == "cpu":
         return cpu_block.transform(network, hidden, mask, read, x_cache)
     keys_values = None
     if x_cache and mask.causal:
