@@ -121,14 +121,14 @@ def silent_zeros(how: str) -> int:
 
     with no_weight_gradients():
         found = torch.autograd.grad(loss(), [z, *model.parameters()], allow_unused=True)
-    assert found[0] is not None
+    assert found[0].any()
     try:
         torch.autograd.grad(loss(), z, create_graph=True)
     except RuntimeError as error:
         assert "second derivative" in str(error)  # noqa: PT017
     else:
         raise AssertionError("a second derivative must be an error")
-    return sum(g is not None and not g.any() for g in found)
+    return sum(isinstance(g, Tensor) and not g.any() for g in found)
 
 
 def embedding_error(rows: int, length: int, tokens: int) -> float:

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -6,6 +5,7 @@ import pytest
 import torch
 
 from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch
 
 X = torch.zeros(2, 3, 5, dtype=torch.int64)
 LENGTH = torch.zeros(2, 3, dtype=torch.int64)
@@ -16,7 +16,7 @@ def test_sizes() -> None:
     assert (batch.tasks, batch.rows, batch.device) == (2, 3, torch.device("cpu"))
 
 
-def test_to_moves_every_tensor(spec: ModelSpec, make_batch: Callable[..., Batch]) -> None:
+def test_to_moves_every_tensor(spec: ModelSpec) -> None:
     batch = make_batch(spec)
     moved = batch.to("meta")
     for field in fields(batch):

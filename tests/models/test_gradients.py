@@ -1,6 +1,5 @@
 """Derivatives against finite differences, under torch.func, and in reduced precision."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,18 +8,15 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
-from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def tiny(spec: ModelSpec) -> ModelSpec:
     return replace(spec, layers=1, width=4, bottleneck=2 if spec.conditioning == "adapter" else None)
 
 
-def test_first_derivatives(spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ) -> None:
+def test_first_derivatives(spec: ModelSpec) -> None:
     model, batch = make_model(tiny(spec)), make_batch(spec, 2, 2)
     names, parameters = zip(*model.named_parameters(), strict=True)
 
@@ -33,17 +29,13 @@ def test_first_derivatives(spec: ModelSpec, make_model: MakeModel, make_batch: M
     assert torch.autograd.gradcheck(log_prob, leaves, fast_mode=True)
 
 
-def test_second_derivatives(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_second_derivatives(conditioned_spec: ModelSpec) -> None:
     model, batch = make_model(tiny(conditioned_spec)), make_batch(conditioned_spec, 2, 2)
     z = make_z(model, batch).requires_grad_()
     assert torch.autograd.gradgradcheck(lambda z: model(z, batch), (z,), fast_mode=True)
 
 
-def test_second_derivatives_of_theta_through_z(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_second_derivatives_of_theta_through_z(conditioned_spec: ModelSpec) -> None:
     """As CAVIA needs them, in float32 too."""
     model, batch = make_model(conditioned_spec).float(), make_batch(conditioned_spec)
     z = make_z(model, batch).float().requires_grad_()
@@ -54,9 +46,7 @@ def test_second_derivatives_of_theta_through_z(
         assert parameter.grad.isfinite().all(), name
 
 
-def test_weights_of_each_task(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_weights_of_each_task(spec: ModelSpec) -> None:
     """As MAML needs them: gradients of all tasks' own weights at once equal those of one after another."""
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     z = make_z(model, batch)
@@ -83,7 +73,7 @@ def test_weights_of_each_task(
 
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set
-def test_autocast(spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ) -> None:
+def test_autocast(spec: ModelSpec) -> None:
     model, batch = make_model(spec).float(), make_batch(spec)
     z = make_z(model, batch)
     z = None if z is None else z.float()

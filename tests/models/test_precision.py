@@ -1,6 +1,5 @@
 """A model computes in its own precision, whoever calls it."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,10 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from tam.models import Batch, Model, ModelSpec, build_model, place_model, precision
-from tests.models.conftest import DECODER, ENCODER
+from tests.models.conftest import DECODER, ENCODER, make_batch
 
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
 NETWORKS: dict[str, ModelSpec] = {
     "encoder": ENCODER,
     "decoder": DECODER,
@@ -38,9 +35,7 @@ def results(model: Model, batch: Batch) -> list[Tensor]:
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set
 @pytest.mark.parametrize("name", NETWORKS)
-def test_it_is_as_if_all_were_under_autocast(
-    name: str, make_batch: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_as_if_all_were_under_autocast(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = NETWORKS[name]
     batch = replace(make_batch(spec), support=make_batch(spec, seed=1))
     model = build_model(spec, torch.Generator().manual_seed(0))
@@ -59,7 +54,7 @@ def test_it_is_as_if_all_were_under_autocast(
     assert not torch.equal(found[-1], single[-1])
 
 
-def test_on_a_cpu_it_is_always_float32(make_batch: Make) -> None:
+def test_on_a_cpu_it_is_always_float32() -> None:
     model, batch = build_model(ENCODER, torch.Generator().manual_seed(0)), make_batch(ENCODER)
     expected = results(model, batch)
     assert place_model(model, "cpu", "bfloat16") is model

@@ -1,6 +1,5 @@
 """Examples packed into numbers and back."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,6 +8,7 @@ import torch.nn.functional as F
 
 from tam.models import Batch, ModelSpec
 from tam.models.support_state import pack, unpack
+from tests.models.conftest import make_batch
 
 
 def rows_of(batch: Batch) -> list[list[tuple[list[int], object]]]:
@@ -27,9 +27,7 @@ def rows_of(batch: Batch) -> list[list[tuple[list[int], object]]]:
 
 
 @pytest.mark.parametrize("width", [0, 2, None])
-def test_what_is_packed_is_unpacked(
-    spec: ModelSpec, make_batch: Callable[..., Batch], width: int | None
-) -> None:
+def test_what_is_packed_is_unpacked(spec: ModelSpec, width: int | None) -> None:
     classify = spec.kind == "classification"
     batch = make_batch(spec, 3, 4, x=width, y=width if classify else None)
     packed = pack(batch, spec)
@@ -38,7 +36,7 @@ def test_what_is_packed_is_unpacked(
     assert rows_of(unpack(packed, spec)) == rows_of(batch)
 
 
-def test_rows_of_zeros_are_no_examples(spec: ModelSpec, make_batch: Callable[..., Batch]) -> None:
+def test_rows_of_zeros_are_no_examples(spec: ModelSpec) -> None:
     batch = make_batch(spec, 2, 3)
     absent = replace(batch, present=torch.tensor([[True, False, True], [False, True, True]]))
     packed = pack(absent, spec)
@@ -47,6 +45,6 @@ def test_rows_of_zeros_are_no_examples(spec: ModelSpec, make_batch: Callable[...
     assert rows_of(unpack(longer, spec)) == rows_of(absent)
 
 
-def test_what_is_too_long_is_an_error(make_batch: Callable[..., Batch], encoder_spec: ModelSpec) -> None:
+def test_what_is_too_long_is_an_error(encoder_spec: ModelSpec) -> None:
     with pytest.raises(ValueError, match="up to 3 tokens, not 4"):
         pack(make_batch(encoder_spec), replace(encoder_spec, max_x=3))
