@@ -38,20 +38,21 @@ def test_cached_x_goes_with_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "about"),
     [
-        ({"x": X[0]}, r"x is an int64 tensor \[B, N, X\]"),
-        ({"x": X.float()}, "not torch.float32"),
-        ({"y": LENGTH.float()}, "y is an int64 tensor"),
+        ({"x": X[0]}, "x must"),
+        ({"x": X.float()}, "x must"),
+        ({"y": LENGTH.float()}, "y must"),
         ({"y": X}, "without y_length"),
         ({"y_length": LENGTH}, "with y_length"),
-        ({"x_length": LENGTH[:, :2]}, r"x_length belongs to \[2, 3\]"),
-        ({"y": LENGTH[:1]}, r"y belongs to \[2, 3\]"),
-        ({"classes": torch.zeros(3)}, r"classes belongs to \[2\]"),
-        ({"unknown": torch.zeros(2)}, "give primitives too"),
-        ({"x_cache": (X, X[:1])}, r"x_cache belongs to \[2, 3\]"),
+        ({"x_length": LENGTH[:, :2]}, "x_length"),
+        ({"y": LENGTH[:1]}, "y must"),
+        ({"classes": torch.zeros(3)}, "classes"),
+        ({"unknown": torch.zeros(2)}, "primitives"),
+        ({"x_cache": (X, X[:1])}, "x_cache"),
+        ({"support": Batch(X[:1], LENGTH[:1], LENGTH[:1])}, "support"),
     ],
 )
-def test_wrong_batches_are_refused(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_wrong_batches_are_refused(wrong: dict[str, Any], about: str) -> None:
+    with pytest.raises(ValueError, match=about):
         replace(Batch(X, LENGTH, LENGTH), **wrong)

@@ -19,9 +19,9 @@ from tam.config.methods import TamSettings
 from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.mixture import fit_mixtures, mixed_outcomes
-from tam.methods.prefix import Prefix
 from tam.methods.proposal import Proposal
 from tam.methods.search import Search, fit_embeddings
+from tam.methods.x_cache import CachedX
 from tam.models import Batch, Model, ModelSpec, no_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_losses import chosen_rows
@@ -54,8 +54,8 @@ class TAM(TamSettings, Method):
         """
         chosen = self._small_supports(batch, step)
         accumulated = self.theta_update == "accumulated"
-        prefix = Prefix(model, batch) if accumulated else None
-        batch = batch if prefix is None else prefix.batch
+        cached = CachedX(model, batch) if accumulated else None
+        batch = batch if cached is None else cached.batch
         z = model.blank(batch.tasks) if batch.start is None else batch.start
         proposal = None if model.proposer is None else Proposal(model, batch, chosen)
         search = Search(z if proposal is None else proposal.z, self.inner_rate, self.patience)  # z = 0
@@ -77,8 +77,8 @@ class TAM(TamSettings, Method):
             if not accumulated:
                 update(search.count)
         taken = torch.stack(moved).sum()
-        if prefix is not None:
-            prefix.backward(model)
+        if cached is not None:
+            cached.backward(model)
             update(taken + batch.tasks if self.learn_blank else taken)  # θ ← θ + Δθ
         return Losses(at_start.loss.mean(), loss.mean(), taken / batch.tasks, search.z)
 

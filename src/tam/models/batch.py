@@ -19,7 +19,7 @@ _ROWS = ("x", "x_length", "y", "y_length", "present")
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N examples of each of B tasks. Padding may hold any number; it is never looked at.
+    """N examples of each of B tasks. Padding may hold any number; it is never read.
 
     Attributes:
         x: Input ids, `[B, N, X]`, int64. X may be 0.
@@ -32,7 +32,7 @@ class Batch:
         primitives: Ids of the primitives that compose each task, `[B, K]`.
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
-            never looked at.
+            never read.
         start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
         x_cache: What a model computed for x alone, `[B, N, …]` each; see `Model.with_x_cache`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
@@ -56,32 +56,22 @@ class Batch:
 
     def __post_init__(self) -> None:
         if self.x.dim() != 3 or self.x.dtype != torch.int64:
-            raise ValueError(
-                f"x is an int64 tensor [B, N, X], not {self.x.dtype} of shape {list(self.x.shape)}"
-            )
-        if self.y.dtype != torch.int64:
-            raise ValueError(f"y is an int64 tensor, not {self.y.dtype}")
-        if self.y.dim() != (2 if self.y_length is None else 3):
-            raise ValueError(
-                "y is [B, N] without y_length (classification), or [B, N, Y] with it (transduction); given: "
-                f"y of shape {list(self.y.shape)} {'without' if self.y_length is None else 'with'} y_length"
-            )
+            raise ValueError(f"x must be int64 [B, N, X]: got {self.x.dtype} {list(self.x.shape)}")
+        if self.y.dtype != torch.int64 or self.y.dim() != (2 if self.y_length is None else 3):
+            expected = "[B, N] without y_length" if self.y_length is None else "[B, N, Y] with y_length"
+            raise ValueError(f"y must be int64 {expected}: got {self.y.dtype} {list(self.y.shape)}")
         if self.unknown is not None and self.primitives is None:
-            raise ValueError("unknown marks one of the primitives; give primitives too")
-        self._check_shapes()
-
-    def _check_shapes(self) -> None:
-        names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance", "start")
-        tensors: list[tuple[str, Tensor | None]] = [(name, getattr(self, name)) for name in names]
-        for name, tensor in (*tensors, *(("x_cache", part) for part in self.x_cache)):
-            expected = self.x.shape[:2] if name in (*_ROWS, "x_cache") else self.x.shape[:1]
-            if tensor is not None and tensor.shape[: len(expected)] != expected:
-                raise ValueError(
-                    f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
-                    f"but has the shape {list(tensor.shape)}"
-                )
+            raise ValueError("unknown marks one of the primitives: give primitives too")
         if self.support is not None and self.support.tasks != self.tasks:
-            raise ValueError(f"a support of {self.support.tasks} tasks does not fit {self.tasks} tasks")
+            raise ValueError(f"support must be of {self.tasks} tasks: got {self.support.tasks}")
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            expected = self.x.shape[: 2 if field.name in (*_ROWS, "x_cache") else 1]
+            for tensor in value if isinstance(value, tuple) else (value,):
+                if isinstance(tensor, Tensor) and tensor.shape[: len(expected)] != expected:
+                    raise ValueError(
+                        f"{field.name} must start with {list(expected)}, as x: got {list(tensor.shape)}"
+                    )
 
     @property
     def tasks(self) -> int:
@@ -99,19 +89,19 @@ class Batch:
         return self.x.device
 
     def part(self, tasks: slice) -> "Batch":
-        """The same for some of the tasks."""
+        """Some of the tasks."""
         return self._each(lambda tensor: tensor[tasks])
 
     def repeat(self, times: int) -> "Batch":
-        """The same with all tasks so many times, one after another."""
+        """All tasks repeated, one copy after another."""
         return self._each(lambda tensor: tensor.repeat(times, *(1,) * (tensor.dim() - 1)))
 
     def cut(self, rows: slice) -> "Batch":
-        """The same for some of each task's rows."""
+        """Some of each task's rows."""
         return self._each_row(lambda tensor: tensor[:, rows])
 
     def take(self, rows: Tensor) -> "Batch":
-        """The same with the rows of these numbers, `[B, M]`, of each task."""
+        """The rows of each task with these numbers, `[B, M]`."""
         task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
         return self._each_row(lambda tensor: tensor[task, rows])
 

@@ -22,6 +22,7 @@ from tam.models.fast.gpu_launch import (
     SHARES,
     WIDTHS,
     Kernels,
+    Places,
     Projection,
     XCache,
     block_of,
@@ -181,12 +182,12 @@ def _forward(
     kernels.project_forward(state, to[0])
     for index in range(blocks):
         which = kernels.places_of(index, blocks)
-        if not which[0]:
+        if not which.number:
             state = hidden.new_empty(0, width)
             break
-        mixtures = mixed[index * places :][: which[0]]
+        mixtures = mixed[index * places :][: which.number]
         kernels.attention_forward(index, qkv[index], mixtures, which)
-        after = hidden.new_empty(which[0], width)
+        after = hidden.new_empty(which.number, width)
         kept = kept_of(normed, inverses, 2 * index + 1, places)
         following = to[index + 1] if index < blocks - 1 else None
         kernels.mlp_forward(to[index].block, state, mixtures, kept, after, which, following)
@@ -213,7 +214,7 @@ class _WeightGradients:
         self._norms = to.new_empty(self._blocks, 12 * width // rows_at_once(width), 2 * width)
         self._side = SideStream(to.device)
 
-    def make(self, block: int, which: tuple[int, int, int, int], *tensors: Tensor) -> None:
+    def make(self, block: int, which: Places, *tensors: Tensor) -> None:
         """Start with a block, given what the kernel `weight_gradients` takes."""
         sums, number = (self._squares, self._lines), {"block": block, "blocks": self._blocks}
         with self._side.work():
@@ -260,10 +261,10 @@ def _backward(
         block = block_of(matrices[index], biases[index], width)
         which = kernels.places_of(index, blocks)
         kept_attention, kept_mlp = (kept_of(normed, inverses, 2 * index + place, places) for place in (0, 1))
-        if which[0]:
+        if which.number:
             kernels.mlp_backward(
                 block, (g, halves[-1]), kept_mlp, (g_residual, g_kept[index]), g_mixed,
-                (inner[index], g_inner[index]), which[0], wanted,
+                (inner[index], g_inner[index]), which.number, wanted,
             )  # fmt: skip
             kernels.attention_backward(index, g_mixed, qkv[index], (g_qkv[index], to[0]), which, wanted)
         else:

@@ -61,6 +61,15 @@ class Projection(NamedTuple):
     qkv: Tensor
 
 
+class Places(NamedTuple):
+    """The places that a block's MLP computes: `reading` of each sequence, from `first` on."""
+
+    number: int  # in all
+    length: int  # of a sequence
+    first: int
+    reading: int
+
+
 class Launch(NamedTuple):
     """How a kernel is launched."""
 
@@ -120,12 +129,12 @@ class Kernels:
         """Of all sequences."""
         return self.rows * self.length
 
-    def places_of(self, index: int, blocks: int) -> tuple[int, int, int, int]:
-        """How many places a block's MLP looks at; and of sequences of L the Q places from `first` on."""
+    def places_of(self, index: int, blocks: int) -> Places:
+        """The places that a block's MLP computes: all, but in the last block only those that are read."""
         if index < blocks - 1:
-            return self.places, self.length, 0, self.length
+            return Places(self.places, self.length, 0, self.length)
         reading = self.last - self.first
-        return self.rows * reading, self.length, self.first, reading
+        return Places(self.rows * reading, self.length, self.first, reading)
 
     def launch(self, name: str) -> dict[str, Any]:
         """The constants of a kernel's launch."""
@@ -170,9 +179,7 @@ class Kernels:
         grid = (self.programs(name, places),)
         launch(getattr(self._module, name), grid, *arguments, **constants, **self.launch(name))
 
-    def attention_forward(
-        self, index: int, qkv: Tensor, mixed: Tensor, which: tuple[int, int, int, int]
-    ) -> None:
+    def attention_forward(self, index: int, qkv: Tensor, mixed: Tensor, which: Places) -> None:
         """Launch the kernel of a block's attention."""
         cached, sizes, span = self._cached("attention_forward", index, mixed)
         self._attend("attention_forward", (qkv, *cached), (mixed,), (*which[1:], *sizes), before_span=span)
@@ -183,7 +190,7 @@ class Kernels:
         g_mixed: Tensor,
         qkv: Tensor,
         to: tuple[Tensor, Tensor],
-        which: tuple[int, int, int, int],
+        which: Places,
         weights: bool,
     ) -> None:
         """Launch its backward kernel, which leaves gradients at q, k, v and, if wanted, at the cache."""
@@ -251,11 +258,11 @@ class Kernels:
         g_residual: Tensor,
         kept: Kept,
         to: tuple[Tensor, Tensor],
-        which: tuple[int, int, int, int],
+        which: Places,
     ) -> None:
         """Launch its backward kernel, which leaves the gradient `to` a tensor in float32 and one in half."""
         name, places = "project_backward", self.places
-        some = which[0] < places
+        some = which.number < places
         g, residual, normed, g_in, g_half = self.tiles(name, g_qkv, g_residual, kept.normed, *to)
         w_qkv = _tiles(block.w_qkv, self.width, self.width)
         self(
@@ -270,19 +277,19 @@ class Kernels:
         mixed: Tensor,
         kept: Kept,
         out: Tensor,
-        which: tuple[int, int, int, int],
+        which: Places,
         to: Projection | None,
     ) -> None:
         """Launch the kernel that goes from the mixtures through the MLP, and `to` the next block."""
         name = "mlp_forward"
         following = self._projection(name, to) if to is not None else [kept.inverses] * 5  # not looked at
-        some = which[0] < self.places
+        some = which.number < self.places
         h_in, normed, h_out = self.tiles(name, h, kept.normed, out)
         (mixtures,) = self.tiles(name, mixed, part=True)
         w_o, w_inner, w_out = self._mlp_weights(name, block)
         self(
-            name, which[0], h if some else h_in, mixtures, w_o, block.b_o, w_inner, block.b_inner, w_out,
-            block.b_out, normed, kept.inverses, h_out, self._count(which[0]), *which[1:], *following,
+            name, which.number, h if some else h_in, mixtures, w_o, block.b_o, w_inner, block.b_inner, w_out,
+            block.b_out, normed, kept.inverses, h_out, self._count(which.number), *which[1:], *following,
             some=some, last=to is None,
         )  # fmt: skip
 
@@ -337,12 +344,10 @@ class Kernels:
         constants = self._constants | {"span": rows_at_once(self.width)}
         launch(self._module.norm_gradients, grid, g_norms, g_weights, g_norms.shape[1], **constants)
 
-    def weight_gradients(
-        self, *tensors: Tensor, which: tuple[int, int, int, int], block: int, blocks: int
-    ) -> None:
+    def weight_gradients(self, *tensors: Tensor, which: Places, block: int, blocks: int) -> None:
         """Launch the kernel that makes squares of weights' gradients, not tiles of places."""
         constants = self._constants | self.launch("weight_gradients") | {"packed": bool(self._packing)}
-        counts = self._count(self.places), self._count(which[0])
+        counts = self._count(self.places), self._count(which.number)
         launch(self._module.weight_gradients, (12, SHARES), *tensors, *counts, block, blocks, **constants)
 
 

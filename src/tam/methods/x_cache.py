@@ -7,7 +7,7 @@ import torch
 from tam.models import Batch, Model
 
 
-class Prefix:
+class CachedX:
     """What the network computes for x alone: once, while θ stands still, and its backward pass once too.
 
     Attributes:
