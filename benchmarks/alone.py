@@ -1,11 +1,11 @@
-"""Measure on a GPU what it takes long to set up: side by side until all are ready, then one by one.
+"""Jobs that take long to set up and must be measured alone: set up side by side, then measured one by one.
 
-A script has a context manager that sets a job up, and gives a function that measures it:
+A script has a context manager that sets a job up and yields a function that measures it:
 
     for job, found in one_by_one(jobs, set_up):
         ...
 
-Every job is a process of its own. While one measures, the others wait, on the host too.
+Every job has its own process. While one measures, the others wait.
 """
 
 import multiprocessing
@@ -19,29 +19,17 @@ from typing import Any, TypeVar
 Job = TypeVar("Job")
 
 SetUp = Callable[[Job], AbstractContextManager[Callable[[], Any]]]
-"""Sets a job up; what it gives measures, once all others are set up, or done."""
+"""A function of a module, which the processes import."""
 
 
 class FailedError(Exception):
     """A job ended in an error."""
 
 
-def one_by_one(
-    jobs: Sequence[Job], set_up: SetUp[Job], at_once: int | None = None
-) -> Iterator[tuple[Job, Any]]:
-    """What each job measures, as they come.
-
-    Args:
-        jobs: What is to be measured; they go to other processes.
-        set_up: A function of a module, which these processes import.
-        at_once: How many jobs are set up together; None for all.
-    """
-    size = at_once or max(1, len(jobs))
-    for first in range(0, len(jobs), size):
-        yield from _together(jobs[first : first + size], set_up)
-
-
-def _together(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, Any]]:
+def one_by_one(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, Any]]:
+    """What each job measures, as they come."""
+    if not jobs:
+        return
     context = multiprocessing.get_context("spawn")
     ready, alone, outcomes = context.Barrier(len(jobs)), context.Lock(), context.Queue()
     started = [context.Process(target=_work, args=(job, set_up, ready, alone, outcomes)) for job in jobs]
@@ -68,14 +56,13 @@ def _together(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, An
 
 
 def _check_alive(jobs: Sequence[Any], left: Sequence[Any], started: Sequence[BaseProcess]) -> None:
-    """Raise an error if a process has ended and said nothing: killed for memory, for one."""
+    """Raise an error if a process ended without an outcome: killed for memory, for one."""
     for job, process in zip(jobs, started, strict=True):
         if job in left and process.exitcode not in (None, 0):
             raise FailedError(f"{job}: its process ended with the code {process.exitcode}")
 
 
 def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -> None:
-    """Do a job in a process of its own."""
     try:
         with set_up(job) as measure:
             ready.wait()

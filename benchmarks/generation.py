@@ -5,20 +5,18 @@ is passed. Every set is made in a process of its own, without the cache.
 """
 
 import argparse
-import json
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
-from machine import cpu_model
+import numpy as np
+from record import Facts, cpu, in_fresh_process, write
 
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "generation.json"
+from tam.provenance import provenance
+from tam.report.table import table
+from tam.tasks.benchmark import VERSION, BenchmarkOptions, make
 
 SECONDS = {
     "classification": 30,
@@ -33,62 +31,29 @@ MIB = 4096
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-Facts = dict[str, Any]
-
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--set",
-        choices=list(SECONDS),
-        metavar="NAME",
-        help="make this set alone, in this process, and print its facts as JSON; one of\n"
-        + "\n".join(SECONDS),
-    )
-    alone: str | None = parser.parse_args().set
-    if alone is not None:
-        print(json.dumps(generate(alone)))
-        return
-
-    from tam.report.table import table
-
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    os.environ |= ONE_THREAD
     sets: dict[str, Facts] = {}
-    for what in SECONDS:
-        sets[what] = in_own_process(what)
-        print(f"{what}: {sets[what]['seconds']} s, {sets[what]['peak_mib']} MiB", flush=True)
-    write(sets)
-    rows = [
-        [
-            what,
-            facts["seconds"],
-            facts["limit_seconds"],
-            facts["peak_mib"],
-            facts["limit_mib"],
-            facts["tasks"],
-            facts["examples"],
-        ]
-        for what, facts in sets.items()
-    ]
-    print()
+    for name, limit in SECONDS.items():
+        made = in_fresh_process(generate, name)
+        sets[name] = made | {"limit_seconds": limit, "limit_mib": MIB}
+        print(f"{name}: {made['seconds']} s, {made['peak_mib']} MiB", flush=True)
+    keys = ("seconds", "limit_seconds", "peak_mib", "limit_mib", "tasks", "examples")
+    rows = [[name, *(made[key] for key in keys)] for name, made in sets.items()]
     print(table(["set", "seconds", "limit", "peak MiB", "limit", "tasks", "examples"], rows))
-    over = [what for what, facts in sets.items() if not within_limits(facts)]
+    write("generation", facts(sets))
+    over = [name for name, made in sets.items() if made["seconds"] > SECONDS[name] or made["peak_mib"] > MIB]
     sys.exit(f"over the limit: {', '.join(over)}" if over else 0)
 
 
-def in_own_process(what: str) -> Facts:
-    command = [sys.executable, __file__, "--set", what]
-    done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, check=True)
-    return {**json.loads(done.stdout), "limit_seconds": SECONDS[what], "limit_mib": MIB}
-
-
-def generate(what: str) -> Facts:
-    """Make one set, here."""
-    from tam.tasks.benchmark import BenchmarkOptions, make
-
+def generate(name: str) -> Facts:
+    """Make one set, in this process and on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    name, *form = what.split()
-    options = BenchmarkOptions(name=name, compositional=bool(form))  # pyright: ignore[reportArgumentType]
+    benchmark, *form = name.split()
+    options = BenchmarkOptions(name=benchmark, compositional=bool(form))  # pyright: ignore[reportArgumentType]
     started, started_cpu = time.perf_counter(), time.process_time()
     tasks = make(options, use_cache=False)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - started_cpu
@@ -104,17 +69,9 @@ def generate(what: str) -> Facts:
     }
 
 
-def within_limits(facts: Facts) -> bool:
-    return facts["seconds"] <= facts["limit_seconds"] and facts["peak_mib"] <= facts["limit_mib"]
-
-
-def write(sets: dict[str, Facts]) -> None:
-    import numpy as np
-
-    from tam.provenance import provenance
-    from tam.tasks.benchmark import VERSION
-
-    facts: Facts = {
+def facts(sets: dict[str, Facts]) -> Facts:
+    """What the result says."""
+    return {
         "what": "time and memory of generating and splitting the benchmarks, one core, no cache",
         "command": "python benchmarks/generation.py",
         "benchmark_version": VERSION,
@@ -122,12 +79,9 @@ def write(sets: dict[str, Facts]) -> None:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
-        "cpu": cpu_model(),
-        "cores": os.cpu_count(),
+        **cpu(),
         "sets": sets,
     }
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,18 @@ of its own: what is reported is how far its peak is above what it held before.
 """
 
 import argparse
-import json
 import os
 import platform
 import resource
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "memory.json"
+import torch
+from record import in_fresh_process, write
+
+from tam.methods import METHODS
+from tam.models import Batch, ModelSpec, build_model
+from tam.provenance import now, provenance
+from tam.report.table import table
 
 TASKS, SUPPORT, QUERY = 4, 16, 16
 CASES = [
@@ -24,31 +25,15 @@ CASES = [
     for order, steps in (("first", 10), ("second", 1), ("second", 5), ("second", 10))
 ]
 
-Facts = dict[str, Any]
-
 
 def main() -> None:
-    """Measure every case, print a table and write the file; or one case, here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--case",
-        nargs=3,
-        metavar=("METHOD", "ORDER", "STEPS"),
-        help="measure this case alone, in this process, and print its MiB; one of\n"
-        + "\n".join(" ".join(map(str, case)) for case in CASES),
-    )
-    asked: list[str] | None = parser.parse_args().case
-    if asked is not None:
-        case = next((case for case in CASES if list(map(str, case)) == asked), None)
-        if case is None:
-            parser.error(f"there is no case {' '.join(asked)!r}")
-        print(measure(*case))
-        return
-
-    from tam.provenance import now, provenance
-    from tam.report.table import table
-
-    measured = [in_own_process(*case) for case in CASES]
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    measured = [
+        {"method": case[0], "order": case[1], "inner_steps": case[2], "mib": in_fresh_process(measure, *case)}
+        for case in CASES
+    ]
+    print(table(["method", "order", "inner steps", "MiB"], [list(one.values()) for one in measured]))
     facts = {
         "what": "how far an outer step takes the peak of memory",
         "command": "python benchmarks/memory.py",
@@ -61,30 +46,11 @@ def main() -> None:
         "query": QUERY,
         "measured": measured,
     }
-    FILE.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    rows = [[one[key] for key in ("method", "order", "inner_steps", "mib")] for one in measured]
-    print(table(["method", "order", "inner steps", "MiB"], rows))
+    write("memory", facts)
 
 
-def in_own_process(method: str, order: str, steps: int) -> Facts:
-    """One case."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--case", method, order, str(steps)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    return {"method": method, "order": order, "inner_steps": steps, "mib": round(float(done.stdout))}
-
-
-def measure(name: str, order: str, steps: int) -> float:
+def measure(name: str, order: str, steps: int) -> int:
     """The MiB that one outer step adds to the peak of this process."""
-    import torch
-
-    from tam.methods import METHODS
-    from tam.models import Batch, ModelSpec, build_model
-
     make: Any = METHODS[name]
     method = make(inner_steps=steps, order=order, support_sizes=(SUPPORT, SUPPORT))
     spec = method.spec(ModelSpec(kind="classification", vocabulary=12, classes=4, max_x=5), 1)
@@ -103,7 +69,7 @@ def measure(name: str, order: str, steps: int) -> float:
     step(1)  # libraries set up
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     step(1 + TASKS)  # the first task's share is in `before` already
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 
 if __name__ == "__main__":

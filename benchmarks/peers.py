@@ -2,16 +2,14 @@
 
 Install the extra `peers`, then run `.venv/bin/python benchmarks/peers.py`; it writes results/peers.json.
 
-All contenders have the same network, the same examples and one thread. They run in turn, round after
-round, so that a busy machine slows all of them. Times are of the processor, which with one thread are
-those of the clock on a quiet machine; the clock's are written too. The process keeps memory that is
-freed, so that nobody pays for what others gave back. A meta-step here ends with the gradient of θ: what an
-optimiser then does with it is the same for all. Before the clock starts, contenders that compute the same
-thing are compared, in double precision: their results must agree.
+All contenders have the same network, the same examples and one thread. They take turns, round after round,
+so that a busy machine slows all of them. Times are those of the processor; the clock's are written too. The
+process keeps freed memory, so that nobody pays for what others gave back. A meta-step ends with the gradient
+of θ: what an optimiser then does with it is the same for all. First, contenders that compute the same thing
+are compared, in double precision: their results must agree.
 """
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -19,14 +17,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
-from pathlib import Path
-from typing import Any
 
 import torch
 from bars import ratios, verdict
 from contenders import CONTENDERS, Contender
 from contenders.problem import Sizes, Step, problem
-from machine import cpu_model
+from record import Facts, cpu, write
 from torch import Tensor
 from turns import time_in_turn
 
@@ -34,15 +30,11 @@ from tam.provenance import now, provenance
 from tam.report.table import table
 from tam.training.heap import keep_freed_memory
 
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "peers.json"
 PEERS = ("higher", "torchopt", "peft")
 
 ROUNDS = 15
 ALIKE = 1e-5
-"""How far two results that should be equal may differ, beside the largest number in them."""
-
-Facts = dict[str, Any]
+"""How far two results that should be equal may differ, relative to the largest number in them."""
 
 
 def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTENDERS) -> list[Facts]:
@@ -93,7 +85,7 @@ def reason(error: Exception) -> str:
 
 
 def distance(found: list[Tensor], expected: list[Tensor]) -> float:
-    """The largest difference of two results, beside the largest number of the second."""
+    """The largest difference of two results, relative to the largest number of the second."""
     if [value.shape for value in found] != [value.shape for value in expected]:
         raise ValueError("two results that should be the same have different shapes")
     pairs = list(zip(found, expected, strict=True))
@@ -125,17 +117,14 @@ def main() -> None:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("torch", *PEERS)},
         "threads": torch.get_num_threads(),
-        "cpu": cpu_model(),
-        "cores": os.cpu_count(),
+        **cpu(),
         "load": round(os.getloadavg()[0], 2),
         "sizes": asdict(sizes),
         "rounds": ROUNDS,
         "contenders": rows,
         "ratios": found,
     }
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    print(f"\nwritten to {FILE.relative_to(ROOT)}")
+    write("peers", facts)
     unequal = [row["name"] for row in rows if row.get("difference", 0) > ALIKE]
     if unequal:
         sys.exit(f"not the same results: {', '.join(unequal)}")

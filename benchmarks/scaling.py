@@ -1,43 +1,36 @@
 """What a training step and an adaptation of TAM cost, against each size of the problem.
 
-Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json and the figure
-docs/figures/scaling.svg, in minutes, on one thread of a CPU.
+Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json, in minutes, on one thread of a
+CPU. `make pages` draws the figure.
 
 One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
-rounds in which every point is run once. The process keeps memory that is freed, as that of the command `tam`
-does. The exponent of a cost is the slope of log cost over log size, by least squares over all points.
+rounds in which every point is run once; the process keeps freed memory, as the command `tam` does. The
+exponent of a cost is the slope of log cost over log size, by least squares.
 
-Memory is counted, not sampled: every tensor that autograd keeps for a backward pass is reported to us
-when it is kept and when it is let go. What counts is the most bytes kept at one moment; memory that
-several of these tensors share counts once, and the weights, which are there anyway, not at all.
+Memory is counted, not sampled: it is the most bytes that autograd keeps for backward passes at one moment.
+Memory that several tensors share counts once, and that of the weights not at all.
 """
 
 import argparse
-import json
 import os
 import platform
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from contenders.ours import setup, tam_adapt, tam_step
 from contenders.problem import Sizes, Step, problem
-from machine import cpu_model
+from record import Facts, cpu, write
 from torch import Tensor
 from turns import time_in_turn
 
 from tam.provenance import now, provenance
-from tam.report.scaling import draw
 from tam.report.table import table
 from tam.training.heap import keep_freed_memory
-
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "scaling.json"
-FIGURE = ROOT / "docs" / "figures" / "scaling"
 
 ROUNDS = 7
 BASE = Sizes()
@@ -51,8 +44,6 @@ SWEEPS: dict[str, tuple[int, ...]] = {
 MEMORY = (1, 2, 4, 8, 16, 32)
 """Inner steps at which memory is counted."""
 COSTS: dict[str, Callable[[Any], Step]] = {"training": tam_step, "adaptation": tam_adapt}
-
-Facts = dict[str, Any]
 
 
 def measure(base: Sizes, sweeps: dict[str, tuple[int, ...]], rounds: int) -> list[Facts]:
@@ -95,7 +86,7 @@ class Kept:
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
         self._ignored = {weight.untyped_storage().data_ptr() for weight in weights}
-        self._holders: dict[int, int] = {}
+        self._holders: Counter[int] = Counter()
         self.now = self.peak = 0
 
     def counting(self) -> torch.autograd.graph.saved_tensors_hooks:
@@ -103,39 +94,29 @@ class Kept:
             lambda tensor: _Keeper(self, tensor), lambda keeper: keeper.tensor
         )
 
-    def take(self, tensor: Tensor) -> None:
-        """Autograd keeps this tensor."""
+    def count(self, tensor: Tensor, holders: int) -> None:
+        """Autograd keeps this tensor once more (1), or once less (-1)."""
         storage = tensor.untyped_storage()
         place = storage.data_ptr()
         if place in self._ignored:
             return
-        if place not in self._holders:
-            self.now += storage.nbytes()
+        before = self._holders[place]
+        self._holders[place] += holders
+        if 0 in (before, before + holders):
+            self.now += holders * storage.nbytes()
             self.peak = max(self.peak, self.now)
-        self._holders[place] = self._holders.get(place, 0) + 1
-
-    def let_go(self, tensor: Tensor) -> None:
-        """Autograd does not keep this tensor any more."""
-        storage = tensor.untyped_storage()
-        place = storage.data_ptr()
-        if place in self._ignored:
-            return
-        self._holders[place] -= 1
-        if self._holders[place] == 0:
-            del self._holders[place]
-            self.now -= storage.nbytes()
 
 
 class _Keeper:
-    """What autograd holds in the place of a tensor: as long as this lives, the tensor is kept."""
+    """Held by autograd in place of a tensor: as long as this lives, the tensor is kept."""
 
-    def __init__(self, count: Kept, tensor: Tensor) -> None:
-        self._count = count
+    def __init__(self, kept: Kept, tensor: Tensor) -> None:
+        self._kept = kept
         self.tensor = tensor.detach()  # without its history, which would keep itself alive
-        count.take(self.tensor)
+        kept.count(self.tensor, 1)
 
     def __del__(self) -> None:
-        self._count.let_go(self.tensor)
+        self._kept.count(self.tensor, -1)
 
 
 def kept_bytes(sizes: Sizes, method: str) -> int:
@@ -170,20 +151,15 @@ def main() -> None:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
-        "cpu": cpu_model(),
-        "cores": os.cpu_count(),
+        **cpu(),
         "load": round(os.getloadavg()[0], 2),
         "base": asdict(BASE),
         "rounds": ROUNDS,
         "sweeps": sweeps,
         "memory": memory(BASE, MEMORY),
     }
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    canvas = draw(facts)
-    FIGURE.with_suffix(".svg").write_text(canvas.svg(), encoding="utf-8")
     show(facts)
-    print(f"\nwritten to {FILE.relative_to(ROOT)} and {FIGURE.relative_to(ROOT)}.svg")
+    write("scaling", facts)
 
 
 def show(facts: Facts) -> None:

@@ -13,9 +13,8 @@ from pathlib import Path
 from blocks.ceilings import reference
 from blocks.page import fill
 from blocks.results import ROOT, Results
-from tam.report.figures import FIGURES
-from tam.report.learning import draw as draw_learning
-from tam.report.scaling import draw as draw_scaling
+from drawings import learning, scaling
+from drawings.benchmarks import FIGURES
 
 
 def files() -> Iterator[tuple[Path, str]]:
@@ -23,13 +22,13 @@ def files() -> Iterator[tuple[Path, str]]:
     results = Results()
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)
-    yield ROOT / "src" / "tam" / "report" / "reference.json", reference(results)
+    yield ROOT / "src" / "tam" / "experiments" / "reference.json", reference(results)
     for name, draw in FIGURES.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
-    yield ROOT / "docs" / "figures" / "scaling.svg", draw_scaling(results.scaling).svg()
+    yield ROOT / "docs" / "figures" / "scaling.svg", scaling.draw(results.scaling).svg()
     if runs := results.reproductions:
         goals = {name: results.paper_scores(name)["tam"] for name in runs}
-        yield ROOT / "docs" / "figures" / "learning.svg", draw_learning(runs, goals).svg()
+        yield ROOT / "docs" / "figures" / "learning.svg", learning.draw(runs, goals).svg()
 
 
 def main() -> None:

@@ -38,5 +38,5 @@ def test_there_are_examples() -> None:
     with_examples = {
         name for name in MODULES if any(test.examples for test in finder.find(import_module(name)))
     }
-    assert {"tam.tasks.jsonl_line", "tam.tasks.splits"} <= with_examples
+    assert {"tam.tasks.jsonl_schema", "tam.tasks.composition"} <= with_examples
     assert len(with_examples) >= 6

@@ -11,9 +11,8 @@ from tam.evaluation import protocol as evaluation
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.io import finite, infinite_if_none, json_text
 from tam.learner.task_embedding import TaskEmbedding
-from tam.training.checkpoint import read_tensors, write_json, write_tensors
+from tam.training.checkpoint import write_json, write_tensors
 from tam.training.folder import metrics
-from tam.training.log import TrainingLog
 from tam.training.run import over_trials, score_table
 from tests.in_process import tam
 
@@ -63,11 +62,6 @@ def test_of_several_runs_one_that_is_infinite_makes_the_mean_so() -> None:
     assert (row["accuracy"], row["accuracy_interval"]) == (0.5, 0.0)
 
 
-def test_the_log_says_infinite(capsys: pytest.CaptureFixture[str]) -> None:
-    TrainingLog(1)({"step": 1, "valid": {"5": {"accuracy": 0.5, "perplexity": None}}})
-    assert "k=5 50% (perplexity infinite)" in capsys.readouterr().err
-
-
 def test_a_run_of_infinite_perplexity(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,8 +95,3 @@ def test_a_rule_of_infinite_loss(tmp_path: Path) -> None:
     rule.save(tmp_path / "rule.json")
     assert json.loads((tmp_path / "rule.json").read_text(), parse_constant=pytest.fail)["loss"] is None
     assert TaskEmbedding.load(tmp_path / "rule.json").loss == math.inf
-
-
-def test_the_header_of_tensors_is_json(tmp_path: Path) -> None:
-    write_tensors(tmp_path / "a.safetensors", {}, {"best": [finite(math.inf)]})
-    assert read_tensors(tmp_path / "a.safetensors")[1] == {"best": [None]}

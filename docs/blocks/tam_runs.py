@@ -31,6 +31,7 @@ LEVERS = {
     "blank": "θ learning at z = 0 too",
     "proposer": "the proposer",
     "small": "small supports",
+    "starts": "several searches",
 }
 """What the levers are called, in their order."""
 

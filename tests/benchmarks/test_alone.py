@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPT = """
 import os, sys, time
@@ -33,46 +31,38 @@ def set_up(job):
     yield measure
 
 if __name__ == "__main__":
-    at_once = int(sys.argv[2]) or None
     try:
-        for job, found in one_by_one([int(job) for job in sys.argv[3:]], set_up, at_once):
+        for job, found in one_by_one([int(job) for job in sys.argv[2:]], set_up):
             print(job, *found)
     except FailedError as error:
         print(error)
 """
 
 
-def run(tmp_path: Path, at_once: int, *jobs: int) -> list[str]:
+def run(tmp_path: Path, *jobs: int) -> list[str]:
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, str(tmp_path / "script.py"), str(FOLDER), str(at_once), *map(str, jobs)]
+    command = [sys.executable, str(tmp_path / "script.py"), str(FOLDER), *map(str, jobs)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
-@pytest.mark.parametrize("at_once", [0, 2])
-def test_all_are_ready_before_one_measures_alone(tmp_path: Path, at_once: int) -> None:
+def test_all_are_ready_before_one_measures_alone(tmp_path: Path) -> None:
     jobs = (1, 5, 2, 3)
-    times = {
-        int(job): tuple(map(float, found)) for job, *found in map(str.split, run(tmp_path, at_once, *jobs))
-    }
+    times = {int(job): tuple(map(float, found)) for job, *found in map(str.split, run(tmp_path, *jobs))}
     assert set(times) == set(jobs)
-    groups = [jobs] if at_once == 0 else [jobs[:2], jobs[2:]]
-    for group in groups:
-        ready = max(times[job][1] for job in group)
-        turns = sorted(times[job][2:] for job in group)
-        assert turns[0][0] >= ready
-        assert all(before[1] <= after[0] for before, after in itertools.pairwise(turns))
-        assert max(times[job][0] for job in group) < ready  # side by side
-    if at_once:
-        assert min(times[job][0] for job in groups[1]) > max(times[job][3] for job in groups[0])
+    ready = max(times[job][1] for job in jobs)
+    turns = sorted(times[job][2:] for job in jobs)
+    assert turns[0][0] >= ready
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(turns))
+    assert max(times[job][0] for job in jobs) < ready  # side by side
 
 
 def test_an_error_ends_it_and_says_which(tmp_path: Path) -> None:
-    assert run(tmp_path, 0, 1, 9, 2) == ["9: ValueError: no such job"]
+    assert run(tmp_path, 1, 9, 2) == ["9: ValueError: no such job"]
 
 
 def test_a_process_that_dies_ends_it_too(tmp_path: Path) -> None:
-    assert run(tmp_path, 0, 1, 8, 2) == ["8: its process ended with the code 137"]
+    assert run(tmp_path, 1, 8, 2) == ["8: its process ended with the code 137"]
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
-    assert run(tmp_path, 0) == []
+    assert run(tmp_path) == []

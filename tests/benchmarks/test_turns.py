@@ -1,4 +1,4 @@
-"""benchmarks/turns.py: every round is timed, and waiting is not the processor's time."""
+"""benchmarks/turns.py and bars.py: times, and how much faster is enough."""
 
 import time
 from collections.abc import Callable
@@ -17,3 +17,13 @@ def test_the_processors_time_is_without_waiting(load: Callable[[str], ModuleType
     (taken,) = load("turns").time_in_turn({"sleep": lambda: time.sleep(0.05)}, rounds=1)["sleep"]
     assert taken.clock >= 50
     assert 0 <= taken.processor < 25
+
+
+def test_ratios_and_their_bars(load: Callable[[str], ModuleType]) -> None:
+    bars = load("bars")
+    times = {"tam: TAM": 10.0, "TorchOpt SGD, losses under vmap": 11.0, "loop over tasks, SGD": 25.0}
+    rows = [{"name": name, "ms": ms} for name, ms in (times | {"tam: adapt": 1.0}).items()]
+    found = {(one["ours"], one["other"]): bars.verdict(one) for one in bars.ratios(rows)}
+    assert found["tam: TAM", "TorchOpt SGD, losses under vmap"] == "1.10×, must be 1.2×: missed"
+    assert found["tam: TAM", "loop over tasks, SGD"] == "2.50×, must be 2×"
+    assert found["tam: adapt", "PEFT prompt tuning, an adapter a task"] == "not measured"

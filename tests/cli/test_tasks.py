@@ -84,7 +84,7 @@ def test_a_folder_called_like_a_benchmark_does_not_hide_it(
     (tmp_path / "pathfinding").mkdir()
     monkeypatch.chdir(tmp_path)
     assert "5 train, 2 valid, 3 test tasks" in call("tasks", *SETS["pathfinding"])
-    assert "a folder without tasks.jsonl" in call("tasks", "./pathfinding")
+    assert "must have a file tasks.jsonl" in call("tasks", "./pathfinding")
 
 
 def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
@@ -98,31 +98,17 @@ def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -
 
 
 ERRORS = {
-    "unknown benchmark": ("clasification", "error: there is no benchmark 'clasification': it is one of"),
+    "unknown benchmark": ("clasification", "error: there is no benchmark 'clasification'"),
     "no such file": ("tasks.jsonl", "error: tasks.jsonl: there is no such file or folder"),
     "no such folder": ("no/such/folder", "error: no/such/folder: there is no such file or folder"),
     "a very long name": ("x" * 5000, "error: there is no benchmark 'xxx"),
-    "without effect": ("transduction --n 3", "error: --n has no effect on transduction"),
-    "holdout without effect": (
-        "transduction --holdout 0",
-        "error: --holdout has no effect unless compositional",
-    ),
-    "no tasks": ("transduction --train 0", "error: --train is an integer from 1 to 1000000, not 0"),
-    "too few examples": (
-        "transduction --examples 0",
-        "error: --examples is an integer from 4 to 100000, not 0",
-    ),
-    "no n": ("classification --n 0", "error: --n is an integer from 1 to"),
-    "negative seed": ("transduction --seed -1", "error: --seed is an integer from 0 to"),
-    "no such hold-out": (
-        "transduction --compositional --holdout 8",
-        "error: --holdout is an integer from 0 to 7",
-    ),
-    "too many tasks": ("classification --n 5 --train 5000", "error: 5080 tasks were asked for"),
-    "too many examples": (
-        "classification --n 2 --train 5 --examples 100000",
-        "error: 100000 examples were asked for",
-    ),
+    "no tasks": ("transduction --train 0", "error: --train must be"),
+    "too few examples": ("transduction --examples 0", "error: --examples must be"),
+    "no n": ("classification --n 0", "error: --n must be"),
+    "negative seed": ("transduction --seed -1", "error: --seed must be"),
+    "no such hold-out": ("transduction --compositional --holdout 8", "error: --holdout must be"),
+    "too many tasks": ("classification --n 5 --train 5000", "error: train + valid + test must be"),
+    "too many examples": ("classification --n 2 --train 5 --examples 100000", "error: --examples must be"),
     "nothing to show": ("pathfinding --show 0", "error: --show is at least 1, not 0"),
     "no match": ("pathfinding --train 5 --examples 8 --task nothing", "error: no task matches 'nothing'"),
     "two commands": ("pathfinding --stats --ceiling", "error: --stats and --ceiling are two commands"),
@@ -139,7 +125,7 @@ ERRORS = {
     ),
     "holdout for a file": ("FILE --holdout 0", "error: --holdout has no effect on tasks that are read from"),
     "ceiling of a file": ("FILE --ceiling", "error: --ceiling needs to know the task distribution"),
-    "negative seed for a file": ("FILE --seed -1", "error: --seed is an integer from 0 to"),
+    "negative seed for a file": ("FILE --seed -1", "error: --seed must be"),
     "bad file": ("FILE", "error: FILE:1: "),
 }
 

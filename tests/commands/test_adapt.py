@@ -13,11 +13,11 @@ from tests.in_process import tam
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty: expected one example a line"),
+        ("", "examples.jsonl: empty"),
         ('{"x": ["a"], "y": "yes"}\nnonsense\n', r"examples.jsonl:2: not JSON"),
-        ('{"x": ["a"]}\n', r"examples.jsonl:1: no field 'y': an example has x, y"),
+        ('{"x": ["a"]}\n', r"examples.jsonl:1: no field 'y'"),
         ('{"x": ["a"], "y": "yes", "z": 1}\n', r"examples.jsonl:1: unknown field 'z'"),
-        ('["a", "yes"]\n', r"examples.jsonl:1: expected an object with x and y, .*, not a list"),
+        ('["a", "yes"]\n', r"examples.jsonl:1: an example must be an object .*got a list"),
         ('{"x": ["a"], "x": ["x"], "y": "yes"}\n', r"examples.jsonl:1: an object has the field 'x' twice"),
         ('\n\n{"x": ["unheard"], "y": "yes"}\n', r"examples.jsonl:3: x: unknown token 'unheard'"),
         ('{"x": ["a", "a", "a"], "y": "yes"}\n', r"examples.jsonl:1: x: 3 tokens; .* takes up to 2"),
@@ -36,7 +36,7 @@ from tests.in_process import tam
         ('{"x": ["a"], "y": ["yes"]}\n', "examples.jsonl:1: y: expected a label, .*, not"),
         (f'{{"x": [{"9" * 5000}], "y": 1}}\n', "examples.jsonl:1: an integer has too many digits"),
         (f'{{"x": {"[" * 99999}, "y": 1}}\n', "examples.jsonl:1: lists or objects are nested too deeply"),
-        ('{"x": ["a"], "y": "\\ud800"}\n', "examples.jsonl:1: a string has the lone surrogate"),
+        ('{"x": ["a"], "y": "\\ud800"}\n', "examples.jsonl:1: a string has a lone surrogate"),
         ("".join(f'{{"x": ["a"], "y": {y}}}\n' for y in range(3)), "examples.jsonl: 3 different labels, but"),
     ],
 )

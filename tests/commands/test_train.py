@@ -130,8 +130,6 @@ def test_interrupting_a_run_at_once_says_that_it_can_be_taken_up(
 def test_a_setting_without_effect_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         tam("train", "classification", "--out", str(tmp_path / "r"), "--small-share", "0.2")
-    with pytest.raises(SystemExit, match="holdout has no effect"):
-        tam("train", "classification", "--out", str(tmp_path / "r"), "--holdout", "1")
     with pytest.raises(SystemExit, match="bfloat16 is for GPUs"):
         tam("train", "transduction", "--preset", "best", "--out", str(tmp_path / "bf"))
 

@@ -221,8 +221,8 @@ def test_tasks_of_a_config() -> None:
     ("tasks", "message"),
     [
         ({"name": "classification", "foo": 1}, "a benchmark has name, .*, not 'foo'"),
-        ({"name": "classification", "train": 3.5}, "train is an integer from 1 to 1000000, not 3.5"),
-        ({"path": "tasks.jsonl", "seed": -1}, "seed is an integer from 0"),
+        ({"name": "classification", "train": 3.5}, "train must be an integer .*3.5"),
+        ({"path": "tasks.jsonl", "seed": -1}, "seed must be an integer"),
     ],
 )
 def test_tasks_of_a_config_name_its_file(tasks: dict[str, Any], message: str, tmp_path: Path) -> None:

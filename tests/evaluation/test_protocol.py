@@ -60,8 +60,7 @@ def tasks_of(kind: str, name: str, count: int = 3) -> list[Task]:
 
 def sharp_model(spec: ModelSpec) -> Model:
     model = build_model(spec, torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        model.head.weight.mul_(20)
+    model.head.weight.data.mul_(20)
     return model
 
 
@@ -76,9 +75,8 @@ def spec(request: pytest.FixtureRequest) -> ModelSpec:
 def test_support_and_query_never_overlap(spec: ModelSpec) -> None:
     for k in (1, 2, 3):
         for episode in episodes(tasks_of(spec.kind, "t"), k, PROTOCOL):
-            assert not set(episode.support.tolist()) & set(episode.query.tolist())
-            assert len(set(episode.support.tolist())) == len(episode.support)
-            assert len(set(episode.query.tolist())) == len(episode.query)
+            rows = [*episode.support.tolist(), *episode.query.tolist()]
+            assert len(set(rows)) == len(rows)
             assert 0 < len(episode.query) <= 9
 
 
@@ -101,7 +99,7 @@ def test_supports_are_nested_in_k_and_queries_are_the_same(spec: ModelSpec) -> N
 
 def test_queries_do_not_depend_on_other_k() -> None:
     """As of methods with one model per k, beside one for all."""
-    tasks = tam.benchmark("classification").test[:4]
+    tasks = tam.benchmark("classification", train=4, valid=2, test=4).test
     protocol = Protocol(shots=(1, 5, 10, 20))
     for k in protocol.shots:
         assert plain(episodes(tasks, k, replace(protocol, shots=(k,)))) == plain(episodes(tasks, k, protocol))
@@ -129,24 +127,14 @@ def test_draws_follow_from_the_seed_and_the_tasks_name_alone(spec: ModelSpec) ->
 
 def test_too_few_examples_are_an_error() -> None:
     few = transduction("few", 0, size=3)
-    with pytest.raises(
-        UserError,
-        match=r"^task 'few' has too few examples \(3\) for shots of 3: it needs 3, .*, or shots up to 2$",
-    ):
+    with pytest.raises(UserError, match=r"'few' has too few examples \(3\) .* up to 2$"):
         episodes([few], 1, PROTOCOL)  # all three are reserved for k = 3, none is left to ask
     assert len(episodes([few], 1, replace(PROTOCOL, shots=(1, 2)))) == 2
     lopsided = classification("lopsided", 0)
-    assert isinstance(lopsided.y, Classes)
     ids = np.where(np.arange(30) < 28, 0, np.arange(30) % 2 + 1)
-    lopsided = replace(lopsided, y=Classes(ids, lopsided.y.labels))
-    with pytest.raises(
-        UserError,
-        match=r"'lopsided' has too few examples \(30, 1 of them of class '?\w+'?\) for .* of every class",
-    ):
+    lopsided = replace(lopsided, y=Classes(ids, ("a", "b", "c")))
+    with pytest.raises(UserError, match=r"\(30, 1 of them of class '\w'\) .* of every class"):
         episodes([lopsided], 1, PROTOCOL)
-    none_to_ask = transduction("single", 0, size=1)
-    with pytest.raises(UserError, match=r"\(1\) for shots of 1: it needs 1, .*; give it more examples$"):
-        episodes([none_to_ask], 1, replace(PROTOCOL, shots=(1,)))
 
 
 # ── A method that answers by rote, to see what the protocol does with it ─────────────────────────
@@ -205,12 +193,6 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
         assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
 
 
-def test_one_trajectory_serves_all_step_counts_and_rates() -> None:
-    method = Rote(lambda n, r: 0.5, [])
-    choose(method, sharp_model(ENCODER), tasks_of("classification", "v"), 1, PROTOCOL)
-    assert [batch.tasks for batch in method.seen] == [6 * len(PROTOCOL.adapt_rates), 6 * 6]  # of 6 choices
-
-
 @pytest.mark.parametrize("name", ["tam", "cavia", "maml", "agnostic", "multitask"])
 def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
     method = make_method(Config.of(name))
@@ -228,20 +210,17 @@ def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
         assert ours == pytest.approx(theirs, rel=1e-4)
 
 
-def test_every_method_is_shown_the_same_rows() -> None:
-    """What a method is shown does not depend on what it answers, and is what `episodes` says."""
+def test_every_method_is_shown_the_episodes_once_for_all_steps() -> None:
+    """What a method is shown does not depend on what it answers; one trajectory serves all step counts."""
     tasks = tasks_of("classification", "t")
-    first, second = Rote(lambda n, r: 0.9, []), Rote(lambda n, r: n * r / 10, [])
-    for method in (first, second):
-        choose(method, sharp_model(ENCODER), tasks, 3, PROTOCOL)
-    for a, b in zip(first.seen, second.seen, strict=True):
-        assert torch.equal(a.x, b.x)
-        assert torch.equal(a.y, b.y)
     drawn = episodes(tasks, 3, PROTOCOL)
     support = collate([tasks[e.task] for e in drawn], [e.support for e in drawn])
     query = collate([tasks[e.task] for e in drawn], [e.query for e in drawn])
-    assert torch.equal(first.seen[0].x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
-    assert torch.equal(first.seen[1].x, torch.cat([query.x] * 6))
+    for method in (Rote(lambda n, r: 0.9, []), Rote(lambda n, r: n * r / 10, [])):
+        choose(method, sharp_model(ENCODER), tasks, 3, PROTOCOL)
+        adapted, asked = method.seen
+        assert torch.equal(adapted.x, torch.cat([support.x] * len(PROTOCOL.adapt_rates)))
+        assert torch.equal(asked.x, torch.cat([query.x] * 6))  # of 6 choices
 
 
 # ── Choices and test tasks ────────────────────────────────────────────────────────────────────────
@@ -263,20 +242,14 @@ def test_changing_test_labels_changes_no_choice(spec: ModelSpec) -> None:
     assert [s.choice for s in truth] == [s.choice for s in lie]
     assert [s.tasks for s in truth] != [s.tasks for s in lie]
     assert [s.k for s in truth] == [1, 3]
-    # The labels of validation tasks do change it, and the choice is the one made on them alone.
-    assert [s.choice for s in truth] == [choose(method, models[k], valid, k, PROTOCOL).choice for k in (1, 3)]
+    # Other validation tasks do change it.
     others = [tasks_of(spec.kind, "valid" + "!" * n) for n in range(1, 6)]
-    assert any(
-        choose(method, models[k], other, k, PROTOCOL).choice != truth[place].choice
-        for other in others
-        for place, k in enumerate((1, 3))
-    )
+    assert any(choose(method, models[1], other, 1, PROTOCOL).choice != truth[0].choice for other in others)
 
 
 def test_test_tasks_are_scored_with_the_choice_and_each_ks_own_model(spec: ModelSpec) -> None:
     models = {1: sharp_model(spec), 3: sharp_model(spec)}
-    with torch.no_grad():
-        models[3].head.weight.neg_()
+    models[3].head.weight.data.neg_()
     valid, test = tasks_of(spec.kind, "valid"), tasks_of(spec.kind, "test")
     for result in evaluate(TAM(), models, valid, test, PROTOCOL):
         assert result == score(TAM(), models[result.k], test, result.k, result.choice, PROTOCOL)
@@ -319,8 +292,7 @@ def test_perplexity_and_exact_match_equal_a_slow_reference(spec: ModelSpec) -> N
 def next_token(model: Model, z: Tensor, task: Task, row: int, prefix: list[int]) -> Tensor:
     x = torch.tensor(task.x.row(row).tolist(), dtype=torch.int64).view(1, 1, -1)
     known = torch.tensor(prefix, dtype=torch.int64).view(1, 1, -1)
-    lengths = torch.tensor([[x.shape[-1]]]), torch.tensor([[len(prefix)]])
-    batch = Batch(x, lengths[0], known, lengths[1])
+    batch = Batch(x, torch.tensor([[x.shape[-1]]]), known, torch.tensor([[len(prefix)]]))
     return model.outcomes(Condition(1, 1, tokens=z.view(1, 1, 1, -1)), batch)[0, 0, -1]
 
 
@@ -342,16 +314,9 @@ def greedy(model: Model, z: Tensor, task: Task, row: int) -> list[int]:
 
 
 def test_perplexity_of_a_sure_miss_is_infinite_not_an_error() -> None:
-    miss = score(
-        Rote(lambda n, r: 0.0, []),
-        sharp_model(ENCODER),
-        tasks_of("classification", "t"),
-        1,
-        Choice(1, 1.0),
-        PROTOCOL,
-    )
-    assert miss.perplexity == math.inf
-    assert miss.accuracy == 0
+    tasks, rote = tasks_of("classification", "t"), Rote(lambda n, r: 0.0, [])
+    miss = score(rote, sharp_model(ENCODER), tasks, 1, Choice(1, 1.0), PROTOCOL)
+    assert (miss.perplexity, miss.accuracy) == (math.inf, 0)
 
 
 def test_means_and_intervals_are_over_tasks() -> None:
@@ -367,7 +332,7 @@ def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch)
     tasks, model = tasks_of(spec.kind, "t", 5), sharp_model(spec)
     whole = choose(TAM(), model, tasks, 3, PROTOCOL)
     for places in (1, 160, 600):
-        monkeypatch.setattr(evaluation, "_PLACES_AT_ONCE", {"cpu": places})
+        monkeypatch.setattr(evaluation, "_TOKENS_AT_ONCE", {"cpu": places})
         parts = choose(TAM(), model, tasks, 3, PROTOCOL)
         assert parts.choice == whole.choice
         for a, b in zip(parts.tasks, whole.tasks, strict=True):
@@ -377,7 +342,7 @@ def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch)
 def test_counts_come_to_the_host_once(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[torch.Size] = []
     monkeypatch.setattr(Tensor, "cpu", lambda self: (self, calls.append(self.shape))[0])
-    monkeypatch.setattr(evaluation, "_PLACES_AT_ONCE", {"cpu": 160})
+    monkeypatch.setattr(evaluation, "_TOKENS_AT_ONCE", {"cpu": 160})
     choose(TAM(), sharp_model(spec), tasks_of(spec.kind, "t"), 3, PROTOCOL)
     assert calls == [(6, 6, 4)]  # 6 supports, 6 choices
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tam.experiments.diary import paper_goal, seconds_to_paper
 from tam.experiments.jobs import all_jobs
+from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import Places, difference, status, versions, with_budget
 from tests.experiments.small import TASKS, small
 
@@ -83,11 +83,11 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
         point(2.0, k1=0.1, k5=0.5, k10=0.6, k20=0.7),
         point(3.0, k1=0.1, k5=0.4, k10=0.5, k20=0.6),
     ]
-    assert seconds_to_paper(curve, "classification", goal) == 2.0
-    assert seconds_to_paper(curve[:1], "classification", goal) is None
-    assert seconds_to_paper(curve, "transduction", goal) == 1.0
-    assert seconds_to_paper([point(1.0, k5=0.1, k10=0.1, k20=None)], "transduction", goal) is None
-    assert seconds_to_paper([point(1.0, k5=0.9)], "classification", goal) is None  # a model for one k
+    assert seconds_to_paper(curve, "accuracy", goal) == 2.0
+    assert seconds_to_paper(curve[:1], "accuracy", goal) is None
+    assert seconds_to_paper(curve, "perplexity", goal) == 1.0
+    assert seconds_to_paper([point(1.0, k5=0.1, k10=0.1, k20=None)], "perplexity", goal) is None
+    assert seconds_to_paper([point(1.0, k5=0.9)], "accuracy", goal) is None  # a model for one k
     assert paper_goal("classification") == {"1": 0.405, "5": 0.755, "10": 0.895, "20": 0.945}
     assert paper_goal("transduction")["5"] == 2.92
 

@@ -5,10 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import IO
 
 import pytest
 
@@ -38,6 +38,39 @@ def sharing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
+class Counter:
+    """Another process that writes to a file as long as it is not stopped."""
+
+    def __init__(self, sharing: ModuleType, file: Path) -> None:
+        self.file = file
+        arguments = [sys.executable, "-c", COUNTS, str(sharing.folder()), str(file)]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self._out = self.process.stdout
+        assert self._out.readline() == b"here\n"
+
+    def count(self) -> int:
+        return self.file.stat().st_size if self.file.exists() else 0
+
+    def wait_for_more(self) -> None:
+        before = self.count()
+        wait_until(lambda: self.count() > before)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._out.close()
+
+
+@contextmanager
+def counting(sharing: ModuleType, file: Path) -> Generator[Counter]:
+    other = Counter(sharing, file)
+    try:
+        yield other
+    finally:
+        other.kill()
+
+
 def wait_until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 20
     while not true():
@@ -46,64 +79,39 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 def test_others_are_stopped_and_go_on(sharing: ModuleType, tmp_path: Path) -> None:
-    counts = [tmp_path / f"count {number}" for number in range(2)]
-    arguments = [sys.executable, "-c", COUNTS, str(sharing.folder())]
-    others = [subprocess.Popen([*arguments, str(count)]) for count in counts]
-    try:
-        wait_until(lambda: all(count.exists() and count.stat().st_size > 5 for count in counts))
+    with counting(sharing, tmp_path / "a") as first, counting(sharing, tmp_path / "b") as second:
+        for other in (first, second):
+            other.wait_for_more()
         with sharing.present():
             with sharing.alone():
-                before = [count.stat().st_size for count in counts]
+                before = first.count(), second.count()
                 time.sleep(0.1)
-                assert [count.stat().st_size for count in counts] == before
-            wait_until(lambda: all(count.stat().st_size > b for count, b in zip(counts, before, strict=True)))
-            others[0].kill()
-            others[0].wait()
+                assert (first.count(), second.count()) == before
+            for other in (first, second):
+                other.wait_for_more()
+            first.kill()
             with sharing.alone():  # one that died is in nobody's way
-                assert {file.name for file in sharing.folder().iterdir()} >= {"turn", str(others[1].pid)}
-                assert not (sharing.folder() / str(others[0].pid)).exists()
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+                names = {file.name for file in sharing.folder().iterdir()}
+                assert names == {"turn", str(os.getpid()), str(second.process.pid)}
 
 
 def test_nobody_is_stopped_for_ever(
     sharing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "LONGEST", 0.5)
-    count = tmp_path / "count"
-    arguments = [sys.executable, "-c", COUNTS, str(sharing.folder()), str(count)]
-    other = subprocess.Popen(arguments)
-
-    def be_alone_until_it_goes_on() -> None:
-        with sharing.alone():
-            before = count.stat().st_size
-            wait_until(lambda: count.stat().st_size > before)
-
-    try:
-        wait_until(count.exists)
-        with pytest.raises(UserError, match="let go on"):
-            be_alone_until_it_goes_on()
-    finally:
-        other.kill()
-        other.wait()
+    with counting(sharing, tmp_path / "count") as other:
+        other.wait_for_more()
+        with pytest.raises(UserError, match="too long"), sharing.alone():
+            other.wait_for_more()
 
 
 def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    arguments = [sys.executable, "-c", COUNTS, str(sharing.folder()), str(count)]
     with sharing.alone():
-        other = subprocess.Popen(arguments, stdout=subprocess.PIPE)
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"here\n"
+        other = Counter(sharing, tmp_path / "count")
         time.sleep(0.05)
-        assert not count.exists()
-    try:
-        wait_until(count.exists)
-    finally:
-        other.kill()
-        other.communicate()
+        assert other.count() == 0
+    other.wait_for_more()
+    other.kill()
 
 
 def test_one_that_leaves_meanwhile_is_in_nobody_s_way(
@@ -123,27 +131,8 @@ def test_others_go_on_after_any_error(sharing: ModuleType, monkeypatch: pytest.M
         yield 1
         raise OSError("no more files")
 
-    def send(pid: int, number: int) -> bool:
-        sent.append((pid, number))
-        return True
-
     monkeypatch.setattr(sharing, "_others", others)
-    monkeypatch.setattr(sharing, "_send", send)
+    monkeypatch.setattr(sharing, "_send", lambda pid, number: sent.append((pid, number)) or True)
     with pytest.raises(OSError, match="no more files"), sharing.alone():
         pass
     assert sent == [(1, signal.SIGSTOP), (1, signal.SIGCONT)]
-
-
-def test_a_file_is_there_only_when_it_is_locked(sharing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is alone takes a file without a lock for that of a process that died."""
-    lock, held = sharing.fcntl.flock, list[str]()
-
-    def noted(file: IO[str], how: int) -> None:
-        held.append(Path(file.name).name)
-        lock(file, how)
-
-    monkeypatch.setattr(sharing.fcntl, "flock", noted)
-    with sharing.present():
-        assert held == ["turn", str(os.getpid())]
-        assert sharing._is_locked(sharing.folder() / str(os.getpid()))
-    assert not (sharing.folder() / str(os.getpid())).exists()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import tam
+from tam.training.checkpoint import read_tensors, write_tensors
 from tests.learner.small import X, small_benchmark
 
 
@@ -150,3 +152,56 @@ def test_what_is_no_name_of_a_file_is_said(name: Any, classifier: tam.Learner) -
     for use in uses:
         with pytest.raises(tam.UserError, match=f"^a path is the name of a file or folder, not {name}$"):
             use()
+
+
+@pytest.mark.parametrize("at", ["learner.json.next", "model.safetensors", "learner.json"])
+def test_a_save_that_is_stopped_leaves_one_whole_model(
+    at: str, classifier: tam.Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of the two models it is, its weights and its vocabulary belong together."""
+    other = tam.Learner(preset="smoke", seed=1, steps=1).fit(small_benchmark("transduction"))
+    classifier.save(tmp_path)
+
+    class Killed(BaseException):
+        pass
+
+    def replace(source: Path, target: Path) -> None:
+        if target.name == at:
+            raise Killed
+        plain(source, target)
+
+    plain = os.replace
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        with pytest.raises(Killed):
+            other.save(tmp_path)
+    kind = "transduction" if at == "learner.json" else "classification"
+    assert tam.load(tmp_path).model_.spec.kind == kind
+    classifier.save(tmp_path)
+    assert tam.load(tmp_path).model_.spec.kind == "classification"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["learner.json", "model.safetensors"]
+
+
+def test_weights_that_changed_on_disk_are_refused(classifier: tam.Learner, tmp_path: Path) -> None:
+    classifier.save(tmp_path)
+    file = tmp_path / "model.safetensors"
+    whole = file.read_bytes()
+    for place in range(len(whole) - 1, len(whole) // 2, -len(whole) // 40):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(tam.UserError, match="damaged"):
+            tam.load(tmp_path)
+
+
+@pytest.mark.parametrize("change", [lambda w: w * math.nan, lambda w: w.double()], ids=["NaN", "type"])
+def test_weights_that_are_no_numbers_are_refused(
+    change: Callable[[Any], Any], classifier: tam.Learner, tmp_path: Path
+) -> None:
+    classifier.save(tmp_path)
+    tensors, _ = read_tensors(tmp_path / "model.safetensors")
+    description = json.loads((tmp_path / "learner.json").read_text())
+    del description["weights"]  # as in files of earlier versions
+    (tmp_path / "learner.json").write_text(json.dumps(description))
+    tensors["head.weight"] = change(tensors["head.weight"])
+    write_tensors(tmp_path / "model.safetensors", tensors, {})
+    with pytest.raises(tam.UserError, match=r"model\.safetensors: .*(not finite|another model)"):
+        tam.load(tmp_path)

@@ -16,7 +16,7 @@ import pytest
 import tam
 from tam.config.config import Config
 from tam.learner.learner import Learner
-from tam.tasks.draws import Draws
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
@@ -62,7 +62,7 @@ def make_task(
     kind: str, number: int, rule: tuple[int, ...], noise: int, primitives: tuple[str, ...] = ()
 ) -> Task:
     size, tokens = 40, len(rule)
-    x = Draws("toy", number).integers(tokens, (1 + noise) * size).reshape(size, 1 + noise)
+    x = Rng("toy", number).integers(tokens, (1 + noise) * size).reshape(size, 1 + noise)
     x[: 2 * tokens, 0] = np.arange(2 * tokens) % tokens  # no class is missing
     answers = np.array(rule)[x[:, 0]]
     y: Classes | Sequences = Classes(answers, ("a", "b", "c"))
@@ -76,7 +76,7 @@ def make_task(
 def toy_tasks(kind: str, noise: int, compositional: bool = False) -> TaskSet:
     rules = sorted(set(permutations((0, 0, 1, 1, 2, 2) if kind == "classification" else range(5))))
     tasks: list[Task] = []
-    for number, place in enumerate(Draws("rules", kind).permutation(len(rules))):
+    for number, place in enumerate(Rng("rules", kind).permutation(len(rules))):
         named = (f"first {rules[place][0]}", f"last {rules[place][-1]}" if number >= 8 else "last unseen")
         tasks.append(make_task(kind, number, rules[place], noise, named if compositional else ()))
     splits = {"train": tuple(tasks[8:]), "valid": tuple(tasks[:3]), "test": tuple(tasks[3:8])}

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tam.errors import UserError
 from tam.methods import TAM, Losses
-from tam.methods.tam import gradients_at
+from tam.methods.objective import Objective
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import (
     Make,
@@ -133,9 +133,11 @@ def test_gradients_equal_finite_differences(spec: ModelSpec, make_model: MakeMod
     generator = torch.Generator().manual_seed(3)
     z = 0.3 * torch.randn(3, model.task_size, generator=generator, dtype=torch.float64)
     weights = torch.tensor([1.0, 0.0, 2.0], dtype=torch.float64)
-    loss, at_rest, _ = gradients_at(model, z, batch)
+    objective = Objective(model, batch)
+    loss, at_rest, _ = objective.at(z)
     assert all(parameter.grad is None for parameter in model.parameters())
-    loss_too, weighted, _ = gradients_at(model, z, batch, theta_weights=weights)
+    loss_too, weighted, _ = objective.at(z, theta=weights)
+    objective.finish()
     torch.testing.assert_close(loss, loss_too)
     torch.testing.assert_close(weighted, at_rest * weights.unsqueeze(1))
 

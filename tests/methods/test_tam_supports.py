@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tam.methods import TAM
-from tam.methods.tam import gradients_at
+from tam.methods.objective import Objective
 from tam.models import Batch, ModelSpec
 from tests.methods.algorithm_1 import (
     Make,
@@ -59,7 +59,7 @@ def test_zs_gradient_is_that_of_the_support_alone(
     model, batch = make_model(spec), make_batch(spec, 2, 6)
     chosen = torch.tensor([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1]], dtype=torch.float64)
     z = torch.randn(2, model.task_size, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    loss, gradient, _ = gradients_at(model, z, batch, chosen, theta_weights=z.new_ones(2))
+    loss, gradient, _ = Objective(model, batch, chosen, accumulate=False).at(z, theta=z.new_ones(2))
     theta = [parameter.grad for parameter in model.parameters()]
     for task, rows in enumerate(([0, 1], [2, 4, 5])):
         alone = z[task].clone().requires_grad_()
@@ -67,7 +67,7 @@ def test_zs_gradient_is_that_of_the_support_alone(
         torch.testing.assert_close(loss[task], expected.detach())
         torch.testing.assert_close(gradient[task], torch.autograd.grad(expected, alone)[0])
     everything = make_model(spec)
-    gradients_at(everything, z, batch, theta_weights=z.new_ones(2))
+    Objective(everything, batch, accumulate=False).at(z, theta=z.new_ones(2))
     for a, b in zip(theta, everything.parameters(), strict=True):
         torch.testing.assert_close(a, b.grad)
 

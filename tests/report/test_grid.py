@@ -30,12 +30,6 @@ def test_a_grid_with_a_waypoint() -> None:
     assert draw([grid], colour=False) == WAYPOINT
 
 
-def test_a_grid_without_a_waypoint() -> None:
-    grid = letters(example([8], 0, 3), [0, 3])
-    assert ["".join(row) for row in grid[:2]] == ["S**E····##", "········##"]
-    assert {"".join(row) for row in grid[2:]} == {"·" * 10}
-
-
 def test_grids_stand_side_by_side() -> None:
     one = letters(example(OBSTACLES, 26, 42, 22), [26, 42, 22])
     other = letters(example([8], 0, 3), [0, 3])
@@ -49,7 +43,5 @@ def test_colours_are_put_around_letters() -> None:
     grid = letters(example(OBSTACLES, 26, 42, 22), [26, 42, 22])
     drawn = draw([grid], colour=True)
     assert "\x1b[30;42mS \x1b[0m" in drawn
-    assert "\x1b[30;41mE \x1b[0m" in drawn
-    assert "\x1b[30;43mW \x1b[0m" in drawn
     assert drawn.count("\x1b[0m") == 100
     assert "\x1b" not in draw([grid], colour=False)

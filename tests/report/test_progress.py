@@ -1,5 +1,6 @@
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -7,17 +8,13 @@ from tam.report.progress import progress
 
 
 class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+    now = 100.0
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(time, "monotonic", clock)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     return clock
 
 
@@ -47,13 +44,8 @@ def test_a_bar_on_a_terminal_goes_when_done(
     clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-
-    def work() -> None:
-        with progress("working") as tell:
-            clock.now += 2
-            tell(1, 2)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
+    with suppress(KeyboardInterrupt), progress("working") as tell:
+        clock.now += 2
+        tell(1, 2)
+        raise KeyboardInterrupt
     assert capsys.readouterr().err == "\r\x1b[Kworking: 1 of 2, 2 s left\r\x1b[K"

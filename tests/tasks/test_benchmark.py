@@ -12,7 +12,7 @@ import pytest
 
 import tam
 from tam.errors import UserError
-from tam.tasks.benchmark import BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.benchmark import BenchmarkOptions, Name, draw_recipes, family_of, make
 from tam.tasks.task import Classes, Sequences
 from tam.tasks.taskset import TaskSet
 
@@ -65,10 +65,10 @@ def test_splits_are_disjoint_and_no_two_tasks_are_the_same(default: TaskSet) -> 
     assert not any(one & other for one, other in combinations(names.values(), 2))
     options = BenchmarkOptions(**dict(default.options))  # pyright: ignore[reportArgumentType]
     family = family_of(options)
-    drawn = choices(family, options)
+    drawn = draw_recipes(family, options)
     for split, members in drawn.items():
-        assert [family.title(choice) for choice in members] == [task.name for task in default.splits[split]]
-    numbers = [int(family.functions[choice]) for members in drawn.values() for choice in members]
+        assert [family.title(recipe) for recipe in members] == [task.name for task in default.splits[split]]
+    numbers = [int(family.functions[recipe]) for members in drawn.values() for recipe in members]
     assert len(set(numbers)) == len(numbers) == 580
     assert min(numbers) >= 0
 
@@ -92,7 +92,7 @@ def test_examples_fit_the_benchmark(default: TaskSet) -> None:
 
 
 def test_tasks_do_not_share_their_inputs(default: TaskSet) -> None:
-    """Every task draws its own: a learner cannot know a task by the inputs it is asked."""
+    """Every task rng its own: a learner cannot know a task by the inputs it is asked."""
     drawn = [task.x.ids[:50].tobytes() for task in default]
     assert len(set(drawn)) == len(drawn)
 
@@ -172,14 +172,6 @@ def test_compositional_examples() -> None:
             assert via in path
 
 
-def test_odd_numbers_of_examples() -> None:
-    tasks = tam.benchmark("classification", n=5, train=3, valid=1, test=1, examples=7)
-    for task in tasks.train:
-        assert isinstance(task.y, Classes)
-        assert len(task) == 7
-        assert np.bincount(task.y.ids, minlength=4).max() <= 2
-
-
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     options = BenchmarkOptions(name="pathfinding", **SMALL)
@@ -195,52 +187,42 @@ def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
 
 # Mistakes
 
-BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown name": (
-        {"name": "sorting"},
-        "there is no benchmark 'sorting': it is one of ['classification', ",
-    ),
-    "misspelt name": ({"name": "path-finding"}, "did you mean 'pathfinding'?"),
-    "name of another type": ({"name": 3}, "there is no benchmark 3"),
-    "unknown option": ({"shots": 5}, "a benchmark has no option 'shots': the options are ['compositional', "),
-    "misspelt option": ({"hold_out": 1}, "did you mean holdout?"),
-    "holdout without effect": ({"holdout": 0}, "holdout has no effect unless compositional is set"),
-    "n without effect": ({"name": "transduction", "n": 5}, "n has no effect on transduction"),
-    "n without effect, too": ({"name": "pathfinding", "n": 5}, "n has no effect on pathfinding"),
-    "no hold-out 8": ({"compositional": True, "holdout": 8}, "holdout is an integer from 0 to 7, not 8"),
-    "no hold-out -1": ({"compositional": True, "holdout": -1}, "holdout is an integer from 0 to 7, not -1"),
-    "negative seed": ({"seed": -1}, "seed is an integer from 0 to 9223372036854775807, not -1"),
-    "no seed": ({"seed": None}, "seed is an integer from 0 to 9223372036854775807, not None"),
-    "no examples": ({"examples": None}, "examples is an integer from 4 to 100000, not None"),
-    "n of nothing": ({"n": 0}, "n is an integer from 1 to"),
-    "no training tasks": ({"train": 0}, "train is an integer from 1 to"),
-    "no valid tasks": ({"valid": 0}, "valid is an integer from 1 to"),
-    "no test tasks": ({"test": -3}, "test is an integer from 1 to"),
-    "too few examples": ({"examples": 3}, "examples is an integer from 4 to 100000, not 3"),
-    "too many examples": ({"examples": 100_001}, "examples is an integer from 4 to 100000, not 100001"),
-    "a float": ({"train": 10.0}, "train is an integer from 1 to 1000000, not 10.0"),
-    "a truth value": ({"test": True}, "test is an integer from 1 to 1000000, not True"),
-    "a string": ({"seed": "0"}, "seed is an integer from 0 to 9223372036854775807, not '0'"),
-    "not a truth value": ({"compositional": "no"}, "compositional is True or False, not 'no'"),
-    "too many tasks": ({"n": 5, "train": 800}, "880 tasks were asked for, but classification has 841"),
-    "too many composed tasks": (
-        {"n": 3, "compositional": True, "train": 5000},
-        "5000 training tasks were asked for, but hold-out 0 has ",
-    ),
-    "more examples than there are": (
-        {"n": 2, "train": 5, "examples": 100_000},
-        "100000 examples were asked for, 25000 of each class, but a class has ",
-    ),
-}
+BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"name": "sorting"}, "no benchmark 'sorting': .*classification, transduction, pathfinding"),
+    ({"name": "path-finding"}, "did you mean 'pathfinding'"),
+    ({"name": 3}, "no benchmark 3"),
+    ({"name": "\x1b[31m" + "x" * 999}, r"no benchmark '\\x1b"),
+    ({"shots": 5}, "unknown option 'shots'.*holdout"),
+    ({"compositional": True, "holdout": 8}, "^holdout must be an integer from 0 to 7: got 8"),
+    ({"compositional": True, "holdout": -1}, "^holdout must be"),
+    ({"seed": -1}, "^seed must be"),
+    ({"seed": None}, "^seed must be"),
+    ({"seed": "0"}, "^seed must be"),
+    ({"n": 0}, "^n must be"),
+    ({"train": 0}, "^train must be"),
+    ({"train": 10.0}, "^train must be"),
+    ({"test": True}, "^test must be"),
+    ({"examples": 3}, "^examples must be an integer from 4"),
+    ({"examples": 100_001}, "^examples must be"),
+    ({"compositional": "no"}, "^compositional must be True or False"),
+    ({"n": 5, "train": 800}, "must be at most 841 .*got 880"),
+    ({"n": 3, "compositional": True, "train": 5000}, "train must be at most .*got 5000"),
+    ({"n": 2, "train": 5, "examples": 100_000}, "examples must be at most"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_OPTIONS)
-def test_bad_options(case: str) -> None:
-    options, message = BAD_OPTIONS[case]
-    with pytest.raises(UserError) as caught:
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
         tam.benchmark(**{"name": "classification", **options})
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 200
+
+
+def test_options_without_effect_are_left_out() -> None:
+    plain = BenchmarkOptions(name="transduction")
+    assert BenchmarkOptions(name="transduction", n=5, holdout=3) == plain
+    assert (plain.n, plain.holdout) == (None, None)
 
 
 def test_just_enough_tasks() -> None:

@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tam.tasks.benchmark import BenchmarkOptions, choices, make
-from tam.tasks.ceiling import Weights, ceiling
+from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, make
+from tam.tasks.ceiling import ceiling
 from tam.tasks.classification import ClassificationFamily
 from tam.tasks.composition import hold_out
-from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choice, Choices, Data, Family
+from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.transduction import TransductionFamily
 from tam.tasks.vocabulary import Vocabulary
@@ -23,12 +24,12 @@ QUERIES, SUPPORTS = 12, 2
 
 def supports(task: Task, k: int) -> tuple[list[int], list[list[int]]]:
     """The rows that are asked, and those of every support: the draw that `ceiling` makes."""
-    draws = Draws("ceiling", task.name)
-    order = draws.permutation(len(task))
+    rng = Rng("ceiling", task.name)
+    order = rng.permutation(len(task))
     asked, rest = order[:QUERIES].tolist(), order[QUERIES:]
     chosen = []
     for _ in range(SUPPORTS):
-        shuffled = rest[draws.permutation(len(rest))].tolist()
+        shuffled = rest[rng.permutation(len(rest))].tolist()
         if isinstance(task.y, Classes):
             ids = task.y.ids.tolist()
             groups = [[row for row in shuffled if ids[row] == number][:k] for number in range(4)]
@@ -42,39 +43,39 @@ def supports(task: Task, k: int) -> tuple[list[int], list[list[int]]]:
 
 
 def bayes_accuracy(
-    family: ClassificationFamily, candidates: dict[Choice, float], task: Task, k: int
+    family: ClassificationFamily, candidates: dict[Recipe, float], task: Task, k: int
 ) -> float:
     """P(task | support) ∝ P(task) · ∏ P(x | class) where it gives every class of the support right."""
     assert isinstance(task.y, Classes)
     ids = task.y.ids.tolist()
-    classes = {choice: family.classify(choice, task.x.ids.astype(np.int64)).tolist() for choice in candidates}
-    sizes = {choice: family.sizes[choice].tolist() for choice in candidates}
+    classes = {recipe: family.classify(recipe, task.x.ids.astype(np.int64)).tolist() for recipe in candidates}
+    sizes = {recipe: family.sizes[recipe].tolist() for recipe in candidates}
     asked, chosen = supports(task, k)
     right = []
     for support in chosen:
         posterior = {}
-        for choice, prior in candidates.items():
-            found = classes[choice]
+        for recipe, prior in candidates.items():
+            found = classes[recipe]
             if all(found[row] == ids[row] for row in support):
-                posterior[choice] = log(prior) - sum(log(sizes[choice][found[row]]) for row in support)
+                posterior[recipe] = log(prior) - sum(log(sizes[recipe][found[row]]) for row in support)
         most = max(posterior.values())
         for row in asked:
             votes = [0.0] * 4
-            for choice, weight in posterior.items():
-                number = classes[choice][row]
+            for recipe, weight in posterior.items():
+                number = classes[recipe][row]
                 if number >= 0:  # else this task does not draw such an input
-                    votes[number] += exp(weight - most) / sizes[choice][number]
+                    votes[number] += exp(weight - most) / sizes[recipe][number]
             best = [number for number in range(4) if votes[number] > max(votes) * (1 - 1e-9)]
             right.append((ids[row] in best) / len(best))
     return sum(right) / len(right)
 
 
-def one_choice_each(family: ClassificationFamily) -> dict[Choice, float]:
+def one_choice_each(family: ClassificationFamily) -> dict[Recipe, float]:
     """Every different task, all equally likely."""
-    firsts: dict[int, Choice] = {}
-    for choice in np.ndindex(family.functions.shape):
-        if family.functions[choice] >= 0:
-            firsts.setdefault(int(family.functions[choice]), choice)
+    firsts: dict[int, Recipe] = {}
+    for recipe in np.ndindex(family.functions.shape):
+        if family.functions[recipe] >= 0:
+            firsts.setdefault(int(family.functions[recipe]), recipe)
     return dict.fromkeys(firsts.values(), 1.0)
 
 
@@ -109,20 +110,20 @@ def test_compositional_classification_against_brute_force() -> None:
     )
     family = ClassificationFamily(6, "outputs")
     held = hold_out(family, 0, 5)
-    drawn = choices(family, options)
-    labelled = {int(family.targets[choice]) for choice in product(*(places.tolist() for places in held.seen))}
-    trained = [{choice[slot] for choice in drawn["train"]} for slot in range(3)]
+    drawn = draw_recipes(family, options)
+    labelled = {int(family.targets[recipe]) for recipe in product(*(places.tolist() for places in held.seen))}
+    trained = [{recipe[slot] for recipe in drawn["train"]} for slot in range(3)]
     found = ceiling(options, shots=(0, 1), supports=SUPPORTS, queries=QUERIES)
     scores, left_out, uneven = [], 0, 0
     for task, truth in zip(make(options).test, drawn["test"], strict=True):
         [slot] = [slot for slot in range(3) if truth[slot] in held.unseen[slot]]
         allowed = [*trained[:slot], set(held.unseen[slot].tolist()), *trained[slot + 1 :]]
-        ways = Counter(int(family.targets[choice]) for choice in product(*allowed))
+        ways = Counter(int(family.targets[recipe]) for recipe in product(*allowed))
         meant = [(*truth[:slot], place, *truth[slot + 1 :]) for place in held.unseen[slot].tolist()]
-        meant = [choice for choice in meant if family.functions[choice] >= 0]
-        new = [choice for choice in meant if int(family.targets[choice]) not in labelled]
+        meant = [recipe for recipe in meant if family.functions[recipe] >= 0]
+        new = [recipe for recipe in meant if int(family.targets[recipe]) not in labelled]
         assert truth in new
-        prior = {choice: 1 / ways[int(family.targets[choice])] for choice in new}
+        prior = {recipe: 1 / ways[int(family.targets[recipe])] for recipe in new}
         scores.append([bayes_accuracy(family, prior, task, k) for k in (0, 1)])
         left_out += len(meant) - len(new)
         uneven += len(set(prior.values())) > 1
@@ -131,41 +132,39 @@ def test_compositional_classification_against_brute_force() -> None:
     assert uneven > 0
 
 
-class TwoCoins:
+class TwoCoins(Family):
     """Two tasks, equally likely: the class is the parity of the token, or the other one."""
 
     vocabulary = Vocabulary(range(10))
     slots = (("same", "other"),)
     functions = targets = np.array([0, 1])
-    weights = None
 
-    def title(self, choice: Choice) -> str:
-        return self.slots[0][choice[0]]
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+        x = rng.integers(10, count)
+        labels = Classes((x + recipe[0]) % 2, (0, 1))
+        return Examples(Sequences(x[:, None], np.ones_like(x)), labels)
 
-    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
-        x = draws.integers(10, count)
-        labels = Classes((x + choice[0]) % 2, (0, 1))
-        return Data(Sequences(x[:, None], np.ones_like(x)), labels)
-
-    def answers(self, choices: Choices, x: Integers) -> Answers:
-        y = (x[None] + choices[:, :, None]) % 2
+    def answers(self, recipes: Recipes, x: Integers) -> Answers:
+        y = (x[None] + recipes[:, :, None]) % 2
         return Answers(y, np.zeros(y.shape[:2]))
 
 
 def test_a_tie_is_half_right(monkeypatch: pytest.MonkeyPatch) -> None:
     family = TwoCoins()
-    x, y = family.examples((1,), 100, Draws("coins"))
+    x, y = family.examples((1,), 100, Rng("coins"))
     task = Task("other", family.vocabulary, x, y)
     monkeypatch.setattr("tam.tasks.ceiling.family_of", lambda _: family)
-    monkeypatch.setattr("tam.tasks.ceiling.choices", lambda *_: {"test": [(1,)]})
+    monkeypatch.setattr("tam.tasks.ceiling.draw_recipes", lambda *_: {"test": [(1,)]})
     monkeypatch.setattr("tam.tasks.ceiling.make", lambda _: SimpleNamespace(test=[task]))
     assert ceiling(BenchmarkOptions(name="classification"), shots=(0, 1)) == {0: 0.5, 1: 1.0}
 
 
-# Transduction: all 89,080 choices, by how often they are drawn
+# Transduction: all 89,080 recipes, by how often they are drawn
 
 
-def bayes_perplexity(family: Family, candidates: Choices, prior: Weights, task: Task, k: int) -> float:
+def bayes_perplexity(
+    family: Family, candidates: Recipes, prior: NDArray[np.float64], task: Task, k: int
+) -> float:
     """exp of the mean negative log-likelihood of each token, given those before it."""
     assert isinstance(task.y, Sequences)
     asked, chosen = supports(task, k)
@@ -188,6 +187,7 @@ def test_transduction_against_brute_force() -> None:
     options = BenchmarkOptions(name="transduction", train=2, valid=1, test=3, examples=4)
     family = TransductionFamily()
     every = np.array(list(np.ndindex(family.functions.shape)))
+    assert family.weights is not None
     prior = family.weights.reshape(-1)
     found = ceiling(options, shots=(2, 0, 1), supports=SUPPORTS, queries=QUERIES)
     scores = [
@@ -204,16 +204,17 @@ def test_known_primitives_are_told() -> None:
         name="transduction", compositional=True, holdout=1, train=300, valid=1, test=12, examples=4
     )
     family = TransductionFamily()
+    assert family.weights is not None
     held = hold_out(family, 0, 1)
     sayable = set(family.functions[np.ix_(*held.seen)].reshape(-1).tolist())
     found = ceiling(options, shots=(0, 1), supports=SUPPORTS, queries=QUERIES)
     scores = []
-    for task, truth in zip(make(options).test, choices(family, options)["test"], strict=True):
+    for task, truth in zip(make(options).test, draw_recipes(family, options)["test"], strict=True):
         [slot] = [slot for slot in range(3) if truth[slot] in held.unseen[slot]]
         meant = [(*truth[:slot], place, *truth[slot + 1 :]) for place in held.unseen[slot].tolist()]
-        meant = [choice for choice in meant if int(family.functions[choice]) not in sayable]
+        meant = [recipe for recipe in meant if int(family.functions[recipe]) not in sayable]
         assert truth in meant
-        prior = np.array([family.weights[choice] for choice in meant])
+        prior = np.array([family.weights[recipe] for recipe in meant])
         scores.append([bayes_perplexity(family, np.array(meant), prior, task, k) for k in (0, 1)])
     assert list(found.values()) == pytest.approx(np.mean(scores, axis=0).tolist(), rel=1e-9)
     assert found[0] > found[1] >= 1

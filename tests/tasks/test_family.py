@@ -1,4 +1,4 @@
-"""Drawing tasks from a family: a made-up one of 2 × 3 choices, small enough to count by hand."""
+"""Drawing tasks from a family: a made-up one of 2 × 3 recipes, small enough to count by hand."""
 
 from collections import Counter
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choice, Choices, Data, pool, race
+from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes, pool, random_order
+from tam.tasks.rng import Rng
 from tam.tasks.task import Integers
 from tam.tasks.vocabulary import Vocabulary
 
 EVERYTHING = (np.arange(2), np.arange(3))
 
 
-class Tiny:
-    """Three tasks: 7 has two choices, 3 as well, and one choice is no task; 7 and 3 have the same targets."""
+class Tiny(Family):
+    """Three tasks: 7 has two recipes, 3 as well, and one recipe is no task; 7 and 3 have the same targets."""
 
     vocabulary = Vocabulary(range(2))
     slots = (("a", "b"), ("x", "y", "z"))
@@ -25,33 +25,30 @@ class Tiny:
     def __init__(self, weights: NDArray[np.float64] | None = None) -> None:
         self.weights = weights
 
-    def title(self, choice: Choice) -> str:
-        return repr(choice)
-
-    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
         raise AssertionError("nobody asks for this here")
 
-    def answers(self, choices: Choices, x: Integers) -> Answers:
+    def answers(self, recipes: Recipes, x: Integers) -> Answers:
         raise AssertionError("nobody asks for this here")
 
 
 def test_pool_has_every_choice_that_is_a_task() -> None:
-    choices, functions, weights = pool(Tiny(), EVERYTHING)
-    assert choices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
+    recipes, functions, weights = pool(Tiny(), EVERYTHING)
+    assert recipes.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
     assert functions.tolist() == [7, 7, 3, 3, 5]
     assert weights.tolist() == [0.5, 0.5, 0.5, 0.5, 1]
 
 
 def test_pool_by_targets() -> None:
-    choices, targets, weights = pool(Tiny(), EVERYTHING, by_targets=True)
-    assert choices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
+    recipes, targets, weights = pool(Tiny(), EVERYTHING, by_targets=True)
+    assert recipes.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
     assert targets.tolist() == [1, 1, 1, 1, 2]
     assert weights.tolist() == [0.25, 0.25, 0.25, 0.25, 1]
 
 
 def test_race_by_targets_has_one_choice_for_each() -> None:
-    orders = [race(Tiny(), EVERYTHING, Draws("race", seed), by_targets=True) for seed in range(400)]
-    assert all({int(Tiny.targets[choice]) for choice in order} == {1, 2} for order in orders)
+    orders = [random_order(Tiny(), EVERYTHING, Rng("race", seed), by_targets=True) for seed in range(400)]
+    assert all({int(Tiny.targets[recipe]) for recipe in order} == {1, 2} for order in orders)
     assert {len(order) for order in orders} == {2}
     firsts = Counter(order[0] for order in orders)
     assert abs(firsts[1, 2] - 200) < 40
@@ -60,10 +57,10 @@ def test_race_by_targets_has_one_choice_for_each() -> None:
 
 def test_pool_of_some_primitives() -> None:
     family = Tiny(np.array([[1.0, 2, 3], [4, 5, 6]]))
-    choices, functions, weights = pool(family, (np.array([1]), np.array([0, 2])))
-    assert (choices.tolist(), functions.tolist(), weights.tolist()) == ([[1, 2]], [5], [6.0])
-    choices, functions, weights = pool(family, (np.array([0, 1]), np.array([2, 1])))
-    assert choices.tolist() == [[0, 2], [0, 1], [1, 2], [1, 1]]
+    recipes, functions, weights = pool(family, (np.array([1]), np.array([0, 2])))
+    assert (recipes.tolist(), functions.tolist(), weights.tolist()) == ([[1, 2]], [5], [6.0])
+    recipes, functions, weights = pool(family, (np.array([0, 1]), np.array([2, 1])))
+    assert recipes.tolist() == [[0, 2], [0, 1], [1, 2], [1, 1]]
     assert weights.tolist() == [3, 2, 6, 5]
 
 
@@ -78,8 +75,8 @@ def test_tasks_are_drawn_by_weight_without_replacement(
     weights: list[list[float]] | None, shares: dict[int, float]
 ) -> None:
     family = Tiny(None if weights is None else np.array(weights, dtype=np.float64))
-    orders = [race(family, EVERYTHING, Draws("race", number)) for number in range(6_000)]
-    numbers = [[int(family.functions[choice]) for choice in order] for order in orders]
+    orders = [random_order(family, EVERYTHING, Rng("race", number)) for number in range(6_000)]
+    numbers = [[int(family.functions[recipe]) for recipe in order] for order in orders]
     assert all(sorted(order) == [3, 5, 7] for order in numbers)
     first = Counter(order[0] for order in numbers)
     for number, share in shares.items():
@@ -91,6 +88,6 @@ def test_tasks_are_drawn_by_weight_without_replacement(
 
 def test_the_choice_of_a_task_is_drawn_by_weight() -> None:
     family = Tiny(np.array([[1.0, 3, 1], [9, 2, 3]]))
-    orders = [race(family, EVERYTHING, Draws("race", number)) for number in range(6_000)]
-    chosen = Counter(choice for order in orders for choice in order if choice[0] == 0 and choice[1] < 2)
+    orders = [random_order(family, EVERYTHING, Rng("race", number)) for number in range(6_000)]
+    chosen = Counter(recipe for order in orders for recipe in order if recipe[0] == 0 and recipe[1] < 2)
     assert chosen[0, 1] / chosen.total() == pytest.approx(3 / 4, abs=0.02)

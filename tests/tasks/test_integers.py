@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tam.tasks.draws import Draws
 from tam.tasks.integers import inputs, random_codes, random_inputs
+from tam.tasks.rng import Rng
 
 
 def test_inputs_by_number() -> None:
@@ -18,7 +18,7 @@ def test_inputs_by_number() -> None:
 @pytest.mark.parametrize("count", [1, 500, 100_000, 200_000])
 def test_random_inputs_are_different_and_in_random_order(count: int) -> None:
     """However many are asked for: of nearly all there are, many are drawn twice and must be made up for."""
-    x = random_inputs(count, Draws("inputs", count))
+    x = random_inputs(count, Rng("inputs", count))
     assert x.shape == (count, 5)
     assert len(np.unique(x, axis=0)) == count
     if count > 1:
@@ -27,8 +27,8 @@ def test_random_inputs_are_different_and_in_random_order(count: int) -> None:
 
 
 def test_random_codes_leave_repeats_out() -> None:
-    codes = random_codes(100_000, Draws("codes"))
+    codes = random_codes(100_000, Rng("codes"))
     assert 80_000 < len(codes) < 85_000  # of 12⁵, each drawn 0.4 times
     assert len(np.unique(codes)) == len(codes)
-    first = random_codes(100, Draws("codes"))
+    first = random_codes(100, Rng("codes"))
     assert codes[:100].tolist() == first.tolist()

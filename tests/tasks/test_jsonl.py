@@ -1,13 +1,18 @@
-"""Task files are read: tokens, labels, names and folders, and the examples of the documentation."""
+"""Task files are read: tokens, labels, names, splits and folders, and the examples of the documentation."""
 
 import json
 import os
+import random
 import re
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tam.errors import UserError
+from tam.tasks import jsonl
 from tam.tasks.jsonl import read_tasks, write_tasks
 from tam.tasks.task import Classes
 from tests.tasks.jsonl_files import message, names, record, save
@@ -18,16 +23,10 @@ SHARED_DATA = Path(os.environ.get("TAM_SHARED_DATA", REPOSITORY.parent / "shared
 
 def test_reads_classification(tmp_path: Path) -> None:
     examples = [{"x": ["b", 2], "y": "yes"}, {"x": [], "y": 10}, {"x": [10, "a", 2], "y": 9}]
-    file = save(
-        tmp_path,
-        [
-            record("t", split="test", examples=examples),
-            record("v", split="valid"),
-            record("b", split="train"),
-            record("a", split="train"),
-        ],
-    )
-    tasks = read_tasks(file)
+    splits = {"t": "test", "v": "valid", "b": "train", "a": "train"}
+    lines = [record(name, split=split) for name, split in splits.items()]
+    file = save(tmp_path, [{**lines[0], "examples": examples}, *lines[1:]])
+    tasks = read_tasks(file, seed=7)  # which has no effect: the lines give the splits
     assert list(tasks.splits) == ["train", "valid", "test"]
     assert names(tasks) == {"train": ["b", "a"], "valid": ["v"], "test": ["t"]}
     assert tasks.vocabulary.tokens == (1, 2, 10, "a", "b")
@@ -35,7 +34,7 @@ def test_reads_classification(tmp_path: Path) -> None:
     task = tasks.test[0]
     assert isinstance(task.y, Classes)
     assert task.y.labels == (9, 10, "yes")
-    assert [(example.x, example.y) for example in task] == [(e["x"], e["y"]) for e in examples]
+    assert [example._asdict() for example in task] == examples
     assert task.x.ids.dtype == np.uint8
 
 
@@ -46,20 +45,21 @@ def test_reads_transduction_with_primitives(tmp_path: Path) -> None:
     assert tasks.vocabulary.tokens == (3, "b", "ä")
     for task in tasks:
         assert task.primitives == ("reverse", "reverse")
-        assert [(example.x, example.y) for example in task] == [(e["x"], e["y"]) for e in examples]
+        assert [example._asdict() for example in task] == examples
 
 
-def test_reads_tasks_without_any_token(tmp_path: Path) -> None:
-    tasks = read_tasks(save(tmp_path, [record(name, examples=[{"x": [], "y": 0}]) for name in "abc"]))
-    assert len(tasks.vocabulary) == 0
-    assert tasks.train[0][0] == ([], 0)
-
-
-def test_integers_and_strings_that_look_alike_differ(tmp_path: Path) -> None:
-    examples = [{"x": [1, "1"], "y": "1"}, {"x": [2**70], "y": 1}]
+@pytest.mark.parametrize(
+    ("examples", "tokens"),
+    [
+        ([{"x": [], "y": 0}], ()),
+        ([{"x": [1, "1"], "y": "1"}, {"x": [2**70], "y": 1}], (1, 2**70, "1")),
+        ([{"x": ["\U0001f600"], "y": 0}], ("\U0001f600",)),  # in the file, an escaped pair of surrogates
+    ],
+)
+def test_tokens(examples: list[dict[str, Any]], tokens: tuple[int | str, ...], tmp_path: Path) -> None:
     tasks = read_tasks(save(tmp_path, [record(name, examples=examples) for name in "abc"]))
-    assert tasks.vocabulary.tokens == (1, 2**70, "1")
-    assert tasks.n_classes == 2
+    assert tasks.vocabulary.tokens == tokens
+    assert [example._asdict() for example in tasks.train[0]] == examples
 
 
 def test_blank_lines_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
@@ -69,34 +69,139 @@ def test_blank_lines_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> No
     assert {task.name for task in read_tasks(file)} == {"a", "b", "c"}
 
 
-def test_escaped_pairs_of_surrogates_are_characters(tmp_path: Path) -> None:
-    file = save(tmp_path, [record(name, examples=[{"x": ["\U0001f600"], "y": 0}]) for name in "abc"])
-    assert r"\ud83d\ude00" in file.read_text()
-    assert read_tasks(file).vocabulary.tokens == ("\U0001f600",)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    file = tmp_path / "none.jsonl"
-    assert message(file) == f"{file}: cannot be read: No such file or directory"
-
-
-def test_unreadable_file(tmp_path: Path) -> None:
-    file = tmp_path / "loop.jsonl"
-    file.symlink_to(file)
-    assert message(file).startswith(f"{file}: cannot be read: ")
-
-
-def test_folder_without_tasks(tmp_path: Path) -> None:
-    assert (
-        message(tmp_path) == f"{tmp_path}: a folder without tasks.jsonl: give a file, or a folder that has it"
-    )
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.jsonl"
+    loop.symlink_to(loop)
+    for file in (tmp_path / "none.jsonl", loop):
+        assert message(file).startswith(f"{file}: cannot be read: ")
+    assert message(tmp_path).startswith(f"{tmp_path}: a folder must have")
+    with pytest.raises(UserError, match="no name of a file"):
+        read_tasks("a\0b")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])
 def test_empty_file(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     file.write_bytes(content)
-    assert message(file) == f"{file}: empty: expected one task a line"
+    assert message(file).startswith(f"{file}: empty")
+
+
+# Files that ask for too much memory
+
+
+def test_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps(record(name)) for name in "abc"]
+    file = save(tmp_path, lines)
+    monkeypatch.setattr(jsonl, "LINE_LIMIT", len(lines[0]))
+    read_tasks(file)
+    save(tmp_path, [*lines, lines[0] + " "])
+    assert message(file).startswith(f"{file}:4: longer than the limit of {len(lines[0])} bytes")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_endless_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "LINE_LIMIT", 1000)
+    assert message(Path("/dev/zero")).startswith("/dev/zero:1: longer than")
+
+
+def test_a_long_example_among_many_empty_ones_is_refused(tmp_path: Path) -> None:
+    """In a file of 1 MB, the examples of one task would be padded to 64 001 × 16 000 numbers."""
+    examples = [{"x": [1] * 16_000, "y": 0}, *[{"x": [], "y": 0}] * 64_000]
+    file = save(tmp_path, [record("a"), record("b"), record("c", examples=examples)])
+    tracemalloc.start()
+    text = message(file)
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
+    assert text.startswith(f"{file}:3: ")
+    assert "64,001 examples must have at most 4,194 tokens" in text
+
+
+def test_padding_is_bounded_for_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "PADDED_LIMIT", 250)
+    padded = [{"x": [1] * 20, "y": [1] * 5}, *[{"x": [], "y": []}] * 3]  # 25 tokens, padded to 100
+    lines = [record(name, kind="transduction", examples=padded) for name in "abc"]
+    monkeypatch.setattr(jsonl, "PADDING_FACTOR", 3)
+    file = save(tmp_path, lines)
+    assert message(file).startswith(f"{file}:3: ")
+    assert "at most 12 tokens" in message(file)
+    monkeypatch.setattr(jsonl, "PADDING_FACTOR", 4)
+    assert len(read_tasks(file)) == 3
+
+
+# Splits
+
+
+def test_folder_with_splits(tmp_path: Path) -> None:
+    save(tmp_path, [record(name) for name in "abcd"])
+    beside = save(
+        tmp_path, [{"test_b": ["b"], "valid": ["c"], "test_a": ["d"], "train": ["a"]}], "splits.json"
+    )
+    tasks = read_tasks(str(tmp_path))
+    assert list(tasks.splits) == ["train", "valid", "test_b", "test_a"]
+    assert names(tasks) == {"train": ["a"], "valid": ["c"], "test_b": ["b"], "test_a": ["d"]}
+    assert tasks.options == {"path": str(tmp_path), "splits": str(beside)}
+    # The file alone has no splits, and others may be given for the folder.
+    assert read_tasks(tmp_path / "tasks.jsonl").options["seed"] == 0
+    other = save(tmp_path, [{"train": ["d", "b"], "valid": ["c"], "test": ["a"]}], "other.json")
+    assert names(read_tasks(tmp_path, splits=other)) == {"train": ["b", "d"], "valid": ["c"], "test": ["a"]}
+    missing = tmp_path / "none.json"
+    assert message(tmp_path, splits=missing).startswith(f"{missing}: cannot be read")
+
+
+def test_splits_in_two_places(tmp_path: Path) -> None:
+    file = save(tmp_path, [record("a", split="train")])
+    splits_file = save(tmp_path, [{"train": ["a"]}], "splits.json")
+    assert message(tmp_path).startswith(f"{file}: ")
+    assert str(splits_file) in message(tmp_path)
+
+
+def test_split_fields_that_are_missing(tmp_path: Path) -> None:
+    file = save(tmp_path, [record("a", split="train"), record("b", split="test_x")])
+    assert "no valid tasks" in message(file)
+    save(tmp_path, [record("a", split="train"), record("b")])
+    assert message(file).startswith(f"{file}:2: split must be on every line")
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes"), [(3, (1, 1, 1)), (14, (12, 1, 1)), (15, (11, 2, 2)), (100, (80, 10, 10))]
+)
+def test_sizes_of_drawn_splits(count: int, sizes: tuple[int, int, int], tmp_path: Path) -> None:
+    tasks = read_tasks(save(tmp_path, [record(str(index)) for index in range(count)]))
+    assert (len(tasks.train), len(tasks.valid), len(tasks.test)) == sizes
+
+
+def test_too_few_tasks_to_split(tmp_path: Path) -> None:
+    assert "at least 3 tasks" in message(save(tmp_path, [record("a"), record("b")]))
+
+
+@pytest.mark.parametrize("seed", ["a", 1.9, True, -1, 2**63])
+def test_bad_seed(seed: Any, tmp_path: Path) -> None:
+    file = save(tmp_path, [record(name) for name in "abcd"])
+    with pytest.raises(UserError, match=r"^seed must be an integer"):
+        read_tasks(file, seed=seed)
+    numpys: Any = np.int64(3)
+    assert read_tasks(file, seed=numpys).options == read_tasks(file, seed=3).options
+
+
+def test_drawn_splits_depend_only_on_names_and_seed(tmp_path: Path) -> None:
+    lines = [record(f"task {index}") for index in range(30)]
+
+    def drawn(seed: int | None) -> dict[str, set[str]]:
+        tasks = read_tasks(save(tmp_path, lines), seed=seed)
+        assert tasks.options["seed"] == (seed or 0)
+        assert [task.name for task in tasks.train] == [
+            line["task"] for line in lines if line["task"] in names(tasks)["train"]
+        ]
+        return {split: set(members) for split, members in names(tasks).items()}
+
+    first, other = drawn(None), drawn(1)
+    assert first["test"] == {"task 11", "task 15", "task 21"}
+    assert first != other
+    random.Random(0).shuffle(lines)
+    assert (drawn(0), drawn(1)) == (first, other)
+
+
+# The documentation, and real data
 
 
 def test_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +242,6 @@ def test_shared_data(name: str, tmp_path: Path) -> None:
     assert {split: len(members) for split, members in tasks.splits.items()} == sizes
     first = json.loads((SHARED_DATA / name / "tasks.jsonl").read_text(encoding="utf-8").split("\n")[0])
     task = next(task for task in tasks if task.name == first["task"])
-    assert [{"x": example.x, "y": example.y} for example in task] == first["examples"]
+    assert [example._asdict() for example in task] == first["examples"]
     write_tasks(tasks, tmp_path / "tasks.jsonl")
     assert read_tasks(tmp_path / "tasks.jsonl").fingerprint == tasks.fingerprint

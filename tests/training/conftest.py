@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tam.config.config import Config
-from tam.tasks.draws import Draws
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
@@ -23,7 +23,7 @@ DIGITS = Vocabulary(range(5))
 
 def _task(kind: str, name: str, rule: int, size: int, primitives: tuple[str, ...]) -> Task:
     """Classification by one of three tokens, transduction by adding a number to each token."""
-    x = Draws("toy", name, size).integers(5, 3 * size).reshape(size, 3)
+    x = Rng("toy", name, size).integers(5, 3 * size).reshape(size, 3)
     if kind == "classification":
         answers = Classes((x[:, rule % 3] + rule // 3) % 5 // 2, ("low", "middle", "high"))
         return Task(name, DIGITS, Sequences(x, np.full(size, 3)), answers, primitives)

@@ -88,9 +88,6 @@ def test_a_checkpoint_s_header_is_checked(
         write_tensors(path, tensors, header | change)
         with pytest.raises(UserError, match=rf"checkpoint.safetensors: .*{message}"):
             Trainer(toy_config(steps=1), toy_tasks(), tmp_path).read_checkpoint()
-    write_tensors(path, tensors, [header])  # pyright: ignore[reportArgumentType]
-    with pytest.raises(UserError, match=r"not a file of tam, or a damaged one \('its header is no object'\)"):
-        read_tensors(path)
 
 
 def test_the_best_weights_say_how_they_validated(

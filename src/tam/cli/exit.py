@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-from tam.errors import InterruptedRunError, UserError, short_memory_is_told
+from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.training.heap import keep_freed_memory
 
 _TAKE_UP = "take it up again with the same command and --resume"
@@ -24,7 +24,7 @@ def command(told: Callable[[UserError], str] = str) -> Generator[None]:
     keep_freed_memory()
     with _interrupts_are_told(), _output_may_end(), _short_warnings():
         try:
-            with short_memory_is_told():
+            with report_out_of_memory():
                 yield
         except UserError as error:
             sys.exit(f"error: {told(error)}")

@@ -65,8 +65,8 @@ class Adapt:
         """Adapt and write."""
         from tam.learner.inputs import ExamplesError
         from tam.learner.learner import load
+        from tam.tasks.composition import PrimitivesError
         from tam.tasks.jsonl import read_examples
-        from tam.tasks.unknown import PrimitivesError
 
         self._check_out()
         learner = load(self.run_folder)
@@ -142,7 +142,7 @@ class _Words:
 
     def read(self, text: str) -> list[Any]:
         """The tokens; a word is an integer where the vocabulary has it as one."""
-        from tam.tasks.jsonl_line import FormatError, parse_json
+        from tam.tasks.jsonl_schema import FormatError, parse_json
 
         words = [self._integers.get(word, word) for word in text.split()]
         if not text.lstrip().startswith("[") or self._tokens.issuperset(words):

@@ -1,6 +1,6 @@
-"""Decoding: from next-token scores to sequences, by beam search; one beam is greedy decoding.
+"""Beam search from next-token scores to sequences; one beam is greedy decoding.
 
-Shapes: B rows, each a task of its own, K beams, V tokens; the id V is the end.
+Shapes: B rows, each of its own task, V tokens; the id V is the end.
 """
 
 import math
@@ -15,7 +15,7 @@ from tam.models import Batch, Model
 
 
 class Decoded(NamedTuple):
-    """The likeliest sequences of one row, best first."""
+    """The likeliest sequences of one row, best first, with their log-probabilities."""
 
     sequences: list[list[int]]
     log_probs: list[float]
@@ -23,21 +23,21 @@ class Decoded(NamedTuple):
 
 @torch.no_grad()
 def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams: int = 1) -> list[Decoded]:
-    """The likeliest answers of every row: as many as there are beams, or all that are possible.
+    """The likeliest answers of every row: `beams` of them, or all possible ones if there are fewer.
 
     Args:
         method: How the tasks were learned.
         model: A model for transduction.
-        states: What was learned of each row's task.
-        batch: The inputs, one row of each task. Its answers are not looked at.
-        beams: How many beginnings of a sequence are followed at a time.
+        states: The state of each row's task.
+        batch: The inputs, one row per task; its answers are ignored.
+        beams: How many partial sequences are kept.
     """
     rows, end = batch.tasks, model.spec.vocabulary
     x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
     tokens = x.new_zeros(rows, beams, 0)
     length = x_length.new_zeros(rows, beams)
     ended = torch.zeros_like(length, dtype=torch.bool)
-    # At first all beams are the same: the others may not compete.
+    # All beams start equal: only the first may compete.
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
     for place in range(model.spec.max_y + 1):
@@ -45,7 +45,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         following = _next_token(method.outcomes(model, states, known), length)
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
-        if place == model.spec.max_y:  # no room for another token: end here
+        if place == model.spec.max_y:  # no room for another token
             following[..., :end] = -torch.inf
         score, best = (score.unsqueeze(-1) + following).flatten(1).topk(beams, dim=1)
         parent, token = best // (end + 1), best % (end + 1)
@@ -60,9 +60,8 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
             break
     found: list[Decoded] = []
     for row in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True):
-        # A beam that found no beginning of its own has the score −∞, and comes last.
-        real = [(t[:n], s) for t, n, s in zip(*row, strict=True) if s != -math.inf]
-        found.append(Decoded([sequence for sequence, _ in real], [s for _, s in real]))
+        possible = [(y[:n], log_prob) for y, n, log_prob in zip(*row, strict=True) if log_prob != -math.inf]
+        found.append(Decoded([y for y, _ in possible], [log_prob for _, log_prob in possible]))
     return found
 
 

@@ -1,9 +1,8 @@
 """The k-shot protocol, the same for every method.
 
-For each k: the number of inner steps and the rate are chosen on the validation tasks, from a stated
-grid; then the test tasks are scored with that choice. Every task is learned from several support sets.
-Supports are drawn from a seed and the task's name alone, so every method sees the same ones; a support
-and its queries never overlap; nothing of the test tasks enters a choice.
+For each k, the number of inner steps and the rate are chosen on the validation tasks from a fixed grid; then
+the test tasks are scored with that choice, each from several support sets. Supports depend on a seed and the
+task's name alone, so every method sees the same ones. A support and its queries never overlap.
 """
 
 import math
@@ -19,12 +18,12 @@ from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
 from tam.models.batch import collate
-from tam.tasks.draws import Draws
+from tam.tasks.composition import unknown_slot
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
-from tam.tasks.unknown import unknown_slot
 
-# Places of sequences that a pass looks at, about. With the paper's network the GPU then takes some 10 GB.
-_PLACES_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
+_TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
+"""About how many tokens go through the network together: 10 GB of a GPU with the paper's network."""
 
 
 class Choice(NamedTuple):
@@ -37,8 +36,8 @@ class Choice(NamedTuple):
 class TaskScore(NamedTuple):
     """How well one task was learned, over all its supports and queries."""
 
-    accuracy: float  # of the class, or of the whole sequence given its own past (exact match)
-    perplexity: float  # exp of the mean loss a class, or a token of y without its end
+    accuracy: float  # of classes, or of whole sequences (exact match)
+    perplexity: float  # exp of the mean loss per class, or per token of y without its end
 
 
 class KShotScore(NamedTuple):
@@ -55,25 +54,21 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks; infinite if one is, or if no number holds it."""
+        """Mean over the tasks; infinite if one is, or if the sum overflows."""
         with np.errstate(over="ignore"):
             return float(np.mean([task.perplexity for task in self.tasks]))
 
     def interval(self, metric: str) -> float:
-        """Half the width of the 95 % interval of the mean over tasks."""
-        return interval([getattr(task, metric) for task in self.tasks])
-
-
-def interval(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean of these values; NaN where there is none."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return math.nan
-    with np.errstate(over="ignore"):
-        return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+        """Half the width of the 95 % interval of the mean over tasks; NaN for one task or infinite scores."""
+        values = [getattr(task, metric) for task in self.tasks]
+        if len(values) < 2 or not np.isfinite(values).all():
+            return math.nan
+        with np.errstate(over="ignore"):
+            return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
 class Episode(NamedTuple):
-    """A task with one of its supports and the queries to it, as rows of the task."""
+    """One support of a task and the queries to it, as row numbers of the task."""
 
     task: int
     support: Integers
@@ -81,44 +76,42 @@ class Episode(NamedTuple):
 
 
 def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]:
-    """The supports and queries of every task at one k, task after task.
+    """The supports and queries of every task at one k, task by task.
 
-    A task's supports at different k are nested, and its queries are the same at every k. Supports come from
-    the start of a drawn order and queries from its end, so where a task has examples enough, they are also
-    the same whatever other k are asked for.
+    A task's supports are nested in k, and its queries are the same at every k. Supports come from the start
+    of a random order and queries from its end, so with enough examples they do not depend on the other k.
     """
     return [
-        _episode(number, task, k, protocol, draw)
+        Episode(number, *_draw(task, k, protocol, draw))
         for number, task in enumerate(tasks)
         for draw in range(protocol.supports)
     ]
 
 
-def _episode(number: int, task: Task, k: int, protocol: Protocol, draw: int) -> Episode:
-    order = Draws("support", protocol.support_seed, task.name, draw).permutation(len(task))
-    most = max(*protocol.shots, k)
+def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, Integers]:
+    """The rows of one support, and of its queries."""
+    order = Rng("support", protocol.support_seed, task.name, draw).permutation(len(task))
+    largest = max(*protocol.shots, k)
     groups = [order]
     if isinstance(task.y, Classes):
         groups = [order[task.y.ids[order] == place] for place in range(len(task.y.labels))]
-    reserved = np.concatenate([group[:most] for group in groups])
+    reserved = np.concatenate([group[:largest] for group in groups])
     query = order[~np.isin(order, reserved)][-protocol.queries :]
-    support = np.concatenate([group[:k] for group in groups])
-    if min(map(len, groups)) < most or not len(query):
-        raise _too_few(task, groups, most)
-    return Episode(number, support, query)
+    if min(map(len, groups)) < largest or not len(query):
+        raise _too_few(task, groups, largest)
+    return np.concatenate([group[:k] for group in groups]), query
 
 
 def _too_few(task: Task, groups: Sequence[Integers], shots: int) -> UserError:
-    """That a task has not so many examples of each group for a support, and one to ask."""
     sizes = [len(group) for group in groups]
-    least, given, taken = min(sizes), f"{len(task)}", f"{shots}"
+    fewest, given, needed = min(sizes), f"{len(task)}", f"{shots}"
     if isinstance(task.y, Classes):
-        given += f", {least} of them of class {task.y.labels[sizes.index(least)]!r}"
-        taken += " of every class"
-    possible = min(least, (len(task) - 1) // len(groups))
+        given += f", {fewest} of them of class {task.y.labels[sizes.index(fewest)]!r}"
+        needed += " of every class"
+    possible = min(fewest, (len(task) - 1) // len(groups))
     smaller = f", or shots up to {possible}" if possible else ""
     return UserError(
-        f"task {task.name!r} has too few examples ({given}) for shots of {shots}: it needs {taken}, and one "
+        f"task {task.name!r} has too few examples ({given}) for shots of {shots}: it needs {needed}, and one "
         f"more to ask; give it more examples{smaller}"
     )
 
@@ -156,16 +149,14 @@ def choose(
     protocol: Protocol,
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
-    """The choice of steps and rate that does best on these tasks at one k, with its scores."""
-    scored = _score_choices(
-        method, model, valid, k, protocol.adapt_steps, protocol.adapt_rates, protocol, primitives
-    )
-    options = [KShotScore(k, choice, scores) for choice, scores in scored.items()]
-    return min(options, key=lambda option: quality(option, valid[0].kind))
+    """The scores of the steps and rate that do best on these tasks at one k."""
+    steps, rates = protocol.adapt_steps, protocol.adapt_rates
+    scores = _score_grid(method, model, valid, k, steps, rates, protocol, primitives)
+    return min(scores, key=lambda one: quality(one, valid[0].kind))
 
 
 def quality(score: KShotScore, kind: Kind) -> tuple[float, float]:
-    """What choices go by, smaller being better: the kind's headline metric, then the other."""
+    """The key that choices are compared by, smaller is better: the headline metric, then the other."""
     if kind == "classification":
         return -score.accuracy, score.perplexity
     return score.perplexity, -score.accuracy
@@ -180,12 +171,13 @@ def score(
     protocol: Protocol,
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
-    """The scores of these tasks at one k, learned as the choice says."""
-    scored = _score_choices(method, model, tasks, k, (choice.steps,), (choice.rate,), protocol, primitives)
-    return KShotScore(k, choice, scored[choice])
+    """The scores of these tasks at one k, with this choice of steps and rate."""
+    steps, rates = [choice.steps], [choice.rate]
+    (found,) = _score_grid(method, model, tasks, k, steps, rates, protocol, primitives)
+    return found
 
 
-def _score_choices(
+def _score_grid(
     method: Method,
     model: Model,
     tasks: Sequence[Task],
@@ -194,47 +186,69 @@ def _score_choices(
     rates: Sequence[float],
     protocol: Protocol,
     primitives: Mapping[str, int] | None,
-) -> dict[Choice, tuple[TaskScore, ...]]:
-    """The tasks' scores after each number of steps at each rate; tasks are learned at all rates together.
+) -> list[KShotScore]:
+    """The scores of the tasks after each number of steps at each rate.
 
-    All is counted on the model's device, and comes to the host once, at the end.
+    Tasks are adapted at all rates together, and one trajectory serves all numbers of steps. Counts stay on
+    the model's device until the end.
     """
     if primitives is not None:
         for task in tasks:
             unknown_slot(f"task {task.name!r}", task.primitives, primitives)
+    grid = [Choice(n, rate) for rate in rates for n in steps]
     weight = next(model.parameters())
-    choices = [Choice(n, rate) for rate in rates for n in steps]
     drawn = episodes(tasks, k, protocol)
-    limit, most = _rows_at_once(tasks, weight.device), method.at_once(model)
-    counts: list[Tensor] = []
-    for some in _chunks(drawn, len(rates) * method.searches, limit, most):
-        members = [tasks[episode.task] for episode in some]
+    rows, most = _rows_at_once(tasks, weight.device), method.at_once(model)
+    tallies: list[Tensor] = []
+    for chunk in _chunks(drawn, len(rates) * method.searches, rows, most):
+        members = [tasks[episode.task] for episode in chunk]
         support, query = (
             collate(members, chosen, primitives).to(weight.device)
-            for chosen in ([e.support for e in some], [e.query for e in some])
+            for chosen in ([e.support for e in chunk], [e.query for e in chunk])
         )
-        each = weight.new_tensor(rates).repeat_interleave(len(some))
-        found = method.adapt(model, support.repeat(len(rates)), steps, each)
-        states = {
-            Choice(n, rate): states
-            for n, at_all_rates in zip(steps, found, strict=True)
-            for rate, states in zip(rates, at_all_rates.split(len(some)), strict=True)
-        }
-        at_once = min(limit // query.rows, most or limit) // len(some)
-        counts.append(_tallies(method, model, [states[choice] for choice in choices], query, at_once))
-    sums = np.zeros((len(tasks), len(choices), 4))
-    np.add.at(sums, [episode.task for episode in drawn], torch.cat(counts).cpu().numpy())
-    scores = [tuple(_task_score(*row) for row in rows) for rows in sums.swapaxes(0, 1).tolist()]
-    return dict(zip(choices, scores, strict=True))
+        rate = weight.new_tensor(rates).repeat_interleave(len(chunk))
+        after_steps = method.adapt(model, support.repeat(len(rates)), steps, rate)
+        at_rates = zip(*(states.split(len(chunk)) for states in after_steps), strict=True)
+        states = [states for at_rate in at_rates for states in at_rate]  # in the order of the grid
+        at_once = min(rows // query.rows, most or rows) // len(chunk)
+        tallies.append(_tally_all(method, model, states, query, max(1, at_once)))
+    sums = np.zeros((len(tasks), len(grid), 4))
+    np.add.at(sums, [episode.task for episode in drawn], torch.cat(tallies).cpu().numpy())
+    return [
+        KShotScore(k, choice, tuple(_task_score(*row) for row in sums[:, place].tolist()))
+        for place, choice in enumerate(grid)
+    ]
+
+
+def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
+    """About how many rows of these tasks go through the network together."""
+    longest = max(
+        1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
+        for task in tasks
+    )
+    return max(1, _TOKENS_AT_ONCE[device.type] // longest)
+
+
+def _chunks(drawn: Sequence[Episode], searches: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
+    """Episodes in groups of about `rows` rows, and at most `most` searches, several of which a task takes."""
+    chunk: list[Episode] = []
+    size = 0
+    for episode in drawn:
+        size += searches * len(episode.support) + len(episode.query)
+        chunk.append(episode)
+        if size >= rows or (most is not None and searches * (len(chunk) + 1) > most):
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 @torch.no_grad()
-def _tallies(
+def _tally_all(
     method: Method, model: Model, states: Sequence[TaskStates], query: Batch, at_once: int
 ) -> Tensor:
-    """What `tally` says of several states of the same tasks, so many of them at once: `[B, states, 4]`."""
+    """`tally` for several states of the same tasks, `at_once` of them together: `[B, states, 4]`."""
     found: list[Tensor] = []
-    at_once = max(1, at_once)
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         asked = query.repeat(len(some))
@@ -242,50 +256,28 @@ def _tallies(
     return torch.cat(found).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
 
 
-def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
-    """How many rows of these tasks a pass looks at, about."""
-    longest = max(
-        1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
-        for task in tasks
-    )
-    return max(1, _PLACES_AT_ONCE[device.type] // longest)
+def tally(outcomes: Tensor, batch: Batch) -> Tensor:
+    """Per task: correct answers, queries, summed loss, number of predictions, `[B, 4]`.
+
+    A sequence is correct if greedy decoding gives it: each token and the end are the likeliest after the
+    tokens before. Its loss is over its tokens, without the end.
+    """
+    if batch.y_length is None:
+        right = outcomes.argmax(-1) == batch.y
+        loss = -outcomes.gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
+        count = torch.ones_like(loss)
+    else:
+        end = outcomes.shape[-1] - 1
+        target, scored = token_targets(batch, end)
+        right = ((outcomes.argmax(-1) == target) | ~scored).all(-1)
+        in_y = scored & (target != end)
+        loss = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)
+        count = batch.y_length.to(loss.dtype)
+    present = torch.ones_like(right) if batch.present is None else batch.present
+    columns = (right & present, present, loss.masked_fill(~present, 0.0), count * present)
+    return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
 def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
     mean = loss / predictions if predictions else 0.0
     return TaskScore(right / asked, math.exp(mean) if mean < 700 else math.inf)
-
-
-def tally(outcomes: Tensor, batch: Batch) -> Tensor:
-    """Of each task how many answers are right, how many were asked, their loss, and of how many predictions.
-
-    A sequence is right if greedy decoding gives it: if each of its tokens and its end are the likeliest
-    after those before. Its loss is over its tokens alone, without the end.
-    """
-    if batch.y_length is None:
-        right = outcomes.argmax(-1) == batch.y
-        total = -outcomes.gather(-1, batch.y.unsqueeze(-1)).squeeze(-1)
-        count = torch.ones_like(total)
-    else:
-        target, scored = token_targets(batch, end=outcomes.shape[-1] - 1)
-        right = ((outcomes.argmax(-1) == target) | ~scored).all(-1)
-        in_y = scored & (target != outcomes.shape[-1] - 1)
-        total = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)
-        count = batch.y_length.to(total.dtype)
-    present = torch.ones_like(right) if batch.present is None else batch.present
-    columns = (right & present, present, total.masked_fill(~present, 0.0), count * present)
-    return torch.stack([column.double().sum(1) for column in columns], dim=1)
-
-
-def _chunks(items: Sequence[Episode], times: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups that go at once: of about so many rows, or so many, each learned several times."""
-    chunk: list[Episode] = []
-    size = 0
-    for item in items:
-        size += times * len(item.support) + len(item.query)
-        chunk.append(item)
-        if size >= rows or (most is not None and times * (len(chunk) + 1) > most):
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk

@@ -1,7 +1,7 @@
 """Training for a number of GPU-seconds, however many processes share the GPU.
 
-GPU-seconds are outer steps × the time of a step that has the GPU to itself. That time is measured on a
-trainer of its own while the other processes are stopped. Compiling and validation do not count.
+GPU-seconds are outer steps × the time of a step that has the GPU to itself, which is measured on a separate
+trainer while the other processes are stopped. Compiling and validation do not count.
 """
 
 import gc
@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
@@ -21,21 +20,14 @@ from tam.tasks.taskset import TaskSet
 from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
-"""Steps after which a step is compiled and captured."""
+"""After so many steps, a step is compiled and captured."""
 LAST_PHASE = 10**9
 """A step in the last phase of any method."""
 REPEATS, REPEAT_SECONDS = 5, 0.05
-"""How often steps are timed, of which the shortest time counts; and for about how many seconds."""
+"""Steps are timed so many times, for about so many seconds; the shortest time counts."""
 
 StepTimes = Mapping[int, float]
 """The milliseconds of a step in each phase of a method."""
-
-
-class Plan(NamedTuple):
-    """How many outer steps to take, and how many GPU-seconds that is."""
-
-    steps: int
-    seconds: float
 
 
 def step_times(config: Config, tasks: TaskSet) -> StepTimes:
@@ -45,9 +37,9 @@ def step_times(config: Config, tasks: TaskSet) -> StepTimes:
         first = {trainer.method.phase(step): step for step in (LAST_PHASE, 0)}
         for step in first.values():
             trainer.state.step = step
-            take_steps(trainer, WARMUP_STEPS)
+            _take_steps(trainer, WARMUP_STEPS)
         with alone():
-            times = {phase: milliseconds(trainer, step) for phase, step in sorted(first.items())}
+            times = {phase: _milliseconds(trainer, step) for phase, step in sorted(first.items())}
     del trainer
     gc.collect()
     if config.device != "cpu":
@@ -55,15 +47,15 @@ def step_times(config: Config, tasks: TaskSet) -> StepTimes:
     return times
 
 
-def milliseconds(trainer: Trainer, step: int) -> float:
-    """The time of this step and those after it."""
+def _milliseconds(trainer: Trainer, step: int) -> float:
+    """The time of one step, from this one on."""
     trainer.state.step = step
-    take_steps(trainer, 1)
-    count = max(1, round(REPEAT_SECONDS / take_steps(trainer, 1)))
-    return round(min(1000 * take_steps(trainer, count) / count for _ in range(REPEATS)), 4)
+    _take_steps(trainer, 1)
+    count = max(1, round(REPEAT_SECONDS / _take_steps(trainer, 1)))
+    return round(min(1000 * _take_steps(trainer, count) / count for _ in range(REPEATS)), 4)
 
 
-def take_steps(trainer: Trainer, steps: int) -> float:
+def _take_steps(trainer: Trainer, steps: int) -> float:
     """Take some steps; the seconds that they took."""
     started = time.monotonic()
     for _ in range(steps - 1):
@@ -74,15 +66,15 @@ def take_steps(trainer: Trainer, steps: int) -> float:
     return time.monotonic() - started
 
 
-def plan(method: Method, times: StepTimes, seconds: float) -> Plan:
-    """As many steps as fit into the seconds, at least one."""
+def steps_within(method: Method, times: StepTimes, seconds: float) -> int:
+    """How many steps fit into the seconds, at least one."""
     steps, used = 1, times[method.phase(0)]
-    while (more := used + times[method.phase(steps)]) <= 1000 * seconds:
-        steps, used = steps + 1, more
-    return Plan(steps, used / 1000)
+    while (used := used + times[method.phase(steps)]) <= 1000 * seconds:
+        steps += 1
+    return steps
 
 
 def gpu_seconds(config: Config, times: StepTimes, steps: int) -> float:
-    """The GPU-seconds of the first steps of a run."""
+    """The GPU-seconds of a run's first steps."""
     method = make_method(config)
     return sum(times[method.phase(step)] for step in range(steps)) / 1000

@@ -39,8 +39,8 @@ def _parser(groups: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tam.experiments", description=__doc__)
     parser.add_argument("groups", nargs="+", choices=groups, metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names of jobs, such as 'tam-*-0'")
-    parser.add_argument("--seconds", type=_positive, help="stop in time: running jobs can go on later")
-    parser.add_argument("--at-once", type=_count, default=1, metavar="N", help="how many jobs run at once")
+    parser.add_argument("--seconds", type=float, help="stop in time: running jobs can go on later")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="how many jobs run at once")
     parser.add_argument("--results", type=Path, default=Path("results/runs"), metavar="DIR")
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments"), metavar="DIR")
     parser.add_argument("--device", default="cuda", help="cuda, or cpu")
@@ -48,24 +48,12 @@ def _parser(groups: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> float:
-    if not (value := float(text)) > 0:
-        raise argparse.ArgumentTypeError(f"must be above 0: got {text}")
-    return value
-
-
-def _count(text: str) -> int:
-    if (value := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1: got {text}")
-    return value
-
-
 def _listed(jobs: Sequence[Job], places: Places) -> list[str]:
-    """A line for each job, and one for all."""
-    found = [(job, status(job, places)) for job in jobs]
-    lines = [
-        f"{'done' if one.done else 'left'}  {job.name}{f'  ({one.note})' if one.note else ''}"
-        for job, one in found
-    ]
-    done = sum(one.done for _, one in found)
+    """A line for each job, and one for all of them."""
+    lines, done = [], 0
+    for job in jobs:
+        found = status(job, places)
+        done += found.done
+        note = f"  ({found.note})" if found.note else ""
+        lines.append(f"{'done' if found.done else 'left'}  {job.name}{note}")
     return [*lines, f"{done} of {len(jobs)} jobs are done, {len(jobs) - done} are left"]

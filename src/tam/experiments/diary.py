@@ -1,32 +1,25 @@
-"""What a run has done by the clock, over all its processes: its validations, and when they came."""
+"""What a run has done and when, over all its processes."""
 
-import json
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tam.io import read_json
-from tam.tasks.task import Kind
 from tam.training.checkpoint import write_json
-
-COMPARED_SHOTS = ("5", "10", "20")
-"""The k at which a run is compared with the paper's TAM."""
 
 
 class Diary:
     """The clock and the validations of a run, kept in a file beside its checkpoint.
 
-    A process that ends before its first outer step leaves no trace.
+    The time of a process counts only if it reaches an outer step.
     """
 
     def __init__(self, file: Path, started: float) -> None:
         known = read_json(file) if file.exists() else {}
         self._file, self._started = file, started
         self._before: float = known.get("wall_seconds", 0.0)
-        self._new = True
+        self._stepped = False
         self.processes: int = known.get("processes", 0)
         self.first_step_seconds: float | None = known.get("first_step_seconds")
         self.step_times: dict[int, float] | None = None
@@ -36,65 +29,38 @@ class Diary:
         self.wall_seconds: float | None = known.get("finished_seconds")
 
     def seconds(self) -> float:
-        """Seconds since the process started, and those of the processes before it."""
+        """Seconds since the process started, plus those of the processes before it."""
         return round(self._before + time.time() - self._started, 2)
 
     def note(self, record: Mapping[str, Any]) -> None:
-        """Take note of a record of the training."""
+        """Note a record of the training."""
         if "step" not in record:
             return
-        if self._new:
-            self._new = False
+        if not self._stepped:
+            self._stepped = True
             self.processes += 1
             self.first_step_seconds = self.first_step_seconds or self.seconds()
             self.write()
         if "valid" in record:
             step = record["step"]
-            self.curve = [point for point in self.curve if point["step"] < step]  # later ones were lost
+            self.curve = [point for point in self.curve if point["step"] < step]  # the run was set back
             self.curve.append({"step": step, "seconds": self.seconds(), "scores": record["valid"]})
             self.write()
 
     def finish(self) -> None:
-        """The result is there; what comes after it does not count."""
+        """Stop the clock: the result is there."""
         if self.wall_seconds is None:
             self.wall_seconds = self.seconds()
         self.write()
 
     def write(self) -> None:
         """Write the file."""
-        taken = self.first_step_seconds is not None
         values = {
             "processes": self.processes,
-            "wall_seconds": self.seconds() if taken else 0.0,
+            "wall_seconds": 0.0 if self.first_step_seconds is None else self.seconds(),
             "first_step_seconds": self.first_step_seconds,
             "finished_seconds": self.wall_seconds,
             "step_times": self.step_times,
             "curve": self.curve,
         }
         write_json(self._file, values)
-
-
-def seconds_to_paper(curve: list[dict[str, Any]], kind: Kind, goal: Mapping[str, float]) -> float | None:
-    """When a validation first was as good as the paper's TAM at k = 5, 10 and 20; None if none was."""
-    better = _BETTER[kind == "classification"]
-    for point in curve:
-        scores = point["scores"]
-        if all(k in scores and better(scores[k], goal[k]) for k in COMPARED_SHOTS):
-            return point["seconds"]
-    return None
-
-
-_BETTER: dict[bool, Callable[[Mapping[str, Any], float], bool]] = {
-    True: lambda score, goal: score["accuracy"] >= goal,
-    False: lambda score, goal: score["perplexity"] is not None and score["perplexity"] <= goal,
-}
-
-
-@cache
-def _reference() -> dict[str, Any]:
-    return json.loads(files("tam.report").joinpath("reference.json").read_text(encoding="utf-8"))
-
-
-def paper_goal(benchmark: str) -> dict[str, float]:
-    """The paper's TAM on a benchmark, at each k: accuracy as a fraction, or perplexity."""
-    return _reference()[benchmark]["paper"]["tam"]

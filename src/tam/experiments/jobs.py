@@ -1,17 +1,17 @@
-"""The list of jobs, in the order of their value.
+"""The list of jobs, the most valuable first.
 
 The groups:
 - reproduction: the preset `paper`, to its end.
 - best: the preset `best`, four initialisations.
 - time: `best` with fewer steps, alone on the GPU: how soon it is as good as the paper.
-- levers: `best` without one of its levers, for the same GPU-seconds.
+- levers: `best` with one lever moved, for the same GPU-seconds.
 - table1: every method on every benchmark, 60 GPU-seconds each.
 - table2: compositional tasks, 30 GPU-seconds each.
 - quick: the preset `quick` on a CPU.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple, get_args
 
 from tam.config.config import Config
@@ -26,17 +26,17 @@ TABLE1_SECONDS, TABLE2_SECONDS = 60.0, 30.0
 
 TIMED_STEPS: dict[Name, int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
 """Outer steps of the group `time`."""
-TIMED_EVERY = 5
-"""How many times these runs are validated."""
+TIMED_VALIDATIONS = 5
+"""How often these runs are validated."""
 
 _OLD_RATE: dict[Name, float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
 """The rate of z before it was raised."""
 
 
 class Lever(NamedTuple):
-    """A change to TAM: the settings without it, the one that matters first, and how to add it to `best`.
+    """A change to TAM: its settings without it, the decisive one first, and with it.
 
-    One without `added` is tried only where `best` has it.
+    Without `added`, it is tried only where `best` has it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Lever(NamedTuple):
 
 
 def levers(benchmark: Name) -> list[Lever]:
-    """The levers of TAM that can be moved on a benchmark."""
+    """The levers that can be moved on a benchmark."""
     all_rows = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
     found = [
         Lever("rate", {"inner_rate": _OLD_RATE[benchmark]}, {"inner_rate": 0.1}),
@@ -70,51 +70,40 @@ def all_jobs() -> list[Job]:
 def reproduction() -> Iterator[Job]:
     """The paper's settings, until validation has not improved for 5 000 outer steps."""
     values = {"precision": "bfloat16", "stop_after": 5_000, "steps": 20_000, "validate_every": 500}
-    for benchmark in BENCHMARKS:
-        yield Job(
-            name=f"tam-paper-{benchmark}-0",
-            group="reproduction",
-            tasks={"name": benchmark},
-            preset="paper",
-            values=values,
-        )
+    for name in BENCHMARKS:
+        job = Job(name=f"tam-paper-{name}-0", group="reproduction", tasks={"name": name})
+        yield replace(job, preset="paper", values=values)
 
 
 def best() -> Iterator[Job]:
     """Our best settings; all benchmarks with one seed before the next seed."""
     for seed in SEEDS:
-        for benchmark in BENCHMARKS:
-            yield Job(name=f"tam-best-{benchmark}-{seed}", group="best", tasks={"name": benchmark}, seed=seed)
+        for name in BENCHMARKS:
+            yield Job(name=f"tam-best-{name}-{seed}", group="best", tasks={"name": name}, seed=seed)
 
 
 def time_to_quality() -> Iterator[Job]:
     """Our best settings with a short schedule."""
-    for benchmark, steps in TIMED_STEPS.items():
-        yield Job(
-            name=f"tam-time-{benchmark}-0",
-            group="time",
-            tasks={"name": benchmark},
-            values={"steps": steps, "validate_every": steps // TIMED_EVERY},
-            alone=True,
-        )
+    for name, steps in TIMED_STEPS.items():
+        values = {"steps": steps, "validate_every": steps // TIMED_VALIDATIONS}
+        yield Job(name=f"tam-time-{name}-0", group="time", tasks={"name": name}, values=values, alone=True)
 
 
 def without_levers() -> Iterator[Job]:
     """One lever moved: taken from `best`, or added where `best` does not use it."""
-    for benchmark in BENCHMARKS:
-        config = Config.from_preset("best", "tam", benchmark)
+    for name in BENCHMARKS:
+        config = Config.from_preset("best", "tam", name)
         used = asdict(config.network) | asdict(config.settings)
-        for lever in levers(benchmark):
+        for lever in levers(name):
             setting, value = next(iter(lever.without.items()))
-            has = used[setting] != value
-            values = lever.without if has else lever.added
+            moved, values = ("without", lever.without) if used[setting] != value else ("with", lever.added)
             if values is not None:
                 yield Job(
-                    name=f"tam-{'without' if has else 'with'}-{lever.name}-{benchmark}-0",
+                    name=f"tam-{moved}-{lever.name}-{name}-0",
                     group="levers",
-                    tasks={"name": benchmark},
+                    tasks={"name": name},
                     values=values,
-                    seconds_of=f"tam-best-{benchmark}-0",
+                    seconds_of=f"tam-best-{name}-0",
                 )
 
 

@@ -1,8 +1,8 @@
-"""Result files: which of them count, and where a run and its error are kept."""
+"""Result files: where they are, and which of them still count."""
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,26 +16,26 @@ from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 
 BUDGET_TOLERANCE = 0.02
-"""By how much the GPU-seconds of a run may differ from those it would be given now."""
+"""How much a budget may differ from the one that is measured now, relatively."""
 
 
 class Places(NamedTuple):
-    """Where results and runs are kept, and the device that jobs run on."""
+    """Where results and runs are kept, and the device of the jobs."""
 
     results: Path
     runs: Path
     device: str
 
     def result_file(self, job: Job) -> Path:
-        """Where the result of a job is written."""
+        """The file of a job's result."""
         return self.results / f"{job.name}.json"
 
     def error_file(self, job: Job) -> Path:
-        """Where the error of a job is written that failed."""
+        """The file that says why a job failed."""
         return self.results / f"{job.name}.error.json"
 
     def run_folder(self, job: Job) -> Path:
-        """The folder of a job's run; a job with other settings or tasks has another."""
+        """The folder of a job's run, one for each combination of settings and tasks."""
         what = {
             "config": job.config(self.device).to_json(),
             "tasks": job.options,
@@ -46,12 +46,12 @@ class Places(NamedTuple):
 
 
 def versions(job: Job) -> dict[str, int]:
-    """The versions of the benchmark and the method, which are raised when results change."""
+    """The versions of the benchmark and the method, raised whenever results would change."""
     return {"benchmark_version": VERSION, "version": METHODS[job.method].version}
 
 
 def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
-    """Why a result is not the one of a job, in words; None if it is."""
+    """Why a result is not that of a job, in words; None if it is."""
     for name, now in versions(job).items():
         if result.get(name) != now:
             return f"{name} was {result.get(name)} and is {now}"
@@ -64,20 +64,19 @@ def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
         before = Config.from_json(result["config"])
     except (KeyError, TypeError, UserError) as error:
         return f"its config cannot be read: {error}"
-    if job.has_budget:
+    if job.seconds is not None or job.seconds_of is not None:
         config = config.override(**{name: getattr(before.training, name) for name in PLANNED})
     return "; ".join(config.differences(before.to_json())) or None
 
 
 def _same_budget(before: float | None, now: float | None) -> bool:
-    """Whether two budgets differ by no more than the time of a step does when it is measured again."""
     if before is None or now is None:
         return before is now
     return abs(before - now) <= BUDGET_TOLERANCE * now
 
 
 def with_budget(job: Job, places: Places) -> Job | None:
-    """The job with its GPU-seconds; None while the run is not there that says how many they are."""
+    """The job with its GPU-seconds; None until the run that they are taken from is there."""
     if job.seconds_of is None:
         return job
     file = places.results / f"{job.seconds_of}.json"
@@ -90,7 +89,7 @@ def with_budget(job: Job, places: Places) -> Job | None:
 
 
 class Status(NamedTuple):
-    """Whether a job is done, and what else there is to say of it."""
+    """Whether a job is done, and if not, why."""
 
     done: bool
     note: str = ""
@@ -125,4 +124,4 @@ def _status(job: Job, places: Places) -> Status:
 def write_error(job: Job, places: Places, error: str, log: str) -> None:
     """Record that a job failed."""
     places.results.mkdir(parents=True, exist_ok=True)
-    write_json(places.error_file(job), {"job": job.to_json(), "error": error, "log": log})
+    write_json(places.error_file(job), {"job": asdict(job), "error": error, "log": log})

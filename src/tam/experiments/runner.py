@@ -1,5 +1,6 @@
-"""Works off a list of jobs, each in a process of its own, several at once."""
+"""Works off a list of jobs, each in its own process, several at once."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -14,16 +15,16 @@ from tam.experiments.results import Places, status, with_budget, write_error
 from tam.experiments.work import STOPPED, Order
 
 LONGEST_STOP = 30.0
-"""Seconds before the end at which running jobs are asked to stop; a quarter of the time, if that is less."""
+"""Running jobs are asked to stop so many seconds before the end, or a quarter of the time if that is less."""
 LAST_SECONDS = 2.0
-"""Seconds before the end at which those that have not stopped are killed."""
+"""Jobs that have not stopped are killed so many seconds before the end."""
 LOG_CHARACTERS = 4_000
 """How much of the end of a failed job's log is recorded."""
 
 
 @dataclass
 class Running:
-    """A job at work."""
+    """A job and its process."""
 
     job: Job
     process: "subprocess.Popen[bytes]"
@@ -32,26 +33,26 @@ class Running:
     asked_to_stop: bool = False
 
     def send(self, number: int) -> None:
-        """Send a signal, also to a process that is stopped while another measures."""
+        """Send a signal, and wake the process if another that measures has stopped it."""
         self.asked_to_stop = True
         self.process.send_signal(number)
         self.process.send_signal(signal.SIGCONT)
 
 
 class Runner:
-    """Runs jobs in order; what is finished is not run again."""
+    """Runs jobs in order, and none that is done already."""
 
     def __init__(self, places: Places, at_once: int = 1, seconds: float | None = None) -> None:
         self.places, self.at_once = places, at_once
         self.failed: list[Job] = []
         self.running: list[Running] = []
         self._waiting: list[Job] = []
-        end = None if seconds is None else time.monotonic() + seconds
-        self._kill_at = None if end is None else end - LAST_SECONDS
-        self._stop_at = None if end is None or seconds is None else end - min(LONGEST_STOP, seconds / 4)
+        seconds = math.inf if seconds is None else seconds
+        end = time.monotonic() + seconds
+        self._stop_at, self._kill_at = end - min(LONGEST_STOP, seconds / 4), end - LAST_SECONDS
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Work the jobs off, until all are done or the time is over."""
+        """Work off the jobs, until all are done or the time is over."""
         self._waiting = [job for job in jobs if not status(job, self.places).done]
         try:
             with _interrupts(self):
@@ -68,14 +69,14 @@ class Runner:
                 one.process.wait()
 
     def stop(self) -> None:
-        """Start no more jobs, and ask those that run to stop; asked again, kill them."""
+        """Start no more jobs and ask the running ones to stop; the second time, kill them."""
         if self._time_is_over():
             self._kill_at = time.monotonic()
         else:
             self._stop_at = time.monotonic()
 
     def _time_is_over(self) -> bool:
-        return self._stop_at is not None and time.monotonic() >= self._stop_at
+        return time.monotonic() >= self._stop_at
 
     def _start_some(self) -> None:
         while len(self.running) < self.at_once and not self._time_is_over():
@@ -94,7 +95,7 @@ class Runner:
                 [sys.executable, "-m", "tam.experiments.work"],
                 stdin=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # a Ctrl-C is for the runner, which asks the jobs to stop
+                start_new_session=True,  # Ctrl-C reaches the runner alone, which asks the jobs to stop
             )
         assert process.stdin is not None
         with process.stdin as pipe:
@@ -103,7 +104,7 @@ class Runner:
         _say(job, "started")
 
     def _collect(self) -> None:
-        """Take note of the jobs that have ended."""
+        """Report the jobs that have ended."""
         for one in [one for one in self.running if one.process.poll() is not None]:
             self.running.remove(one)
             code, seconds = one.process.returncode, time.monotonic() - one.started
@@ -119,7 +120,7 @@ class Runner:
         error = log.splitlines()[-1].removeprefix("error: ") if log else "no message"
         if code < 0:
             error = f"killed by {signal.Signals(-code).name}"
-            for other in self.running:  # it may have stopped them, to measure
+            for other in self.running:  # it may have stopped them to measure
                 other.process.send_signal(signal.SIGCONT)
         write_error(one.job, self.places, error, log[-LOG_CHARACTERS:])
         self.failed.append(one.job)
@@ -128,16 +129,15 @@ class Runner:
     def _stop_in_time(self) -> None:
         if not self._time_is_over():
             return
-        late = self._kill_at is not None and time.monotonic() >= self._kill_at
         for one in self.running:
-            if late:
+            if time.monotonic() >= self._kill_at:
                 one.send(signal.SIGKILL)
             elif not one.asked_to_stop:
                 one.send(signal.SIGTERM)
 
 
 def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> Job | None:
-    """The first job that can start beside those that run, with its budget; None if none can yet."""
+    """The first job that can start beside the running ones, with its budget; None if none can yet."""
     if any(job.alone for job in running):
         return None
     for job in waiting:
@@ -149,12 +149,9 @@ def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> 
 
 @contextmanager
 def _interrupts(runner: Runner) -> Generator[None]:
-    """A Ctrl-C or SIGTERM stops the jobs, a second one kills them."""
-
-    def ask(*_: object) -> None:
-        runner.stop()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Ctrl-C or SIGTERM stops the jobs, a second one kills them."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: runner.stop()) for number in numbers}
     try:
         yield
     finally:

@@ -1,11 +1,9 @@
-"""Many processes on one GPU: what measures a time stops the others meanwhile.
+"""Several processes on one GPU: one that measures a time stops the others meanwhile, by SIGSTOP.
 
-    with present():  # from here on, others may stop this process
+with present():  # others may stop this process
+    ...
+    with alone():  # the others are stopped
         ...
-        with alone():  # from here on, they are stopped
-            ...
-
-Stopped by SIGSTOP, a process launches nothing, whatever it was at: compiling, training or scoring.
 """
 
 import fcntl
@@ -23,11 +21,11 @@ from tam.errors import UserError
 SETTLE = 1.5
 """Seconds in which a GPU finishes what was launched before."""
 LONGEST = 60.0
-"""Seconds after which others go on, so that they do not wait for ever for what hangs."""
+"""Seconds after which the others go on, so that they never wait for a process that hangs."""
 
 
 def folder() -> Path:
-    """Where processes that can be stopped have a file each, which they keep locked."""
+    """The folder where each process that may be stopped keeps a locked file, named by its id."""
     found = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
     found.mkdir(exist_ok=True)
     return found
@@ -35,9 +33,9 @@ def folder() -> Path:
 
 @contextmanager
 def present() -> Generator[None]:
-    """Others that want to be alone stop this process; who is alone already is waited for."""
+    """Let others stop this process; waits while another one is alone."""
     file = folder() / str(os.getpid())
-    with _turn():  # or whoever is alone would find a file that is not locked yet
+    with _turn():  # so that nobody finds the file before it is locked
         own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
     with own:
@@ -49,7 +47,7 @@ def present() -> Generator[None]:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """All others are stopped; one process at a time is alone. An error if that takes very long."""
+    """Stop all others, one process at a time; an error if that lasted so long that they went on."""
     with _turn():
         stopped: list[int] = []
 
@@ -65,7 +63,7 @@ def alone() -> Generator[None]:
                 time.sleep(SETTLE)
             yield
             if not limit.is_alive():
-                raise UserError(f"after {LONGEST:g} s alone the other processes were let go on: too long")
+                raise UserError(f"the other processes went on after {LONGEST:g} s: measuring took too long")
         finally:
             limit.cancel()
             go_on()
@@ -79,7 +77,7 @@ def _turn() -> Generator[None]:
 
 
 def _others() -> Iterator[int]:
-    """The processes that are there, besides this one."""
+    """The other processes that may be stopped."""
     for file in folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
             if _is_locked(file):

@@ -1,18 +1,20 @@
-"""One job in a process of its own: reads the order from standard input, writes the result."""
+"""One job in a process of its own: reads an order from standard input and writes the result."""
 
 import json
 import math
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tam.config.config import Config
-from tam.errors import InterruptedRunError, UserError, short_memory_is_told
-from tam.experiments.budget import gpu_seconds, plan, step_times
-from tam.experiments.diary import Diary, paper_goal, seconds_to_paper
+from tam.errors import InterruptedRunError, UserError, report_out_of_memory
+from tam.experiments.budget import gpu_seconds, step_times, steps_within
+from tam.experiments.diary import Diary
 from tam.experiments.job import Job
+from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import Places, versions
 from tam.experiments.sharing import present
 from tam.methods import make_method
@@ -28,31 +30,27 @@ VALIDATIONS = 5
 
 
 class Order(NamedTuple):
-    """What a process is asked to do, and when it was started."""
+    """What a process must do, and when it was started."""
 
     job: Job
     places: Places
     at_once: int
-    """How many jobs share the device at most."""
+    """How many jobs may share the device."""
     started: float
 
     def to_json(self) -> str:
         """As text."""
-        places = {"results": str(self.places.results), "runs": str(self.places.runs)}
-        values = {"job": self.job.to_json(), "places": places | {"device": self.places.device}}
-        return json.dumps(values | {"at_once": self.at_once, "started": self.started})
+        return json.dumps([asdict(self.job), list(map(str, self.places)), self.at_once, self.started])
 
     @classmethod
     def from_json(cls, text: str) -> "Order":
         """From text."""
-        values = json.loads(text)
-        where = values["places"]
-        places = Places(Path(where["results"]), Path(where["runs"]), where["device"])
-        return cls(Job(**values["job"]), places, values["at_once"], values["started"])
+        job, (results, runs, device), at_once, started = json.loads(text)
+        return cls(Job(**job), Places(Path(results), Path(runs), device), at_once, started)
 
 
 def work(order: Order) -> None:
-    """Run a job, from its checkpoint on if there is one, and write its result."""
+    """Run a job, from its checkpoint if there is one, and write its result."""
     job, places = order.job, order.places
     tasks = load_tasks(job.options)
     folder = places.run_folder(job)
@@ -81,7 +79,7 @@ def work(order: Order) -> None:
 
 
 def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
-    """Write the result: once as soon as it is there, and again when its steps are timed."""
+    """Write the result: as soon as it is there, and again when its steps are timed."""
     job, places = order.job, order.places
     places.results.mkdir(parents=True, exist_ok=True)
     write_json(places.result_file(job), result | _facts(order, config, tasks, diary))
@@ -89,27 +87,27 @@ def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: d
 
 
 def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
-    """The settings with the number of steps that fits into the budget, if there is one."""
+    """The settings, with as many steps as fit into the budget if there is one."""
     if job.seconds is None:
         return config
     check(config, tasks)
     if diary.step_times is None:
         diary.step_times = dict(step_times(config, tasks))
         diary.write()
-    steps = plan(make_method(config), diary.step_times, job.seconds).steps
+    steps = steps_within(make_method(config), diary.step_times, job.seconds)
     return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:
-    """What a result says besides what every run says."""
+    """What a result says beyond what every run says."""
     job, name = order.job, order.job.options["name"]
     steps = diary.curve[-1]["step"] if diary.curve else 0
-    seconds = None
+    seconds = reached = None
     if diary.step_times is not None and steps:
         seconds = gpu_seconds(config, diary.step_times, steps)
-    reached = None
     if not tasks.primitives:
-        reached = seconds_to_paper(diary.curve, tasks.kind, paper_goal(name))
+        metric = "accuracy" if tasks.kind == "classification" else "perplexity"
+        reached = seconds_to_paper(diary.curve, metric, paper_goal(name))
     return {
         **versions(job),
         "name": job.name,
@@ -139,12 +137,12 @@ def _progress(job: Job, config: Config, record: Mapping[str, Any], diary: Diary)
 
 
 def main() -> None:
-    """Do what standard input says."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # training stops after a step, all else at once
+    """Work off the order on standard input."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: training ends after its step
     order = Order.from_json(sys.stdin.read())
     keep_freed_memory()
     try:
-        with short_memory_is_told():
+        with report_out_of_memory():
             work(order)
     except UserError as error:
         sys.exit(f"error: {error}")

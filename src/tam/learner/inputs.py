@@ -9,9 +9,9 @@ import numpy as np
 
 from tam.errors import UserError, shown
 from tam.models import ModelSpec
+from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
-from tam.tasks.unknown import PrimitivesError, unknown_slot
 from tam.tasks.vocabulary import Vocabulary, plain, sort_key
 
 

@@ -2,29 +2,26 @@
 
 Logeswaran, Lee, Ott, Lee, Ranzato, Szlam: Few-shot Sequence Learning with Transformers, 2020.
 
-Algorithm 2, the compositional form, is Algorithm 1 with z as the embedding of one primitive that
-plays unknown: the model takes the other primitives' embeddings from its table, which is part of θ.
+Algorithm 2, the compositional form, has the same lines 4 to 8. z is then the embedding of the one primitive
+that plays unknown (chosen in `TrainingData.draw`); the model takes the others' from its table, part of θ.
 
 Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from tam.config.methods import TamSettings
-from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.mixture import fit_mixtures, mixed_outcomes
-from tam.methods.proposal import Proposal
+from tam.methods.objective import Objective
 from tam.methods.search import Search, fit_embeddings
-from tam.methods.x_cache import CachedX
-from tam.models import Batch, Model, ModelSpec, no_weight_gradients
-from tam.models.fast.engine import has_kernels
-from tam.models.fast.gpu_losses import chosen_rows
+from tam.methods.start import Start
+from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,40 +44,30 @@ class TAM(TamSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
-        One pass gives both gradients at a z: that of θ for this turn of the loop (line 7), and that of z for
-        the next (line 6); the pass before the loop is for z alone, unless `learn_blank`. −Δθ is what gathers
-        in `.grad`, which `update` clears. A task that stops stays where it is, and weighs nothing. The losses
-        that come out are over the rows that z follows.
+        One pass gives both gradients at a z: that of θ for this turn of the loop (line 7) and that of z for
+        the next (line 6). A task that stops stays where it is and weighs nothing.
+
+        Our extensions enter through `Objective` (which rows z follows), `Start` (where z starts), `Updates`
+        (when θ moves) and `learn_blank` (θ learns from the first pass too).
         """
-        chosen = self._small_supports(batch, step)
-        accumulated = self.theta_update == "accumulated"
-        cached = CachedX(model, batch) if accumulated else None
-        batch = batch if cached is None else cached.batch
-        z = model.blank(batch.tasks) if batch.start is None else batch.start
-        proposal = None if model.proposer is None else Proposal(model, batch, chosen)
-        search = Search(z if proposal is None else proposal.z, self.inner_rate, self.patience)  # z = 0
-        moved: list[Tensor] = []  # how many tasks did, in each turn
-        learns = search.active if self.learn_blank else None
-        at_start = gradients_at(model, search.z, batch, chosen, theta_weights=learns, add=accumulated)
-        if proposal is not None:
-            proposal.learn(model, at_start.of_all_rows)
-        if self.learn_blank and not accumulated:
-            update(search.count)
-        loss, gradient, _ = at_start
-        for _ in range(self.inner_steps):  # while loss improves and max number of updates not reached
-            search.watch(loss)
-            search.step(gradient)  # z ← z − ∇z
-            loss, gradient, _ = gradients_at(  # Δθ ← Δθ − ∇θ
-                model, search.z, batch, chosen, theta_weights=search.active, add=accumulated
-            )
-            moved.append(search.count)
-            if not accumulated:
-                update(search.count)
-        taken = torch.stack(moved).sum()
-        if cached is not None:
-            cached.backward(model)
-            update(taken + batch.tasks if self.learn_blank else taken)  # θ ← θ + Δθ
-        return Losses(at_start.loss.mean(), loss.mean(), taken / batch.tasks, search.z)
+        interleaved = self.theta_update == "interleaved"
+        objective = Objective(model, batch, self._small_supports(batch, step), accumulate=not interleaved)
+        start, theta = Start(objective), Updates(update, interleaved=interleaved)
+
+        search = Search(start.z, self.inner_rate, self.patience)  # line 4: z = 0, Δθ = 0
+        first = found = objective.at(search.z, theta=search.active if self.learn_blank else None)
+        start.learn(first)
+        if self.learn_blank:
+            theta.met(search.count)
+        for _ in range(self.inner_steps):  # line 5: while the loss improves, T times at most
+            search.watch(found.loss)
+            search.step(found.in_z)  # line 6: z ← z − ∇z
+            found = objective.at(search.z, theta=search.active)  # line 7: Δθ ← Δθ − ∇θ
+            theta.met(search.count)
+        objective.finish()
+        theta.finish()  # line 8: θ ← θ + Δθ
+        moves = torch.stack(theta.counts[-self.inner_steps :]).sum()
+        return Losses(first.loss.mean(), found.loss.mean(), moves / batch.tasks, search.z)
 
     def phase(self, step: int) -> int:
         """1 once z follows small supports, 0 before."""
@@ -122,63 +109,24 @@ class TAM(TamSettings, Method):
         return rows.to(batch.chance.dtype)
 
 
-class Gradients(NamedTuple):
-    """What one pass finds at z."""
+class Updates:
+    """Moves θ by the gradients that were met: once at the end, as in the paper, or after each of them.
 
-    loss: Tensor  # of every task, [B]
-    of_z: Tensor  # its gradient in z, [B, S]
-    of_rows: Tensor  # that of the loss over all rows, in each row's copy of z, [B, N, S], or in z, [B, 1, S]
-
-    @property
-    def of_all_rows(self) -> Tensor:
-        """The gradient in z of the loss over all rows, `[B, S]`."""
-        return self.of_rows.sum(1)
-
-
-def gradients_at(
-    model: Model,
-    z: Tensor,
-    batch: Batch,
-    chosen: Tensor | None = None,
-    theta_weights: Tensor | None = None,
-    *,
-    add: bool = True,
-) -> Gradients:
-    """The loss of every task at z, and its gradient in z; that in θ gathers in `.grad`.
-
-    Args:
-        model: The network.
-        z: Task embeddings, `[B, S]`.
-        batch: The examples of the tasks.
-        chosen: The rows that z's loss is over, `[B, N]`; None for all. One backward pass serves z and θ:
-            every row has its own copy of z, so that rows can be left out of z's gradient afterwards.
-        theta_weights: Adds to `.grad` of θ, and of the batch's `x_cache` if it has one, the gradient of the
-            tasks' losses (over all rows), weighted by these, `[B]`. A task of weight 0 gets no gradient in
-            z either. None: θ is left alone.
-        add: Whether the gradient of θ is added to what is in `.grad`, or takes its place.
+    Attributes:
+        counts: How many tasks each gradient is a sum over.
     """
-    rows = z.detach().unsqueeze(1)
-    rows = (rows if chosen is None else rows.repeat(1, batch.rows, 1)).requires_grad_()
-    with torch.enable_grad():
-        losses = score_losses(model.score(rows, batch), batch)
-        if theta_weights is None:
-            with no_weight_gradients():
-                (gradient,) = torch.autograd.grad(losses.tasks, rows, torch.ones_like(losses.tasks))
-        else:
-            theta, inputs = list(model.parameters()), [rows, *batch.x_cache]
-            found = backward(losses.tasks, theta, inputs, weights=theta_weights, add=add)
-            gradient, *of_cache = found
-            for part, found in zip(batch.x_cache, of_cache, strict=True):
-                part.grad = found if part.grad is None else part.grad.add_(found)
-    if chosen is None:
-        return Gradients(losses.tasks.detach(), gradient.squeeze(1), gradient)
-    return Gradients(*_of_rows(gradient, *losses.examples, chosen), gradient)
 
+    def __init__(self, update: Update, *, interleaved: bool) -> None:
+        self._update, self._interleaved = update, interleaved
+        self.counts: list[Tensor] = []
 
-def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """The tasks' losses `[B]` over the rows chosen, and their gradients, given those of each row's z."""
-    if has_kernels(gradient):
-        return chosen_rows(gradient, total, predictions, chosen)
-    share = predictions.sum(1) / (predictions * chosen).sum(1)
-    gradient = (gradient * chosen.unsqueeze(2)).sum(1) * share.unsqueeze(1)
-    return ExampleLosses(total, predictions).per_task(chosen), gradient
+    def met(self, count: Tensor) -> None:
+        """Note that a gradient over so many tasks is in `.grad`."""
+        self.counts.append(count)
+        if self._interleaved:
+            self._update(count)
+
+    def finish(self) -> None:
+        """Move θ by all that was met, unless that has been done."""
+        if not self._interleaved:
+            self._update(torch.stack(self.counts).sum())

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tam.tasks.composition import unknown_slot
 from tam.tasks.task import Classes, Integers, Sequences, Task
-from tam.tasks.unknown import unknown_slot
 
 _ROWS = ("x", "x_length", "y", "y_length", "present")
 

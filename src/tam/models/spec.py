@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-Kind = Literal["classification", "transduction"]
+from tam.tasks.task import Kind
+
 Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]

@@ -11,12 +11,7 @@ _COLOURS = {START: "30;42", END: "30;41", WAYPOINT: "30;43", OBSTACLE: "37;100",
 
 
 def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
-    """The grid of an example: which letter stands in which cell.
-
-    Args:
-        example: obstacles and path, as in a path-finding task.
-        stops: start, waypoint if there is one, and end.
-    """
+    """The letters of an example's grid, row by row; `stops` are start, waypoint if there is one, and end."""
     path = [int(token) - OFFSET for token in example.y] if isinstance(example.y, list) else []
     cells = dict.fromkeys(path, PATH)
     cells |= {cell: OBSTACLE for token in example.x for cell in blob(int(token))}

@@ -13,9 +13,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """
     body = [[str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-    numeric = [
-        bool(rows) and all(isinstance(row[place], int | float) for row in rows) for place in range(len(head))
-    ]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(head)
+    numeric = [all(isinstance(value, int | float) for value in column) for column in columns]
 
     def line(values: Sequence[str]) -> str:
         parts = zip(values, widths, numeric, strict=True)

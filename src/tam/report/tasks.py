@@ -10,7 +10,7 @@ import numpy as np
 from tam.errors import UserError
 from tam.report.grid import draw, letters
 from tam.report.table import table
-from tam.tasks.benchmark import BenchmarkOptions, choices, family_of
+from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
 from tam.tasks.task import Classes, Example, Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -19,35 +19,29 @@ _MOST_PRIMITIVES = 12
 
 
 def summary(tasks: TaskSet) -> str:
-    """One line on a whole set."""
+    """One line about a task set."""
+    name = f"{tasks.options.get('name', tasks.kind)}{' (compositional)' if tasks.primitives else ''}"
     sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
-    made = " ".join(
-        f"{key}={value}" for key, value in tasks.options.items() if key in ("seed", "holdout", "n", "path")
-    )
-    name = str(tasks.options.get("name", tasks.kind))
-    form = " (compositional)" if tasks.primitives else ""
-    return (
-        f"{name}{form} · {sizes} tasks · {len(tasks.vocabulary)} tokens · {made} · {tasks.fingerprint[:12]}"
-    )
+    keys = ("seed", "holdout", "n", "path")
+    made = " ".join(f"{key}={value}" for key, value in tasks.options.items() if key in keys)
+    return f"{name} · {sizes} tasks · {len(tasks.vocabulary)} tokens · {made} · {tasks.fingerprint[:12]}"
 
 
 def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, Task]]:
     """The first tasks whose name contains or matches the pattern, test tasks first, with their split."""
-    splits = [*tasks.test_splits, "valid", "train"]
-    named = [(split, task) for split in splits for task in tasks.splits[split]]
-    if pattern is not None:
-        named = [
-            (split, task) for split, task in named if pattern in task.name or fnmatch(task.name, pattern)
-        ]
-        if not named:
-            raise UserError(
-                f"no task matches {pattern!r}; a task is called, for example, {tasks.test[0].name!r}"
-            )
-    return named[:count]
+    found = [
+        (split, task)
+        for split in (*tasks.test_splits, "valid", "train")
+        for task in tasks.splits[split]
+        if pattern is None or pattern in task.name or fnmatch(task.name, pattern)
+    ]
+    if not found:
+        raise UserError(f"no task matches {pattern!r}; a task is called, for example, {tasks.test[0].name!r}")
+    return found[:count]
 
 
 def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
-    """A task with a few of its examples; path-finding as drawn grids."""
+    """A task with a few of its examples; path-finding is drawn as grids."""
     unseen = [name for name in task.primitives if name in tasks.unseen_primitives]
     note = f", unseen in training: {', '.join(unseen)}" if unseen else ""
     title = f"\x1b[1m{task.name}\x1b[0m" if colour else task.name
@@ -62,7 +56,7 @@ def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
 
 
 def _varied(task: Task, count: int) -> list[Example]:
-    """The first examples; of a classification task, first one of every class."""
+    """The first examples; for classification, one of every class comes first."""
     if not isinstance(task.y, Classes):
         return [task[row] for row in range(min(count, len(task)))]
     firsts = np.unique(task.y.ids, return_index=True)[1].tolist()
@@ -88,8 +82,7 @@ def _grids(task: Task, colour: bool) -> str:
 
 def statistics(tasks: TaskSet) -> str:
     """Counts by primitive, lengths, class balance and uniqueness."""
-    parts = [summary(tasks), _sizes(tasks), *_primitive_tables(tasks), _uniqueness(tasks)]
-    return "\n\n".join(parts)
+    return "\n\n".join([summary(tasks), _sizes(tasks), *_primitive_tables(tasks), _uniqueness(tasks)])
 
 
 def _sizes(tasks: TaskSet) -> str:
@@ -111,21 +104,17 @@ def _spread(lengths: np.ndarray[tuple[int], np.dtype[np.integer]]) -> str:
 
 
 def _balance(members: Sequence[Task]) -> str:
-    shares = [
-        np.bincount(task.y.ids, minlength=len(task.y.labels)) / len(task)
-        for task in members
-        if isinstance(task.y, Classes)
-    ]
+    answers = [task.y for task in members if isinstance(task.y, Classes)]
+    shares = [np.bincount(y.ids, minlength=len(y.labels)) / len(y.ids) for y in answers]
     low, high = min(share.min() for share in shares), max(share.max() for share in shares)
-    most = max(len(share) for share in shares)
-    return f"{low:.1%} to {high:.1%} of {most} classes"
+    return f"{low:.1%} to {high:.1%} of {max(map(len, shares))} classes"
 
 
 def _primitive_tables(tasks: TaskSet) -> list[str]:
-    """For every slot how many tasks of each split have each primitive, the most frequent first."""
-    parts = {task.name: task.primitives or tuple(task.name.split(" → ")) for task in tasks}
+    """For every slot: how many tasks of each split have each primitive, the most frequent first."""
     if "name" not in tasks.options and not tasks.primitives:
         return []
+    parts = {task.name: task.primitives or tuple(task.name.split(" → ")) for task in tasks}
     slots = max(len(names) for names in parts.values())
     return [_primitive_table(tasks, parts, slot) for slot in range(slots)]
 
@@ -147,7 +136,7 @@ def _uniqueness(tasks: TaskSet) -> str:
     if "name" in tasks.options:
         options = BenchmarkOptions(**dict(tasks.options))  # pyright: ignore[reportArgumentType]
         family = family_of(options)
-        drawn = [choice for split in choices(family, options).values() for choice in split]
+        drawn = [choice for split in draw_recipes(family, options).values() for choice in split]
         different = len({int(family.functions[choice]) for choice in drawn})
         return f"uniqueness: {different} of {len(tasks)} tasks differ from all others on some input"
     repeats, conflicts = _repeats(tasks)

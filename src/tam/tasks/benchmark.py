@@ -3,85 +3,87 @@
 import difflib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
-from tam.errors import SettingError, UserError
+from tam.errors import SettingError, UserError, shown
 from tam.tasks import cache
 from tam.tasks.classification import CLASSES, ClassificationFamily
 from tam.tasks.composition import compose
-from tam.tasks.draws import Draws
-from tam.tasks.family import Choice, Family, race
+from tam.tasks.family import Family, Recipe, random_order
 from tam.tasks.pathfinding import PathfindingFamily
+from tam.tasks.rng import Rng
 from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.transduction import TransductionFamily
 
 VERSION = 2
-"""Raised when the same options would give other tasks: part of the name of cached files."""
+"""Raised when the same options give different tasks; part of the names of cached files."""
 
 HOLDOUTS = 8
 MOST_SHOTS, QUERY = 20, 500
-"""Valid and test tasks have examples for a support set of 20 shots and a query set of 500."""
+"""Valid and test tasks have enough examples for a 20-shot support set and 500 queries."""
 
 Name = Literal["classification", "transduction", "pathfinding"]
 Progress = Callable[[int, int], None]
+"""Called with how many tasks are done, and how many there are."""
+
+_RANGES = {
+    "seed": (0, 2**63 - 1),
+    "holdout": (0, HOLDOUTS - 1),
+    "n": (1, 100),
+    "train": (1, 1_000_000),
+    "valid": (1, 1_000_000),
+    "test": (1, 1_000_000),
+    "examples": (CLASSES, 100_000),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions:
-    """What fixes a benchmark to the last example."""
+    """Everything that determines a benchmark, to the last example."""
 
     name: Name
     """classification, transduction or pathfinding."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Seed of everything random."""
     compositional: bool = False
     """Give the primitives of every task; valid and test tasks have one that training never shows."""
     holdout: int | None = None
-    """Which of the 8 draws of unseen primitives; compositional only, 0 if not given."""
+    """Which of the 8 draws of unseen primitives, by default 0; None unless compositional."""
     n: int | None = None
-    """The largest parameter v; classification only, 11 (compositional: 15) if not given."""
+    """The largest parameter v, by default 11 (compositional: 15); None except in classification."""
     train: int | None = None
-    """How many training tasks: 500, compositional 5000 if not given."""
+    """Number of training tasks, by default 500 (compositional: 5000)."""
     valid: int | None = None
-    """How many validation tasks: 16, compositional 100 if not given."""
+    """Number of validation tasks, by default 16 (compositional: 100)."""
     test: int | None = None
-    """How many test tasks: 64, compositional 100 if not given."""
+    """Number of test tasks, by default 64 (compositional: 100)."""
     examples: int = 500
-    """How many examples a training task has."""
+    """Number of examples of a training task."""
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(Name):
-            close = difflib.get_close_matches(str(self.name), get_args(Name), n=1)
+        if self.name not in list(FAMILIES):
+            close = difflib.get_close_matches(str(self.name), FAMILIES, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UserError(f"there is no benchmark {self.name!r}: it is one of {list(get_args(Name))}{hint}")
+            names = ", ".join(FAMILIES)
+            raise UserError(f"there is no benchmark {shown(self.name)}: it must be one of {names}{hint}")
         if not isinstance(self.compositional, bool):
-            raise SettingError(f"compositional is True or False, not {self.compositional!r}")
-        if self.holdout is not None and not self.compositional:
-            raise SettingError("holdout has no effect unless compositional is set")
-        if self.n is not None and self.name != "classification":
-            raise SettingError(f"n has no effect on {self.name}: only classification has it")
-        defaults = (0, 15, 5000, 100, 100) if self.compositional else (None, 11, 500, 16, 64)
-        if self.name != "classification":
-            defaults = (defaults[0], None, *defaults[2:])
+            raise SettingError(f"compositional must be True or False: got {shown(self.compositional)}")
+        defaults = (0, 15, 5000, 100, 100) if self.compositional else (0, 11, 500, 16, 64)
         for field, default in zip(("holdout", "n", "train", "valid", "test"), defaults, strict=True):
             if getattr(self, field) is None:
                 object.__setattr__(self, field, default)
-        self._check("seed", 0, 2**63 - 1)
-        self._check("holdout", 0, HOLDOUTS - 1)
-        self._check("n", 1, 100)
-        self._check("examples", CLASSES, 100_000)
-        for field in ("train", "valid", "test"):
-            self._check(field, 1, 1_000_000)
-
-    def _check(self, field: str, low: int, high: int) -> None:
-        value = getattr(self, field)
-        if value is None and field in ("holdout", "n"):  # where they have no effect
-            return
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise SettingError(f"{field} is an integer from {low} to {high}, not {value!r}")
+        for field, (low, high) in _RANGES.items():
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise SettingError(f"{field} must be an integer from {low} to {high}: got {shown(value)}")
+        if not self.compositional:
+            object.__setattr__(self, "holdout", None)
+        if self.name != "classification":
+            object.__setattr__(self, "n", None)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -90,17 +92,23 @@ class BenchmarkOptions:
 
     @property
     def test_examples(self) -> int:
-        """How many examples a valid or test task has."""
+        """Number of examples of a valid or test task."""
         return MOST_SHOTS * (CLASSES if self.name == "classification" else 1) + QUERY
+
+
+FAMILIES: dict[str, Callable[[BenchmarkOptions], Family]] = {
+    "classification": lambda options: ClassificationFamily(
+        options.n or 0, "outputs" if options.compositional else "classes"
+    ),
+    "transduction": lambda _: TransductionFamily(),
+    "pathfinding": lambda options: PathfindingFamily(waypoint=options.compositional),
+}
+"""The family of tasks that each benchmark draws from."""
 
 
 def family_of(options: BenchmarkOptions) -> Family:
     """The family of tasks that a benchmark draws from."""
-    if options.name == "classification":
-        return ClassificationFamily(options.n or 0, "outputs" if options.compositional else "classes")
-    if options.name == "transduction":
-        return TransductionFamily()
-    return PathfindingFamily(waypoint=options.compositional)
+    return FAMILIES[options.name](options)
 
 
 def benchmark(
@@ -110,71 +118,66 @@ def benchmark(
 
     Args:
         name: `classification`, `transduction` or `pathfinding`.
-        seed: everything random follows from it.
-        compositional: give the primitives of every task, and test on tasks with an unseen one.
-        use_cache: keep the set on disk, and read it from there the next time.
-        **options: the other fields of `BenchmarkOptions`: holdout, n, train, valid, test, examples.
+        seed: Seed of everything random.
+        compositional: Give the primitives of every task, and test on tasks with an unseen one.
+        use_cache: Keep the set on disk, and read it from there the next time.
+        **options: The other fields of `BenchmarkOptions`: holdout, n, train, valid, test, examples.
 
     Examples:
         >>> tasks = benchmark("transduction", train=3, valid=1, test=2)
         >>> tasks
         TaskSet of 3 train, 1 valid, 2 test tasks (transduction, 12 tokens)
     """
-    known = {field.name for field in fields(BenchmarkOptions)}
-    for option in options:
-        if option not in known:
-            close = difflib.get_close_matches(option, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise UserError(f"a benchmark has no option {option!r}: the options are {sorted(known)}{hint}")
+    known = [field.name for field in fields(BenchmarkOptions)]
+    if unknown := sorted(options.keys() - known):
+        raise UserError(f"unknown option {shown(unknown[0])}: a benchmark has {', '.join(known)}")
     return make(BenchmarkOptions(name=name, seed=seed, compositional=compositional, **options), use_cache)
 
 
 def make(options: BenchmarkOptions, use_cache: bool = True, progress: Progress | None = None) -> TaskSet:
-    """Make a benchmark, or read it from the cache.
-
-    `progress` is told how many tasks are made, of how many.
-    """
+    """Make a benchmark, or read it from the cache."""
     given = {key: value for key, value in asdict(options).items() if value is not None}
     if not use_cache:
         return _generate(options, given, progress)
-    file = cache.path_of(options.name, {**given, "version": VERSION})
-    kept = cache.read(file, given)
-    if kept is None:
-        kept = _generate(options, given, progress)
-        cache.write(file, kept)
-    return kept
+    file = cache.file_of(options.name, {**given, "version": VERSION})
+    tasks = cache.read(file, given)
+    if tasks is None:
+        tasks = _generate(options, given, progress)
+        cache.write(file, tasks)
+    return tasks
 
 
-def choices(family: Family, options: BenchmarkOptions) -> dict[str, list[Choice]]:
-    """Which tasks of the family are train, valid and test tasks."""
+def draw_recipes(family: Family, options: BenchmarkOptions) -> dict[str, list[Recipe]]:
+    """Draw the train, valid and test tasks of a benchmark from its family."""
     if options.holdout is not None:
-        return compose(family, options.sizes, options.seed, options.holdout)._asdict()
-    everything = tuple(np.arange(len(slot)) for slot in family.slots)
-    drawn = race(family, everything, Draws("tasks", options.name, options.seed))
-    train, valid, test = options.sizes
-    if (asked := train + valid + test) > len(drawn):
-        raise UserError(f"{asked} tasks were asked for, but {options.name} has {len(drawn)}")
-    cuts = {"train": slice(train), "valid": slice(train, train + valid), "test": slice(train + valid, asked)}
-    return {split: drawn[cut] for split, cut in cuts.items()}
+        return compose(family, options.sizes, options.seed, options.holdout)
+    everything = [np.arange(len(slot)) for slot in family.slots]
+    drawn = random_order(family, everything, Rng("tasks", options.name, options.seed))
+    ends = np.cumsum(options.sizes).tolist()
+    if ends[-1] > len(drawn):
+        raise UserError(
+            f"train + valid + test must be at most {len(drawn)} for {options.name}: got {ends[-1]}"
+        )
+    train, valid, test = (drawn[start:end] for start, end in pairwise([0, *ends]))
+    return {"train": train, "valid": valid, "test": test}
 
 
 def _generate(options: BenchmarkOptions, given: dict[str, object], progress: Progress | None) -> TaskSet:
     family = family_of(options)
     splits: dict[str, list[Task]] = {"train": [], "valid": [], "test": []}
     made = 0
-    for split, drawn in choices(family, options).items():
+    for split, recipes in draw_recipes(family, options).items():
         count = options.examples if split == "train" else options.test_examples
-        for number, choice in enumerate(drawn):
-            key = (options.name, options.seed, repr(options.holdout), split, number)
-            draws = Draws("examples", *key)
-            splits[split].append(_task(family, choice, count, draws, options.compositional))
+        for number, recipe in enumerate(recipes):
+            rng = Rng("examples", options.name, options.seed, repr(options.holdout), split, number)
+            splits[split].append(_task(family, recipe, count, rng, options.compositional))
             made += 1
             if progress is not None:
                 progress(made, sum(options.sizes))
     return TaskSet({split: tuple(tasks) for split, tasks in splits.items()}, family.vocabulary, given)
 
 
-def _task(family: Family, choice: Choice, count: int, draws: Draws, compositional: bool) -> Task:
-    x, y = family.examples(choice, count, draws)
-    names = tuple(slot[place] for slot, place in zip(family.slots, choice, strict=True))
-    return Task(family.title(choice), family.vocabulary, x, y, names if compositional else ())
+def _task(family: Family, recipe: Recipe, count: int, rng: Rng, compositional: bool) -> Task:
+    x, y = family.examples(recipe, count, rng)
+    primitives = family.primitives(recipe) if compositional else ()
+    return Task(family.title(recipe), family.vocabulary, x, y, primitives)

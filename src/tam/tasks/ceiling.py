@@ -1,7 +1,7 @@
 """The ceiling: how well a learner does that knows the task distribution and reasons exactly.
 
-It holds every task that could be meant, weighs each by how likely the benchmark is to draw it and
-by whether it explains the support, and predicts with the weighted vote (the posterior predictive).
+It considers every task that is possible, weights each by the benchmark's probability of drawing it
+and by whether it explains the support, and predicts with the posterior predictive distribution.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,22 +11,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.benchmark import BenchmarkOptions, Progress, choices, family_of, make
+from tam.tasks.benchmark import BenchmarkOptions, Progress, draw_recipes, family_of, make
 from tam.tasks.composition import hold_out, is_new, one_unseen
-from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choices, Family, Pool, pool
+from tam.tasks.family import Answers, Family, Pool, Recipes, pool
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Task
 
 SHOTS = (0, 1, 5, 10, 20)
 
-Weights = NDArray[np.float64]
-
 
 class Candidates(NamedTuple):
-    """The tasks that could be meant, with the logarithm of their weights."""
+    """The tasks that are possible, with the logarithms of their weights."""
 
-    choices: Choices
-    log_weights: Weights
+    recipes: Recipes
+    log_weights: NDArray[np.float64]
 
 
 def ceiling(
@@ -39,11 +37,11 @@ def ceiling(
     """The accuracy (classification) or perplexity of the Bayes-optimal learner, for each k.
 
     Args:
-        options: the benchmark; its test tasks are used.
-        shots: the values of k, for classification per class.
-        supports: how many support sets are drawn for each task.
-        queries: how many queries are asked of each task.
-        progress: is told how many tasks are done, of how many.
+        options: The benchmark; its test tasks are used.
+        shots: The values of k, for classification per class.
+        supports: Number of support sets drawn for each task.
+        queries: Number of queries of each task.
+        progress: Called after each task.
     """
     family = family_of(options)
     tasks = make(options).test
@@ -57,93 +55,81 @@ def ceiling(
 
 
 def _candidates(family: Family, options: BenchmarkOptions) -> Iterator[Candidates]:
-    """For each test task all tasks that could be meant.
+    """For each test task, all tasks that are possible.
 
-    In the compositional form these are the new ones with its known primitives and an unseen one. Their
-    weights are those of the draw, which is from all tasks whose unseen primitive is in the same slot.
+    In the compositional form these are the new tasks with its known primitives and an unseen one. Their
+    weights are those of the draw, from all tasks whose unseen primitive is in the same slot.
     """
-    drawn = choices(family, options)
+    drawn = draw_recipes(family, options)
     if options.holdout is None:
         everything = pool(family, [np.arange(len(slot)) for slot in family.slots])
-        yield from repeat(_different(everything), len(drawn["test"]))
+        yield from repeat(_merge(everything), len(drawn["test"]))
         return
     parts = hold_out(family, options.seed, options.holdout)
     new = is_new(family, parts)
     pools = [pool(family, allowed, by_targets=True) for allowed in one_unseen(parts, drawn["train"])]
-    pools = [_members(every, new[tuple(every.choices.T)]) for every in pools]
+    pools = [_select(some, new[tuple(some.recipes.T)]) for some in pools]
     for truth in drawn["test"]:
         slot = next(slot for slot, unseen in enumerate(parts.unseen) if truth[slot] in unseen)
         known = np.delete(np.arange(len(truth)), slot)
-        meant = pools[slot].choices[:, known] == np.array(truth)[known]
-        yield _different(_members(pools[slot], meant.all(1)))
+        possible = pools[slot].recipes[:, known] == np.array(truth)[known]
+        yield _merge(_select(pools[slot], possible.all(1)))
 
 
-def _members(every: Pool, which: NDArray[np.bool_]) -> Pool:
-    return Pool(every.choices[which], every.functions[which], every.weights[which])
+def _select(some: Pool, which: NDArray[np.bool_]) -> Pool:
+    return Pool(some.recipes[which], some.functions[which], some.weights[which])
 
 
-def _different(members: Pool) -> Candidates:
-    """Each task once, with the weights of all choices that make it."""
-    _, first, inverse = np.unique(members.functions, return_index=True, return_inverse=True)
-    weights = np.bincount(inverse.reshape(-1), members.weights)
-    return Candidates(members.choices[first], np.log(weights))
+def _merge(some: Pool) -> Candidates:
+    """Each task once, with the total weight of its recipes."""
+    _, first, inverse = np.unique(some.functions, return_index=True, return_inverse=True)
+    weights = np.bincount(inverse.reshape(-1), some.weights)
+    return Candidates(some.recipes[first], np.log(weights))
 
 
 def _task_scores(
     family: Family, task: Task, candidates: Candidates, shots: Sequence[int], supports: int, queries: int
 ) -> list[float]:
-    draws = Draws("ceiling", task.name)
-    asked, rest = np.split(draws.permutation(len(task)), [queries])
-    prior = _score(family, task, candidates, asked) if 0 in shots else 0.0
-    some = [k for k in shots if k > 0]
-    sums = np.zeros(len(some))
+    """For each k, the mean accuracy or the perplexity."""
+    rng = Rng("ceiling", task.name)
+    asked, rest = np.split(rng.permutation(len(task)), [queries])
+    rows_per_shot = len(task.y.labels) if isinstance(task.y, Classes) else 1
+    totals = dict.fromkeys((k for k in sorted(shots) if k > 0), 0.0)
     for _ in range(supports):
-        support = _support_order(task, rest[draws.permutation(len(rest))], max(some, default=0))
-        sums += _scores(family, task, candidates, some, support, asked)
-    found = dict(zip(some, (sums / supports).tolist(), strict=True)) | {0: prior}
-    scores = np.array([found[k] for k in shots])
+        support = _support_order(task, rest[rng.permutation(len(rest))], max(totals, default=0))
+        posterior, seen = candidates, 0
+        for k in totals:
+            for row in support[seen : k * rows_per_shot]:
+                posterior = _condition(family, task, posterior, row)
+            seen = k * rows_per_shot
+            totals[k] += _score(family, task, posterior, asked)
+    means = {k: total / supports for k, total in totals.items()}
+    if 0 in shots:
+        means[0] = _score(family, task, candidates, asked)
+    scores = np.array([means[k] for k in shots])
     return (scores if isinstance(task.y, Classes) else np.exp(-scores)).tolist()
 
 
 def _support_order(task: Task, order: Integers, most: int) -> Integers:
-    """Examples such that the first k (of each class, in turn) are a k-shot support."""
+    """Examples of which the first k (of each class, in turn) are a k-shot support."""
     if not isinstance(task.y, Classes):
         return order[:most]
     ids = task.y.ids[order]
     return np.stack([order[ids == c][:most] for c in range(len(task.y.labels))], axis=1).reshape(-1)
 
 
-def _scores(
-    family: Family,
-    task: Task,
-    candidates: Candidates,
-    shots: Sequence[int],
-    support: Integers,
-    asked: Integers,
-) -> list[float]:
-    """For each k the mean accuracy or log-likelihood a token."""
-    rows_per_shot = len(task.y.labels) if isinstance(task.y, Classes) else 1
-    scores: list[float] = []
-    seen = 0
-    for k in sorted(shots):
-        for row in support[seen : k * rows_per_shot]:
-            candidates = _condition(family, task, candidates, row)
-        seen = k * rows_per_shot
-        scores.append(_score(family, task, candidates, asked))
-    return [scores[sorted(shots).index(k)] for k in shots]
-
-
 def _condition(family: Family, task: Task, candidates: Candidates, row: int) -> Candidates:
-    """The candidates that give this example's answer, weighed by how likely they are to draw it."""
-    answers = family.answers(candidates.choices, task.x.ids[[row]])
+    """Bayes' rule for one example: keep the candidates that give its answer."""
+    answers = family.answers(candidates.recipes, task.x.ids[[row]])
     log_weights = candidates.log_weights + answers.log_p[:, 0]
     explains = np.isfinite(log_weights) & _matches(answers, 0, _target(task, row))[:, -1]
-    return Candidates(candidates.choices[explains], log_weights[explains])
+    return Candidates(candidates.recipes[explains], log_weights[explains])
 
 
 def _score(family: Family, task: Task, candidates: Candidates, asked: Integers) -> float:
-    answers = family.answers(candidates.choices, task.x.ids[asked])
-    total = []
+    """The mean accuracy, or the mean log-likelihood per token."""
+    answers = family.answers(candidates.recipes, task.x.ids[asked])
+    scores: list[NDArray[np.float64]] = []
     for place, row in enumerate(asked):
         log_weights = candidates.log_weights + answers.log_p[:, place]
         weights = np.exp(log_weights - log_weights.max())
@@ -151,12 +137,12 @@ def _score(family: Family, task: Task, candidates: Candidates, asked: Integers) 
         if isinstance(task.y, Classes):
             votes = np.bincount(np.maximum(answers.y[:, place, 0], 0), weights, len(task.y.labels))
             best = np.isclose(votes, votes.max(), rtol=1e-9)
-            total.append(best[target[0]] / best.sum())
+            scores.append(best[target] / best.sum())
         else:
             matches = _matches(answers, place, target)[:, : len(target)]
             agreeing = np.concatenate([[weights.sum()], weights @ matches])
-            total.append(np.diff(np.log(agreeing)))
-    return float(np.mean(np.concatenate([np.atleast_1d(part) for part in total])))
+            scores.append(np.diff(np.log(agreeing)))
+    return float(np.mean(np.concatenate(scores)))
 
 
 def _target(task: Task, row: int) -> Integers:
@@ -164,7 +150,7 @@ def _target(task: Task, row: int) -> Integers:
 
 
 def _matches(answers: Answers, place: int, target: Integers) -> NDArray[np.bool_]:
-    """Whether each task's answer begins like the target: [tasks, length], and in the last place ends so."""
+    """Whether answers agree with the target up to each token and, last, to the end: [tasks, length + 1]."""
     y = answers.y[:, place]
     width = len(target) + 1
     padded = np.full((len(y), width), -1)

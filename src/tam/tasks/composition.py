@@ -1,92 +1,111 @@
-"""The compositional form of a benchmark: tasks with one primitive that training never shows."""
+"""Compositional benchmarks: new tasks have exactly one primitive that training never shows."""
 
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.errors import UserError
-from tam.tasks.draws import Draws
-from tam.tasks.family import Choice, Family, race
+from tam.errors import SettingError, UserError, shown
+from tam.tasks.family import Family, Recipe, random_order
+from tam.tasks.rng import Rng
 
 HELD_OUT = 0.1
 """The share of the primitives of every slot that training does not see."""
 
 Places = tuple[NDArray[np.intp], ...]
+"""Indices of primitives, for each slot."""
 
 
 class HoldOut(NamedTuple):
-    """The primitives of every slot, by whether training sees them."""
+    """The primitives that training sees, and those it does not."""
 
     seen: Places
     unseen: Places
 
 
-class Composition(NamedTuple):
-    """The tasks of a compositional set."""
-
-    train: list[Choice]
-    valid: list[Choice]
-    test: list[Choice]
-
-
 def hold_out(family: Family, seed: int, holdout: int) -> HoldOut:
     """Draw the unseen primitives of every slot."""
-    draws = Draws("hold out", seed, holdout)
-    orders = [draws.permutation(len(slot)) for slot in family.slots]
+    rng = Rng("hold out", seed, holdout)
+    orders = [rng.permutation(len(slot)) for slot in family.slots]
     cuts = [max(1, round(HELD_OUT * len(slot))) for slot in family.slots]
     unseen = tuple(np.sort(order[:cut]) for order, cut in zip(orders, cuts, strict=True))
     seen = tuple(np.sort(order[cut:]) for order, cut in zip(orders, cuts, strict=True))
     return HoldOut(seen, unseen)
 
 
-def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int) -> Composition:
-    """Draw training tasks from seen primitives, and valid and test tasks with exactly one unseen.
+def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int) -> dict[str, list[Recipe]]:
+    """Draw train tasks of seen primitives, and valid and test tasks with exactly one unseen primitive.
 
-    The known primitives of valid and test tasks all occur in training, and the slot of the unseen one
-    is uniform. Each of these tasks differs in its targets, on some input, from every task that seen
-    primitives alone can express and from all other valid and test tasks.
+    The other primitives of valid and test tasks all occur in training, and the slot of the unseen one
+    is uniform. For some input, each of these tasks answers differently from every task of seen
+    primitives and from every other valid or test task.
     """
     parts = hold_out(family, seed, holdout)
     n_train, n_valid, n_test = sizes
-    train = race(family, parts.seen, Draws("composed training tasks", seed, holdout))
+    train = random_order(family, parts.seen, Rng("composed training tasks", seed, holdout))
     if len(train) < n_train:
-        raise UserError(f"{n_train} training tasks were asked for, but hold-out {holdout} has {len(train)}")
+        raise SettingError(f"train must be at most {len(train)} for hold-out {holdout}: got {n_train}")
     train = train[:n_train]
-    held = _unseen_tasks(family, parts, train, n_valid + n_test, Draws("composed test tasks", seed, holdout))
-    return Composition(train, held[:n_valid], held[n_valid:])
+    held = _unseen_tasks(family, parts, train, n_valid + n_test, Rng("composed test tasks", seed, holdout))
+    return {"train": train, "valid": held[:n_valid], "test": held[n_valid:]}
 
 
-def one_unseen(parts: HoldOut, train: list[Choice]) -> list[Places]:
-    """For each slot the primitives that valid and test tasks have if it is the unseen one."""
+def one_unseen(parts: HoldOut, train: list[Recipe]) -> list[Places]:
+    """For each slot: the primitives that valid and test tasks draw from if that slot is the unseen one."""
     known = tuple(np.unique(places) for places in zip(*train, strict=True))
     return [(*known[:slot], unseen, *known[slot + 1 :]) for slot, unseen in enumerate(parts.unseen)]
 
 
 def is_new(family: Family, parts: HoldOut) -> NDArray[np.bool_]:
-    """For every choice whether no task of seen primitives has the same targets on all inputs."""
+    """For every recipe: whether no task of seen primitives has the same targets on all inputs."""
     return ~np.isin(family.targets, family.targets[np.ix_(*parts.seen)])
 
 
-def _unseen_tasks(
-    family: Family, parts: HoldOut, train: list[Choice], count: int, draws: Draws
-) -> list[Choice]:
+def _unseen_tasks(family: Family, parts: HoldOut, train: list[Recipe], count: int, rng: Rng) -> list[Recipe]:
     new = is_new(family, parts)
     queues = [
-        [choice for choice in race(family, allowed, draws, by_targets=True) if new[choice]][::-1]
+        [recipe for recipe in random_order(family, allowed, rng, by_targets=True) if new[recipe]][::-1]
         for allowed in one_unseen(parts, train)
     ]
-    taken: set[int] = set()
-    chosen: list[Choice] = []
+    chosen: dict[int, Recipe] = {}  # by targets
     while len(chosen) < count:
         open_slots = [queue for queue in queues if queue]
         if not open_slots:
-            raise UserError(
-                f"{count} tasks with one unseen primitive were asked for; there are {len(chosen)}"
-            )
-        choice = open_slots[draws.integers(len(open_slots), 1)[0]].pop()
-        target = int(family.targets[choice])
-        if target not in taken:
-            taken.add(target)
-            chosen.append(choice)
-    return chosen
+            raise UserError(f"valid + test must be at most {len(chosen)} here: got {count}")
+        recipe = open_slots[rng.integers(len(open_slots), 1)[0]].pop()
+        chosen.setdefault(int(family.targets[recipe]), recipe)
+    return list(chosen.values())
+
+
+class PrimitivesError(UserError):
+    """A task's primitives do not fit a model.
+
+    Attributes:
+        problem: What is wrong, without the task.
+    """
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.problem = problem
+
+
+def unknown_slot(where: str, primitives: Sequence[str], known: Container[str]) -> int:
+    """The slot of the one primitive of a task that a model does not know.
+
+    Args:
+        where: The task, and perhaps its file, for the message.
+        primitives: The primitives of the task.
+        known: The primitives that the model was trained on.
+
+    >>> unknown_slot("task 'a'", ["add 3", "flip"], {"add 3": 0, "add 4": 1})
+    1
+    """
+    slots = [slot for slot, name in enumerate(primitives) if name not in known]
+    if len(slots) != 1:
+        raise PrimitivesError(
+            where,
+            f"exactly one of the task's primitives must be unknown to the model, not {len(slots)} of "
+            f"{shown(list(primitives))}: it is the one that the model learns",
+        )
+    return slots[0]

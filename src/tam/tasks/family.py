@@ -1,99 +1,87 @@
-"""What a benchmark's generator gives: a family of tasks, each a choice of one primitive per slot."""
+"""A family of tasks: every way to combine one primitive from each slot."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.draws import Draws
+from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Sequences
 from tam.tasks.vocabulary import Vocabulary
 
-Choice = tuple[int, ...]
-"""One primitive of every slot, by its place in the slot."""
+Recipe = tuple[int, ...]
+"""What a task is made of: the index of one primitive in each slot."""
 
-
-Choices = Integers
-"""Many choices: [tasks, slots]."""
+Recipes = Integers
+"""Many recipes: [tasks, slots]."""
 
 
 class Answers(NamedTuple):
-    """What many tasks answer to the same inputs."""
+    """The answers of many tasks to the same inputs."""
 
     y: Integers  # [tasks, rows, width]: tokens, or one class; -1 after the end
-    log_p: NDArray[
-        np.float64
-    ]  # [tasks, rows]: how likely a task is to draw this input, -inf if it never does
+    log_p: NDArray[np.float64]  # [tasks, rows]: log-probability that a task draws this input
 
 
-class Data(NamedTuple):
+class Examples(NamedTuple):
     """The examples of one task."""
 
     x: Sequences
     y: Classes | Sequences
 
 
-class Family(Protocol):
-    """A family of tasks over slots of primitives."""
+class Family(ABC):
+    """What a benchmark's generator provides.
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens of inputs and answers."""
-        ...
+    Attributes:
+        vocabulary: The tokens of inputs and answers.
+        slots: The names of the primitives of each slot.
+        functions: A number for every recipe, one axis per slot: equal for the same task, -1 if it is no task.
+        targets: Like `functions`, but equal for tasks with the same y for every input: a learner cannot
+            tell them apart.
+        weights: The probability of each recipe; None if every task is equally likely.
+    """
 
-    @property
-    def slots(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the primitives of each slot."""
-        ...
+    vocabulary: Vocabulary
+    slots: tuple[tuple[str, ...], ...]
+    functions: Integers
+    targets: Integers
+    weights: NDArray[np.float64] | None = None
 
-    @property
-    def functions(self) -> Integers:
-        """One number for every choice, an axis a slot: equal numbers are the same task, -1 is none."""
-        ...
+    def title(self, recipe: Recipe) -> str:
+        """The name of a task, as in the paper: `add 2 → replace 2 with 1 → reverse`."""
+        return " → ".join(self.primitives(recipe))
 
-    @property
-    def targets(self) -> Integers:
-        """Like `functions`, but equal numbers are tasks that give every input the same y.
+    def primitives(self, recipe: Recipe) -> tuple[str, ...]:
+        """The names of a task's primitives."""
+        return tuple(slot[place] for slot, place in zip(self.slots, recipe, strict=True))
 
-        A learner cannot tell such tasks apart. Tasks with the same function have the same targets.
-        """
-        ...
-
-    @property
-    def weights(self) -> NDArray[np.float64] | None:
-        """How often each choice is drawn; None where every task is equally likely."""
-        ...
-
-    def title(self, choice: Choice) -> str:
-        """The name of a task."""
-        ...
-
-    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
+    @abstractmethod
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
         """Draw `count` examples of a task."""
-        ...
 
-    def answers(self, choices: Choices, x: Integers) -> Answers:
-        """What many tasks answer to the same inputs, [rows, width]."""
-        ...
+    @abstractmethod
+    def answers(self, recipes: Recipes, x: Integers) -> Answers:
+        """The answers of many tasks to the same inputs, [rows, width]."""
 
 
 class Pool(NamedTuple):
-    """Choices to draw from: one number a task, and how likely each choice is."""
+    """Recipes to draw from, each with its task's number and its weight."""
 
-    choices: Choices
+    recipes: Recipes
     functions: Integers
     weights: NDArray[np.float64]
 
 
 def pool(family: Family, allowed: Sequence[Integers], *, by_targets: bool = False) -> Pool:
-    """Every choice with primitives from `allowed` that is a task.
+    """Every recipe that is a task and uses only primitives in `allowed` (indices for each slot).
 
-    Choices are the same task if their functions are equal or, with `by_targets`, their targets.
+    Recipes count as the same task if their functions are equal or, with `by_targets`, their targets.
     """
     grid = np.ix_(*allowed)
-    numbers = family.targets if by_targets else family.functions
-    functions = numbers[grid].reshape(-1)
+    functions = (family.targets if by_targets else family.functions)[grid].reshape(-1)
     places = np.flatnonzero(functions >= 0)
     functions = functions[places]
     if family.weights is None:
@@ -102,20 +90,19 @@ def pool(family: Family, allowed: Sequence[Integers], *, by_targets: bool = Fals
     else:
         weights = family.weights[grid].reshape(-1)[places]
     columns = np.unravel_index(places, tuple(len(axis) for axis in allowed))
-    choices = [axis[column] for axis, column in zip(allowed, columns, strict=True)]
-    return Pool(np.stack(choices, axis=1), functions, weights)
+    recipes = [axis[column] for axis, column in zip(allowed, columns, strict=True)]
+    return Pool(np.stack(recipes, axis=1), functions, weights)
 
 
-def race(
-    family: Family, allowed: Sequence[Integers], draws: Draws, *, by_targets: bool = False
-) -> list[Choice]:
-    """Every task with primitives from `allowed`, in the order of a draw without replacement.
+def random_order(
+    family: Family, allowed: Sequence[Integers], rng: Rng, *, by_targets: bool = False
+) -> list[Recipe]:
+    """Every task of `pool`, with one recipe each, drawn without replacement.
 
-    A race of exponential clocks: a choice rings after an exponential time of rate its weight, which
-    draws like picking choices one after another and rejecting those of a task already drawn. See
-    `pool` for which choices are the same task.
+    Sorting by exponential times, whose rates are the weights, gives the same distribution as drawing
+    recipes one after another and skipping tasks that were already drawn.
     """
-    choices, functions, weights = pool(family, allowed, by_targets=by_targets)
-    order = np.argsort(draws.exponentials(len(functions)) / weights, kind="stable")
+    recipes, functions, weights = pool(family, allowed, by_targets=by_targets)
+    order = np.argsort(rng.exponentials(len(functions)) / weights, kind="stable")
     _, first = np.unique(functions[order], return_index=True)
-    return [tuple(choice) for choice in choices[order[np.sort(first)]].tolist()]
+    return [tuple(recipe) for recipe in recipes[order[np.sort(first)]].tolist()]

@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tam.tasks.draws import Draws
+from tam.tasks.rng import Rng
 from tam.tasks.task import Integers, Sequences, compact
 
 VALUES, LENGTH = 12, 5
 INPUTS = VALUES**LENGTH
-
 
 ELEMENTWISE: dict[str, Callable[[Integers, int], Integers]] = {
     "mul": lambda x, v: x * v,
@@ -21,25 +20,25 @@ ELEMENTWISE: dict[str, Callable[[Integers, int], Integers]] = {
 
 
 def inputs(codes: Integers) -> Integers:
-    """The sequences with these numbers in base 12: [rows] to [rows, 5]."""
+    """Decode sequences from numbers in base 12: [rows] to [rows, 5]."""
     return codes[:, None] // VALUES ** np.arange(LENGTH)[::-1] % VALUES
 
 
-def random_codes(count: int, draws: Draws) -> Integers:
-    """About `count` different sequences, by number: drawn uniformly, repeats left out."""
-    return _without_repeats(draws.integers(INPUTS, count))
+def random_codes(count: int, rng: Rng) -> Integers:
+    """The distinct codes among `count` uniform draws, in the order drawn."""
+    return _distinct(rng.integers(INPUTS, count))
 
 
-def random_inputs(count: int, draws: Draws) -> Integers:
-    """`count` different sequences, drawn uniformly."""
+def random_inputs(count: int, rng: Rng) -> Integers:
+    """`count` distinct sequences, drawn uniformly; at most `INPUTS`."""
     spare = count + count * count // INPUTS + 16
-    codes = random_codes(spare, draws)
+    codes = random_codes(spare, rng)
     while len(codes) < count:
-        codes = _without_repeats(np.concatenate([codes, random_codes(spare, draws)]))
+        codes = _distinct(np.concatenate([codes, random_codes(spare, rng)]))
     return inputs(codes[:count])
 
 
-def _without_repeats(codes: Integers) -> Integers:
+def _distinct(codes: Integers) -> Integers:
     return codes[np.sort(np.unique(codes, return_index=True)[1])]
 
 

@@ -1,25 +1,26 @@
-"""Task sets as JSONL, one task a line: your own tasks in, any task set out."""
+"""Task sets as JSONL, one task per line: read your own tasks, write any task set."""
 
 import codecs
 import json
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from tam.errors import SettingError, UserError, shown
 from tam.io import path_of, replacing
-from tam.tasks.jsonl_line import FormatError, Ids, Line, Rows, parse_example, parse_json, parse_line
-from tam.tasks.splits import assign_splits, check_complete, check_name, draw_splits
-from tam.tasks.task import Classes, Integers, Label, Sequences, Task
+from tam.tasks import jsonl_schema as schema
+from tam.tasks.jsonl_schema import FormatError, Ids, Line, Rows
+from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, Vocabulary, plain, sort_key
+from tam.tasks.vocabulary import Vocabulary, plain, sort_key
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the memory
+PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times their tokens
+PADDING_FACTOR = 16
 
 
 class TasksFileError(UserError):
@@ -34,13 +35,13 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
     strings. `"primitives"`, a list of strings, and `"split"` are optional.
 
     Args:
-        path: The file, or a folder with `tasks.jsonl` and, if the splits stand apart, `splits.json`.
+        path: The file, or a folder with `tasks.jsonl` and optionally `splits.json`.
         splits: A file `{"train": [names], "valid": [names], "test": [names]}`.
-        seed: Draws the splits by task, 80 : 10 : 10, if nothing gives them; 0 if left out.
+        seed: Seed for drawing the splits by task, 80 : 10 : 10, if no file gives them; by default 0.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
-        UserError: If the path is no name of a file, or the seed none.
+        UserError: If the path or the seed is not valid.
 
     Example:
         ```python
@@ -49,10 +50,12 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
         ```
     """
     file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits, "splits"))
-    seed = _checked(seed)
+    seed_used = 0 if seed is None else plain(seed)
+    if not isinstance(seed_used, int) or not 0 <= seed_used < 2**63:
+        raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(seed)}")
     ids = Ids()
-    lines = _read_lines(file, ids, splits_file)
-    assignment = _assign(lines, file, splits_file, seed)
+    lines = _read_lines(file, ids)
+    assignment = _assign(lines, file, splits_file, seed_used)
     vocabulary = Vocabulary(sorted(ids, key=sort_key))
     new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
 
@@ -65,62 +68,35 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
     if splits_file is not None:
         options["splits"] = str(splits_file)
     elif lines[0].split is None:
-        options["seed"] = seed or 0
+        options["seed"] = seed_used
     return TaskSet({split: tuple(tasks) for split, tasks in by_split.items()}, vocabulary, options)
 
 
 def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
-    """Read the examples of one task from JSONL, by the number of their line.
+    """Read the examples of one task from JSONL, by line number.
 
-    A line is `{"x": [tokens], "y": label or [tokens]}`. Which tokens and labels these may be is the model's
-    to say.
+    A line is `{"x": [tokens], "y": label or [tokens]}`. Which tokens and labels are valid depends on the
+    model, and is not checked here.
 
     Raises:
         TasksFileError: If the file cannot be read or used; the message says where and why.
     """
     examples: dict[int, tuple[Any, Any]] = {}
     for number, text in _texts(path_of(path)):
-        with _at(f"{path}:{number}"):
-            examples[number] = parse_example(text)
+        with _located(f"{path}:{number}"):
+            examples[number] = schema.parse_example(text)
     if not examples:
-        raise TasksFileError(f"{path}: empty: expected one example a line")
+        raise TasksFileError(f"{path}: empty: there must be an example on each line")
     return examples
 
 
 def write_tasks(taskset: TaskSet, path: str | Path) -> None:
-    """Write a task set as JSONL that `read_tasks` reads back to the same content.
-
-    The file appears complete or not at all.
-
-    Raises:
-        TasksFileError: If the file cannot be written, or could not be read back, as when a task is empty.
-
-    Example:
-        ```python
-        write_tasks(tasks, "tasks.jsonl")
-        assert read_tasks("tasks.jsonl").fingerprint == tasks.fingerprint
-        ```
-    """
-    try:
-        with _at(str(path)), replacing(path) as temporary:
-            _check_writable(taskset)
-            with open(temporary, "wb") as stream:
-                for split, tasks in taskset.splits.items():
-                    stream.writelines(_encode(task, split) for task in tasks)
-    except TasksFileError:
-        raise
-    except UserError as error:
-        raise TasksFileError(str(error)) from None
-
-
-def _checked(seed: object) -> int | None:
-    """A seed, as Python's own integer."""
-    if seed is None:
-        return None
-    value = plain(seed)
-    if not isinstance(value, int) or not 0 <= value < 2**63:
-        raise SettingError(f"seed is an integer from 0 to {2**63 - 1}, not {shown(seed)}")
-    return value
+    """See `TaskSet.write`."""
+    with _located(str(path)), replacing(path) as temporary:
+        with_primitives = bool(next(iter(taskset)).primitives)
+        with open(temporary, "wb") as stream:
+            for split, tasks in taskset.splits.items():
+                stream.writelines(_encode(task, split, with_primitives) for task in tasks)
 
 
 def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
@@ -128,53 +104,34 @@ def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
         return path, splits
     file, beside = path / "tasks.jsonl", path / "splits.json"
     if not os.path.lexists(file):
-        raise TasksFileError(f"{path}: a folder without tasks.jsonl: give a file, or a folder that has it")
+        raise TasksFileError(f"{path}: a folder must have a file tasks.jsonl")
     return file, beside if splits is None and os.path.lexists(beside) else splits
 
 
 @contextmanager
-def _opened(file: Path) -> Generator[BinaryIO]:
-    try:
-        with open(file, "rb") as stream:
-            yield stream
-    except OSError as error:
-        raise TasksFileError(f"{file}: cannot be read: {error.strerror or error}") from None
-
-
-@contextmanager
-def _at(place: str) -> Generator[None]:
-    """Says where a format error is."""
+def _located(place: str) -> Generator[None]:
+    """Turn errors in reading a file into ones that say where."""
     try:
         yield
     except FormatError as error:
         raise TasksFileError(f"{place}: {error}") from None
+    except OSError as error:
+        raise TasksFileError(f"{place}: cannot be read: {error.strerror or error}") from None
 
 
 def _texts(file: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their numbers."""
-    with _opened(file) as stream:
+    with _located(str(file)), open(file, "rb") as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LINE_LIMIT + 1), b""), start=1):
-            with _at(f"{file}:{number}"):
+            with _located(f"{file}:{number}"):
                 text = _decode(raw, at_start=number == 1)
             if text:
                 yield number, text
 
 
-def _read_lines(file: Path, ids: Ids, splits_file: Path | None) -> list[Line]:
-    lines: dict[str, Line] = {}
-    for number, text in _texts(file):
-        with _at(f"{file}:{number}"):
-            line = parse_line(text, number, ids)
-            _check_fits(line, lines, splits_file)
-            lines[line.name] = line
-    if not lines:
-        raise TasksFileError(f"{file}: empty: expected one task a line")
-    return list(lines.values())
-
-
 def _decode(raw: bytes, *, at_start: bool) -> str:
     if len(raw.removesuffix(b"\n")) > LINE_LIMIT:
-        raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: make several smaller tasks of it")
+        raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: split it into smaller tasks")
     if at_start:
         raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
@@ -183,54 +140,58 @@ def _decode(raw: bytes, *, at_start: bool) -> str:
         raise FormatError(f"not UTF-8: byte {raw[error.start]:#04x} at place {error.start + 1}") from None
 
 
-def _check_fits(line: Line, others: Mapping[str, Line], splits_file: Path | None) -> None:
-    if line.name in others:
-        raise FormatError(
-            f"task {line.name!r} is on line {others[line.name].number} already: names must differ"
-        )
-    if line.split is not None:
-        check_name(line.split)
-        if splits_file is not None:
-            raise FormatError(f"'split' is given here and in {splits_file}: keep one of the two")
-    first = next(iter(others.values()), line)
-    at_first = f"on line {first.number}"
+def _read_lines(file: Path, ids: Ids) -> list[Line]:
+    lines: dict[str, Line] = {}
+    padded = tokens = 0
+    for number, text in _texts(file):
+        with _located(f"{file}:{number}"):
+            line = schema.parse_task(text, number, ids)
+            if line.name in lines:
+                raise FormatError(
+                    f"names must differ: {shown(line.name)} is also on line {lines[line.name].number}"
+                )
+            lines[line.name] = line
+            _check_alike(line, next(iter(lines.values())))
+            tokens += sum(len(part.flat) for part in line.rows)
+            room = max(PADDED_LIMIT, PADDING_FACTOR * tokens) - padded
+            count, width = len(line.x.lengths), sum(int(part.lengths.max()) for part in line.rows)
+            if count * width > room:
+                raise FormatError(
+                    f"padding takes too much memory: each of these {count:,} examples must have at most "
+                    f"{room // count:,} tokens: got {width:,} in the longest"
+                )
+            padded += count * width
+    if not lines:
+        raise TasksFileError(f"{file}: empty: there must be a task on each line")
+    return list(lines.values())
+
+
+def _check_alike(line: Line, first: Line) -> None:
     if line.kind != first.kind:
         raise FormatError(
-            f"kind {line.kind!r} here, but {first.kind!r} {at_first}: a file has tasks of one kind"
+            f"all tasks must be of one kind: this is {line.kind}, line {first.number} is {first.kind}"
         )
     for field in ("primitives", "split"):
-        here, there = getattr(line, field), getattr(first, field)
-        if bool(here) != bool(there):
-            given = f"given here, but not {at_first}" if here else f"given {at_first}, but not here"
-            raise FormatError(f"{field!r} is {given}: give it on every line or on none")
+        if bool(getattr(line, field)) != bool(getattr(first, field)):
+            raise FormatError(
+                f"{field} must be on every line or on none: this differs from line {first.number}"
+            )
 
 
-def _assign(lines: Sequence[Line], file: Path, splits_file: Path | None, seed: int | None) -> dict[str, str]:
+def _assign(lines: Sequence[Line], file: Path, splits_file: Path | None, seed: int) -> dict[str, str]:
     names = [line.name for line in lines]
     in_lines = {line.name: line.split for line in lines if line.split is not None}
-    if seed is not None and (splits_file or in_lines):
-        raise TasksFileError(
-            f"{splits_file or file}: gives the splits, so seed={seed} would have no effect: leave seed out"
-        )
-    try:
-        if splits_file is not None:
-            return assign_splits(_read_json(splits_file), names)
+    if splits_file is not None:
         if in_lines:
-            check_complete(in_lines.values())
-            return in_lines
-        return draw_splits(names, seed or 0)
-    except FormatError as error:
-        raise TasksFileError(f"{splits_file or file}: {error}") from None
-
-
-def _read_json(file: Path) -> object:
-    with _opened(file) as stream:
-        raw = stream.read(LINE_LIMIT + 1)
-    try:
-        return parse_json(_decode(raw, at_start=True))
-    except FormatError as error:
-        place = file if error.line is None else f"{file}:{error.line}"
-        raise TasksFileError(f"{place}: {error}") from None
+            raise TasksFileError(f"{file}: tasks have a split both here and in {splits_file}: remove one")
+        with _located(str(splits_file)), open(splits_file, "rb") as stream:
+            raw = stream.read(LINE_LIMIT + 1)
+            return schema.assign_splits(schema.parse_json(_decode(raw, at_start=True)), names)
+    with _located(str(file)):
+        if not in_lines:
+            return schema.draw_splits(names, seed)
+        schema.check_complete(in_lines.values())
+        return in_lines
 
 
 def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
@@ -241,38 +202,16 @@ def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
     return Task(line.name, vocabulary, sequences(line.x), y, line.primitives)
 
 
-def _check_writable(taskset: TaskSet) -> None:
-    with_primitives = bool(next(iter(taskset)).primitives)
-    for task in taskset:
-        if not task.name or not len(task):
-            raise FormatError(
-                f"cannot be written: task {task.name!r} has no {'examples' if task.name else 'name'}"
-            )
-        if bool(task.primitives) != with_primitives:
-            raise FormatError("cannot be written: some tasks have primitives and others have none")
-
-
-def _encode(task: Task, split: str) -> bytes:
-    tokens = task.vocabulary.tokens
-    if isinstance(task.y, Classes):
-        answers: list[Label] | list[list[Token]] = [task.y.labels[index] for index in task.y.ids.tolist()]
-    else:
-        answers = _decode_rows(task.y, tokens)
-    inputs = _decode_rows(task.x, tokens)
+def _encode(task: Task, split: str, with_primitives: bool) -> bytes:
+    if not task.name or not len(task):
+        raise FormatError(f"tasks must have a name and examples: {shown(task.name)} has {len(task)} examples")
+    if bool(task.primitives) != with_primitives:
+        raise FormatError("all tasks must have primitives, or none")
     record: dict[str, object] = {"task": task.name, "kind": task.kind, "split": split}
     if task.primitives:
         record["primitives"] = task.primitives
-    record["examples"] = [{"x": x, "y": y} for x, y in zip(inputs, answers, strict=True)]
-    try:
-        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        raise FormatError(f"cannot be written: a string of task {task.name!r} has a lone surrogate") from None
+    record["examples"] = [example._asdict() for example in task]
+    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     if len(line) > LINE_LIMIT:
-        raise FormatError(f"cannot be written: task {task.name!r} takes more than {LINE_LIMIT:,} bytes")
+        raise FormatError(f"task {shown(task.name)} takes more than the limit of {LINE_LIMIT:,} bytes")
     return line + b"\n"
-
-
-def _decode_rows(rows: Sequences, tokens: Sequence[Token]) -> list[list[Token]]:
-    flat = [tokens[index] for index in rows.flat.tolist()]
-    ends = accumulate(rows.lengths.tolist(), initial=0)
-    return [flat[start:end] for start, end in pairwise(ends)]

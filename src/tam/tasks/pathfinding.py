@@ -1,23 +1,22 @@
 """Path-finding: the shortest path between two cells of a 10×10 grid, around obstacles.
 
-A task is a start and an end, in the compositional form also a waypoint that the path must touch. An
+A task is a start and an end; in the compositional form also a waypoint that the path must touch. An
 example is a layout of 8 obstacles, each a 2×2 blob given by its top-left cell and cut off at the
 border. Cells are numbered row by row; in answers they are offset by 100.
 
-Moves go to all 8 neighbours. Of several shortest paths the one is meant that breadth-first search
-finds when it visits neighbours row by row: the first of them in lexicographic order.
+Moves go to all 8 neighbours. Of several shortest paths, the answer is the first in lexicographic
+order, which breadth-first search finds if it visits neighbours row by row.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import UserError
-from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choice, Choices, Data
+from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.rng import Rng
 from tam.tasks.task import Integers, Sequences, compact
 from tam.tasks.vocabulary import Vocabulary
 
@@ -43,7 +42,7 @@ def _grid(cells: Sequence[int]) -> Grids:
 
 
 def blob(cell: int) -> list[int]:
-    """The cells of the obstacle whose top-left cell this is."""
+    """The cells of the obstacle with this top-left cell."""
     row, column = divmod(cell, SIDE)
     rows, columns = range(row, min(row + 2, SIDE)), range(column, min(column + 2, SIDE))
     return [r * SIDE + c for r in rows for c in columns]
@@ -56,7 +55,7 @@ _NOT_LAST_COLUMN = ~_grid(range(SIDE - 1, CELLS, SIDE)) & _WORD
 
 
 def _spread(grids: Grids) -> Grids:
-    """The cells themselves and all their neighbours."""
+    """These cells and all their neighbours."""
     wide = grids | ((grids << _ONE) & _NOT_FIRST_COLUMN) | ((grids >> _ONE) & _NOT_LAST_COLUMN)
     tall = wide | ((wide << _ROW) & _WORD) | (wide >> _ROW)
     tall[..., 0] |= (wide[..., 1] << _LAST_ROW) & _WORD
@@ -68,7 +67,7 @@ _NEAR = _spread(_CELL)
 
 
 def _first_cell(grids: Grids) -> Cells:
-    """The smallest cell of each set; a set must not be empty."""
+    """The smallest cell of each set; no set may be empty."""
     low = grids[:, 0] != 0
     word = np.where(low, grids[:, 0], grids[:, 1])
     bit = np.bitwise_count((word & (~word + _ONE)) - _ONE).astype(np.int64)
@@ -76,7 +75,7 @@ def _first_cell(grids: Grids) -> Cells:
 
 
 def _waves(free: Grids, goals: Cells, starts: Cells) -> list[Grids]:
-    """The cells at distance 0, 1, 2 … of the goal, until every start is reached or out of reach."""
+    """The cells at distance 0, 1, 2 … from the goal, until every start is reached or unreachable."""
     wave = _CELL[goals]
     waves, reached, wanted = [wave], wave, _CELL[starts]
     while ((reached & wanted) == 0).all(1).any():
@@ -89,7 +88,7 @@ def _waves(free: Grids, goals: Cells, starts: Cells) -> list[Grids]:
 
 
 def _walk(free: Grids, starts: Cells, goals: Cells) -> tuple[Cells, Cells]:
-    """Paths of many grids at once: cells [rows, longest] and lengths [rows], 0 where there is none."""
+    """Paths on many grids at once: cells [rows, longest] and lengths [rows], 0 where there is no path."""
     waves = np.stack(_waves(free, goals, starts))  # [distances, rows, 2]
     everyone = np.arange(len(starts))
     on_wave = ((waves & _CELL[starts]) != 0).any(2)
@@ -111,39 +110,32 @@ def paths(obstacles: Cells, stops: Sequence[Cells]) -> tuple[Cells, Cells]:
     """The shortest paths through these stops, for many layouts at once.
 
     Args:
-        obstacles: top-left cells, [rows, blobs].
-        stops: two or more cells for each row, each [rows]: start, waypoints, end.
+        obstacles: Top-left cells, [rows, blobs].
+        stops: Two or more arrays of cells, each [rows]: start, waypoints, end.
 
     Returns:
-        Cells [rows, longest], padded with zeros, and lengths [rows], 0 where there is no path. A cell
-        where two legs meet is written once.
+        Cells [rows, longest], padded with zeros, and lengths [rows], 0 where there is no path. A
+        waypoint, where two legs meet, appears once.
     """
     free = ~np.bitwise_or.reduce(_BLOB[obstacles], axis=1) & _WORD
-    path, length = _walk(free, stops[0], stops[1])
-    for start, goal in pairwise(stops[1:]):
-        leg, leg_length = _walk(free, start, goal)
-        path, length = _join(path, length, leg, leg_length)
-    return path * (np.arange(path.shape[1]) < length[:, None]), length
-
-
-def _join(path: Cells, length: Cells, leg: Cells, leg_length: Cells) -> tuple[Cells, Cells]:
-    both = (length > 0) & (leg_length > 0)
-    total = np.where(both, length + leg_length - 1, 0)
-    place = np.arange(int(total.max(initial=0)))
-    in_path = place < length[:, None]
-    from_path = np.take_along_axis(path, np.minimum(place, path.shape[1] - 1)[None].repeat(len(path), 0), 1)
-    there = np.clip(place - length[:, None] + 1, 0, leg.shape[1] - 1)
-    return np.where(in_path, from_path, np.take_along_axis(leg, there, 1)), total
+    legs = [_walk(free, start, goal) for start, goal in pairwise(stops)]
+    reached = np.all([length > 0 for _, length in legs], axis=0)
+    used = [(np.arange(path.shape[1]) < length[:, None]) & reached[:, None] for path, length in legs]
+    all_cells = np.concatenate([path[:, min(leg, 1) :] for leg, (path, _) in enumerate(legs)], axis=1)
+    all_used = np.concatenate([part[:, min(leg, 1) :] for leg, part in enumerate(used)], axis=1)
+    length = all_used.sum(1)
+    order = np.argsort(~all_used, axis=1, kind="stable")[:, : length.max(initial=0)]  # move gaps to the end
+    return np.take_along_axis(all_cells * all_used, order, axis=1), length
 
 
 def shortest_path(obstacles: Sequence[int], start: int, end: int, waypoint: int | None = None) -> list[int]:
     """The path as cells without the offset, start and end included; empty if there is none.
 
     Args:
-        obstacles: the top-left cells of the blobs.
-        start: where the path begins.
-        end: where it ends.
-        waypoint: a cell that it touches on the way.
+        obstacles: The top-left cells of the blobs.
+        start: The first cell of the path.
+        end: The last cell of the path.
+        waypoint: A cell that the path must touch.
 
     Examples:
         >>> shortest_path([12, 35, 99, 22, 62, 44, 25, 21], 70, 14)
@@ -152,7 +144,7 @@ def shortest_path(obstacles: Sequence[int], start: int, end: int, waypoint: int 
     stops = [start, end] if waypoint is None else [start, waypoint, end]
     for cell in (*obstacles, *stops):
         if not 0 <= cell < CELLS:
-            raise UserError(f"cell {cell} is not on the grid: cells are 0 … {CELLS - 1}")
+            raise UserError(f"cells must be integers from 0 to {CELLS - 1}: got cell {cell}")
     blocked = {cell for corner in obstacles for cell in blob(corner)}
     if hit := blocked.intersection(stops):
         raise UserError(f"an obstacle covers cell {min(hit)}, which the path must touch")
@@ -161,70 +153,54 @@ def shortest_path(obstacles: Sequence[int], start: int, end: int, waypoint: int 
     return path[0, : length[0]].tolist()
 
 
-class PathfindingFamily:
-    """All tasks on the grid: different cells for start and end, or start, waypoint and end."""
-
-    weights = None
+class PathfindingFamily(Family):
+    """All tasks on the grid: different cells as start and end, or as start, waypoint and end."""
 
     def __init__(self, *, waypoint: bool) -> None:
         self.vocabulary = Vocabulary(range(OFFSET + CELLS))
         roles = ("start", "via", "end") if waypoint else ("start", "end")
         self.slots = tuple(tuple(f"{role} {_coordinates(cell)}" for cell in range(CELLS)) for role in roles)
-
-    @property
-    def functions(self) -> Integers:
-        """See `Family.functions`: every choice of different cells is a task of its own."""
-        return self._functions
-
-    @property
-    def targets(self) -> Integers:
-        """See `Family.targets`: what a task computes is what a learner sees."""
-        return self._functions
-
-    @cached_property
-    def _functions(self) -> Integers:
-        places = np.indices((CELLS,) * len(self.slots))
+        places = np.indices((CELLS,) * len(roles))
         numbers = np.arange(places[0].size).reshape(places[0].shape)
-        for axis in range(len(places)):
-            for other in range(axis):
-                numbers[places[axis] == places[other]] = -1
-        return numbers
+        for one, other in combinations(places, 2):
+            numbers[one == other] = -1
+        self.functions = self.targets = numbers
 
-    def title(self, choice: Choice) -> str:
+    def title(self, recipe: Recipe) -> str:
         """Like the paper: `(7,0) → (1,4)`, `(2,6) → via (4,2) → (2,2)`."""
-        return " → via ".join(map(_coordinates, choice[:-1])) + f" → {_coordinates(choice[-1])}"
+        return " → via ".join(map(_coordinates, recipe[:-1])) + f" → {_coordinates(recipe[-1])}"
 
-    def answers(self, choices: Choices, x: Integers) -> Answers:
+    def answers(self, recipes: Recipes, x: Integers) -> Answers:
         """See `Family.answers`: a task draws its 8 blobs from those that leave its stops free.
 
-        That a layout without a path is drawn again makes every task's layouts a little likelier, by
-        much the same factor; this is left out.
+        Redrawing layouts without a path makes the others slightly likelier, by nearly the same factor
+        for every task; this is ignored.
         """
-        tasks, rows = len(choices), len(x)
-        stops = np.bitwise_or.reduce(_CELL[choices], axis=1)  # [tasks, 2]
+        tasks, rows = len(recipes), len(x)
+        stops = np.bitwise_or.reduce(_CELL[recipes], axis=1)  # [tasks, 2]
         free_blobs = ((_BLOB & stops[:, None]) == 0).all(2).sum(1)
         covered = (np.bitwise_or.reduce(_BLOB[x], axis=1) & stops[:, None] != 0).any(2)
         layouts = np.broadcast_to(x, (tasks, *x.shape)).reshape(tasks * rows, -1)
-        y, length = paths(layouts, [np.repeat(column, rows) for column in choices.T])
+        y, length = paths(layouts, [np.repeat(column, rows) for column in recipes.T])
         y = np.where(np.arange(y.shape[1]) < length[:, None], y + OFFSET, -1).reshape(tasks, rows, -1)
         possible = ~covered & (length > 0).reshape(tasks, rows)
         return Answers(y, np.where(possible, -BLOBS * np.log(free_blobs)[:, None], -np.inf))
 
-    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
-        """`count` layouts that leave the stops free, with their paths; one without a path is drawn again."""
-        stops = np.bitwise_or.reduce(_CELL[list(choice)])
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+        """`count` layouts that leave the stops free, with their paths; those without a path are redrawn."""
+        stops = np.bitwise_or.reduce(_CELL[list(recipe)])
         allowed = np.flatnonzero(((_BLOB & stops) == 0).all(1))
         layouts = np.zeros((0, BLOBS), dtype=np.int64)
         flat, lengths = [], []
         while (missing := count - len(layouts)) > 0:
-            more = allowed[draws.integers(len(allowed), missing * BLOBS)].reshape(missing, BLOBS)
-            path, length = paths(more, [np.full(missing, cell) for cell in choice])
+            more = allowed[rng.integers(len(allowed), missing * BLOBS)].reshape(missing, BLOBS)
+            path, length = paths(more, [np.full(missing, cell) for cell in recipe])
             layouts = np.concatenate([layouts, more[length > 0]])
             flat.append(path[np.arange(path.shape[1]) < length[:, None]] + OFFSET)
             lengths.append(length[length > 0])
         x = Sequences(compact(layouts, CELLS - 1), compact(np.full(count, BLOBS), BLOBS))
         y = Sequences.from_flat(np.concatenate(flat), np.concatenate(lengths), len(self.vocabulary))
-        return Data(x, y)
+        return Examples(x, y)
 
 
 def _coordinates(cell: int) -> str:

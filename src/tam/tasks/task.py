@@ -1,4 +1,4 @@
-"""A task: examples of one rule, held as compact integer arrays."""
+"""A task: examples of one rule, stored as compact integer arrays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tam.errors import shown
 from tam.tasks.vocabulary import Token, Vocabulary
 
 Label = int | str
@@ -22,7 +23,7 @@ class Example(NamedTuple):
 
 
 def compact(ids: Integers, largest: int) -> Integers:
-    """The same numbers in the smallest unsigned type that holds `largest`."""
+    """Cast to the smallest unsigned type that holds `largest`."""
     return ids.astype(np.min_scalar_type(max(largest, 1)), copy=False)
 
 
@@ -46,7 +47,7 @@ class Sequences:
 
     @classmethod
     def from_flat(cls, flat: Integers, lengths: Integers, vocabulary_size: int) -> "Sequences":
-        """Pad rows that stand one after another in `flat`."""
+        """Pad rows that are concatenated in `flat`."""
         width = int(lengths.max(initial=0))
         ids = np.zeros((len(lengths), width), dtype=np.min_scalar_type(max(vocabulary_size - 1, 1)))
         ids[np.arange(width) < lengths[:, None]] = flat
@@ -54,7 +55,7 @@ class Sequences:
 
     @property
     def flat(self) -> Integers:
-        """All tokens, row after row, without padding."""
+        """The tokens of all rows, concatenated, without padding."""
         return self.ids[np.arange(self.ids.shape[1]) < self.lengths[:, None]]
 
     def __len__(self) -> int:
@@ -67,7 +68,7 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """One class id for each row; `labels[id]` is the label that the user knows it by."""
+    """A class id for each row; `labels[id]` is the user's label for it."""
 
     ids: Integers  # [rows]
     labels: tuple[Label, ...]
@@ -80,7 +81,7 @@ class Classes:
 class Task:
     """A name, examples of one rule, and optionally the primitives that compose it.
 
-    `y` says the kind: `Classes` for classification, `Sequences` for transduction. Iterating gives
+    `y` gives the kind: `Classes` for classification, `Sequences` for transduction. Iterating yields
     the examples in the user's own tokens and labels.
     """
 
@@ -92,7 +93,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
-            raise ValueError(f"task {self.name!r}: {len(self.x)} inputs but {len(self.y)} answers")
+            raise ValueError(f"task {shown(self.name)}: {len(self.x)} inputs but {len(self.y)} answers")
 
     @property
     def kind(self) -> Kind:
@@ -103,10 +104,10 @@ class Task:
         return len(self.x)
 
     def __getitem__(self, index: int) -> Example:
-        x = self.vocabulary.decode(self.x.row(index))
+        x = self.vocabulary.decode(self.x.row(index).tolist())
         if isinstance(self.y, Classes):
-            return Example(x, self.y.labels[int(self.y.ids[index])])
-        return Example(x, self.vocabulary.decode(self.y.row(index)))
+            return Example(x, self.y.labels[self.y.ids[index]])
+        return Example(x, self.vocabulary.decode(self.y.row(index).tolist()))
 
     def __iter__(self) -> Iterator[Example]:
         return (self[index] for index in range(len(self)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tam.errors import shown
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
@@ -29,18 +30,16 @@ class TaskSet:
     def __post_init__(self) -> None:
         others = set(self.splits) - {"train", "valid", *self.test_splits}
         if others or not {"train", "valid"} <= set(self.splits) or not self.test_splits:
-            raise ValueError(
-                f"a task set has the splits train, valid and test (or several test…), not {list(self.splits)}"
-            )
+            raise ValueError(f"splits must be train, valid and test or test…: got {shown(list(self.splits))}")
         if empty := [split for split, tasks in self.splits.items() if not tasks]:
-            raise ValueError(f"a split has at least one task; {empty[0]!r} has none")
+            raise ValueError(f"every split must have a task: {shown(empty[0])} has none")
         if any(task.vocabulary != self.vocabulary for task in self):
-            raise ValueError("the tasks of a set share its vocabulary")
-        if len(kinds := {task.kind for task in self}) > 1:
-            raise ValueError(f"the tasks of a set are of one kind, not of {sorted(kinds)}")
-        repeated = [name for name, count in Counter(task.name for task in self).items() if count > 1]
-        if repeated:
-            raise ValueError(f"every task of a set has its own name; {repeated[0]!r} occurs more than once")
+            raise ValueError("all tasks must have the vocabulary of the set")
+        if len({task.kind for task in self}) > 1:
+            raise ValueError("all tasks must be of one kind")
+        name, count = Counter(task.name for task in self).most_common(1)[0]
+        if count > 1:
+            raise ValueError(f"names of tasks must differ: {shown(name)} occurs {count} times")
 
     def __iter__(self) -> Iterator[Task]:
         return (task for tasks in self.splits.values() for task in tasks)
@@ -54,22 +53,22 @@ class TaskSet:
 
     @property
     def train(self) -> tuple[Task, ...]:
-        """The tasks that θ is learned from."""
+        """The tasks that the model is trained on."""
         return self.splits["train"]
 
     @property
     def valid(self) -> tuple[Task, ...]:
-        """The tasks that settings are chosen on."""
+        """The tasks on which settings are chosen."""
         return self.splits["valid"]
 
     @property
     def test(self) -> tuple[Task, ...]:
-        """The tasks that are reported on: those of every test split."""
+        """The tasks on which results are reported: those of every test split."""
         return tuple(task for name in self.test_splits for task in self.splits[name])
 
     @property
     def test_splits(self) -> tuple[str, ...]:
-        """The names of the test splits; most sets have the one, `test`."""
+        """The names of the test splits; most sets have only `test`."""
         return tuple(name for name in self.splits if name.startswith("test"))
 
     @property
@@ -84,7 +83,7 @@ class TaskSet:
 
     @cached_property
     def primitives(self) -> tuple[str, ...]:
-        """Every primitive that a task is composed of, in the order of their ids."""
+        """The primitives of all tasks, in the order of their ids."""
         return tuple(sorted({name for task in self for name in task.primitives}))
 
     @cached_property
@@ -94,19 +93,15 @@ class TaskSet:
         return frozenset(self.primitives) - seen
 
     def primitive_ids(self, task: Task) -> tuple[int, ...]:
-        """The ids of a task's primitives: their places in `primitives`."""
-        return tuple(self._primitive_index[name] for name in task.primitives)
-
-    @cached_property
-    def _primitive_index(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self.primitives)}
+        """The ids of a task's primitives: their indices in `primitives`."""
+        return tuple(map(self.primitives.index, task.primitives))
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all content: splits, names, primitives, tokens and answers.
 
-        It does not depend on ids, padding, array types or tokens that no example uses, so a set
-        written to JSONL and read back has the same fingerprint.
+        It does not depend on ids, padding, array types or unused tokens, so a set written to JSONL
+        and read back has the same fingerprint.
         """
         digest = hashlib.sha256()
         tokens, rank = self._used_tokens()
@@ -124,7 +119,7 @@ class TaskSet:
         return digest.hexdigest()
 
     def _used_tokens(self) -> tuple[list[Token], NDArray[np.uint32]]:
-        """The tokens of the examples in order, and the place of every id in that order."""
+        """The tokens that occur in examples, sorted, and the rank of every id among them."""
         used = np.zeros(len(self.vocabulary), dtype=bool)
         for task in self:
             used[task.x.flat] = True
@@ -133,14 +128,17 @@ class TaskSet:
         return _ranks(self.vocabulary.tokens, np.flatnonzero(used))
 
     def write(self, path: str | Path) -> None:
-        """Write JSONL, one task a line, that `read_tasks` reads back to the same content."""
+        """Write JSONL, one task per line, that `read_tasks` reads back to the same content.
+
+        The file is replaced only once all is written; what could not be read back is an error.
+        """
         from tam.tasks.jsonl import write_tasks
 
         write_tasks(self, path)
 
 
 def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDArray[np.uint32]]:
-    """The used values in order, and the place of every id in that order."""
+    """The used values, sorted, and the rank of every id among them."""
     order = sorted(used.tolist(), key=lambda index: sort_key(values[index]))
     rank = np.zeros(len(values), dtype=np.uint32)
     rank[order] = np.arange(len(order))

@@ -5,28 +5,26 @@ and after T2, so that answers stay in the vocabulary.
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tam.tasks.draws import Draws
-from tam.tasks.family import Answers, Choice, Choices, Data
+from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
 from tam.tasks.integers import ELEMENTWISE, LENGTH, VALUES, random_inputs, rows
+from tam.tasks.rng import Rng
 from tam.tasks.task import Integers
 from tam.tasks.vocabulary import Vocabulary
 
 PARAMETERS = range(1, 6)
 FACTORS, CONSTANTS = range(1, 4), range(5)
 _PROBES = 512
-_MANY = 1_000  # from here on it is faster to ask all tasks together
+_MANY = 1_000  # for more tasks than this, it is faster to compute the answers of all tasks
 
 Rule = Callable[[Integers], Integers]
-"""What a primitive does to rows of 5 values: [rows, 5] to [rows, 5]."""
+"""What a primitive computes: [rows, 5] to [rows, 5]."""
 
 Form = dict[str, Rule]
-"""Primitives by name that differ in their parameters alone."""
+"""Primitives by name that differ only in their parameters."""
 
 Operation = list[Form]
 """An operation has one form, except `replace x_i with f(x_i, x_j)`, which has one for each f."""
@@ -67,7 +65,7 @@ def replacement_operations() -> list[Operation]:
 
 
 def rearrangement_operations() -> list[Operation]:
-    """S3: sorting, reversing, swapping two positions, shifting right in a circle."""
+    """S3: sorting, reversing, swapping two positions, rotating right."""
     return [
         [{"sort ascending": lambda x: np.sort(x, axis=1)}],
         [{"sort descending": lambda x: np.sort(x, axis=1)[:, ::-1]}],
@@ -97,10 +95,10 @@ def _swap(i: int, j: int) -> Rule:
     return lambda x: x[:, order]
 
 
-class TransductionFamily:
+class TransductionFamily(Family):
     """All tasks of the benchmark.
 
-    An operation is drawn first, then, if it has several, its form, then its parameters, each uniformly.
+    An operation is drawn first, then one of its forms, then the parameters, each uniformly.
     """
 
     def __init__(self) -> None:
@@ -109,35 +107,19 @@ class TransductionFamily:
         forms = [[(form, 1 / (len(slot) * len(op))) for op in slot for form in op] for slot in slots]
         self.slots = tuple(tuple(name for form, _ in slot for name in form) for slot in forms)
         self.rules = tuple([rule for form, _ in slot for rule in form.values()] for slot in forms)
-        self._slot_weights = [
+        first, second, third = (
             np.array([share / len(form) for form, share in slot for _ in form]) for slot in forms
-        ]
+        )
+        self.weights = first[:, None, None] * second[:, None] * third
+        self.functions = self.targets = self._functions()
 
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """See `Family.weights`: the product over the slots."""
-        first, second, third = self._slot_weights
-        return first[:, None, None] * second[:, None] * third
-
-    @property
-    def functions(self) -> Integers:
-        """See `Family.functions`.
-
-        Two tasks get different numbers only if they differ on one of the probes, so tasks drawn with
-        different numbers are never the same. That the probes tell apart all tasks that differ at all
-        is checked in the tests.
-        """
-        return self._functions
-
-    @property
-    def targets(self) -> Integers:
-        """See `Family.targets`: what a task computes is what a learner sees."""
-        return self._functions
-
-    @cached_property
     def _functions(self) -> Integers:
+        """See `Family.functions`: tasks are the same if they give the same answers to random probes.
+
+        The tests check that the probes tell apart all tasks that differ on any input.
+        """
         numbers: dict[bytes, int] = {}
-        probed = self._every(random_inputs(_PROBES, Draws("transduction probes")))
+        probed = self._every(random_inputs(_PROBES, Rng("transduction probes")))
         shape = tuple(len(slot) for slot in self.slots)
         found = [numbers.setdefault(probed[place].tobytes(), len(numbers)) for place in np.ndindex(shape)]
         return np.array(found).reshape(shape)
@@ -150,26 +132,22 @@ class TransductionFamily:
             y = np.stack([rule(flat).reshape(y.shape) for rule in rules], axis=-3)
         return y
 
-    def answers(self, choices: Choices, x: Integers) -> Answers:
-        """See `Family.answers`: every task draws all inputs alike."""
-        if len(choices) > _MANY:
-            y = self._every(x)[tuple(choices.T)]
+    def answers(self, recipes: Recipes, x: Integers) -> Answers:
+        """See `Family.answers`: every task draws all inputs with the same probability."""
+        if len(recipes) > _MANY:
+            y = self._every(x)[tuple(recipes.T)]
         else:
-            y = np.stack([self.answer(tuple(choice), x) for choice in choices.tolist()])
+            y = np.stack([self.answer(tuple(recipe), x) for recipe in recipes.tolist()])
         return Answers(y, np.zeros(y.shape[:2]))
 
-    def title(self, choice: Choice) -> str:
-        """Like the paper: `add 2 → replace 2 with 1 → reverse`."""
-        return " → ".join(slot[place] for slot, place in zip(self.slots, choice, strict=True))
-
-    def answer(self, choice: Choice, x: Integers) -> Integers:
+    def answer(self, recipe: Recipe, x: Integers) -> Integers:
         """The answers of one task to these inputs: [rows, 5] to [rows, 5]."""
         y = x.astype(np.int64)
-        for rules, place in zip(self.rules, choice, strict=True):
+        for rules, place in zip(self.rules, recipe, strict=True):
             y = rules[place](y)
         return y
 
-    def examples(self, choice: Choice, count: int, draws: Draws) -> Data:
-        """`count` different inputs, drawn uniformly, with their answers."""
-        x = random_inputs(count, draws)
-        return Data(rows(x), rows(self.answer(choice, x)))
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+        """`count` distinct inputs, drawn uniformly, with their answers."""
+        x = random_inputs(count, rng)
+        return Examples(rows(x), rows(self.answer(recipe, x)))

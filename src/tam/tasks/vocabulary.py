@@ -1,4 +1,4 @@
-"""The vocabulary: tokens as the user writes them, and the ids that the arrays hold."""
+"""The vocabulary: tokens as the user writes them, and the ids that arrays hold."""
 
 import operator
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ Token = int | str
 
 
 def sort_key(value: Token) -> tuple[bool, Token]:
-    """Integers by value, then strings: an order that mixed values have."""
+    """Sorts integers by value, then strings."""
     return isinstance(value, str), value
 
 
 def plain(value: Any) -> Token | None:
-    """An integer or a string of any library as Python's own; None for anything else.
+    """Convert an integer or string of any library to Python's own; None for anything else.
 
     >>> plain(np.int64(3)), plain(True), plain(3.0)
     (3, None, None)
@@ -45,7 +45,7 @@ class Vocabulary:
         self.tokens = tuple(tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if len(self._ids) != len(self.tokens):
-            raise ValueError("a vocabulary has every token once")
+            raise ValueError("the tokens of a vocabulary must differ")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -63,20 +63,21 @@ class Vocabulary:
         return f"Vocabulary of {len(self)} tokens"
 
     def encode(self, tokens: Iterable[Token]) -> list[int]:
-        """The ids of these tokens; a token that is not in the vocabulary is an error."""
+        """The ids of these tokens, all of which must be in the vocabulary."""
         try:
             return [self._ids[token] for token in tokens]
         except KeyError as error:
+            token = shown(error.args[0])
             raise UserError(
-                f"unknown token {shown(error.args[0])}: not one of the {len(self)} tokens of the vocabulary"
+                f"unknown token {token}: not one of the {len(self)} tokens of the vocabulary"
             ) from None
 
     def decode(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[Token]:
         """The tokens with these ids."""
-        return [self.tokens[int(index)] for index in ids]
+        return [self.tokens[index] for index in ids]
 
     def ids_of(self, other: "Vocabulary") -> NDArray[np.int64]:
-        """The id here of each token of another vocabulary, in the order of its ids there; −1 if it has none.
+        """The id here of every token of another vocabulary, in its order; -1 for tokens not here.
 
         >>> Vocabulary(["a", "b"]).ids_of(Vocabulary(["b", "c"])).tolist()
         [1, -1]

@@ -1,7 +1,7 @@
 """Weights and states on disk: safetensors with a JSON header, written atomically, executing nothing."""
 
+import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +13,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tam.errors import UserError
-from tam.io import json_text, replacing
+from tam.io import exists, json_text, replacing, unreadable
 
-_PART = re.compile(r"\..+\.\d+\.part")
-"""What a file is called until it is whole: its name, and the process that writes it."""
+_PART = re.compile(r"\..+\.([0-9a-f]{16}|\d+)\.part")
+"""The temporary files of `replacing`; older versions had the id of the process in place of the digits."""
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -27,15 +27,13 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write a file that is there whole or not at all, with a checksum of its tensors."""
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         try:
-            save_file(plain, temporary, {"tam": json_text(header)})
+            save_file(plain, temporary, {"tam": json_text({"checksum": checksum(plain), **header})})
         except SafetensorError as error:
             raise OSError(str(error)) from None
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -50,24 +48,45 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the header of a file that `write_tensors` wrote."""
-    if not os.path.isfile(path):
+    """The tensors and the header of a file that `write_tensors` wrote; an error if any has changed since."""
+    if not exists(path):
         raise UserError(f"{path}: there is no such file")
     try:
+        open(path, "rb").close()  # safetensors does not say why a file cannot be opened
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["tam"])
             if not isinstance(header, dict):
                 raise KeyError("its header is no object")
-            return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Files of earlier versions have no checksum.
+            if header.pop("checksum", wanted := checksum(tensors)) != wanted:
+                raise KeyError("its checksum is wrong")
+            return tensors, header
+    except OSError as error:
+        raise unreadable(path, error) from None
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
         raise UserError(f"{path}: not a file of tam, or a damaged one ({error})") from None
+
+
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """A hash of the names, types, shapes and values of tensors on the CPU."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)};".encode())
+        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:32]
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
     """Copy weights into a model of the same shape."""
     own: dict[str, Tensor] = model.state_dict()
-    if set(own) != set(weights) or any(own[name].shape != weights[name].shape for name in own):
+    if set(own) != set(weights) or any(
+        (own[name].shape, own[name].dtype) != (weights[name].shape, weights[name].dtype) for name in own
+    ):
         raise UserError(f"{source}: these weights are of another model")
+    if bad := [name for name, weight in weights.items() if not weight.isfinite().all()]:
+        raise UserError(f"{source}: {bad[0]} has values that are not finite")
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(weights[name])

@@ -13,9 +13,9 @@ from tam.errors import SettingError, UserError, shown
 from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, make_method
 from tam.models import ModelSpec
+from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
-from tam.tasks.unknown import PrimitivesError, unknown_slot
 
 
 def known_primitives(tasks: TaskSet, config: Config) -> dict[str, int] | None:

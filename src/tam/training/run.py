@@ -1,7 +1,6 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
 import math
-import os
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import tam
 from tam.config.config import Config, differing
 from tam.errors import UserError, shown
 from tam.evaluation.protocol import KShotScore, evaluate, score
-from tam.io import finite, read_json
+from tam.io import exists, finite, read_json
 from tam.methods import METHODS, make_method
 from tam.models import Model, build_model, place_model
 from tam.provenance import now, provenance
@@ -96,17 +95,17 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if not distribution.is_first():
         return
     file = folder / "config.json"
-    if not os.path.exists(file):
+    if not exists(file):
         check_free(folder)
     if resume:
-        if not os.path.exists(file):
+        if not exists(file):
             raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
         written, tasks = read_config(file)
         check_config(config, written.to_json(), file)
         if tasks != dict(source):
             raise UserError(f"{file}: the run there has the tasks {tasks}, not {dict(source)}")
         return
-    if os.path.exists(file):
+    if exists(file):
         raise UserError(f"{folder} holds a run already: give another folder, or --resume to take it up")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -146,7 +145,7 @@ def run(config: Config, tasks: TaskSet, folder: Path, log: Log) -> dict[str, Any
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a finished run; None if it is not finished."""
     file = folder / "result.json"
-    if not os.path.exists(file):
+    if not exists(file):
         return None
     values = read_json(file)
     try:

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import read_json
+from tam.io import exists, read_json
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
-from tam.training.checkpoint import load_weights, read_tensors, write_json, write_tensors
+from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
 from tam.training.checks import check_device
 
 FORMAT = 2
+_NEXT = "learner.json.next"
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,12 @@ class Saved:
     choices: dict[int, Choice]
 
     def write(self, folder: Path) -> None:
-        """Write both files."""
+        """Write both files; stopped at any moment, `read` finds this model or the one that was there.
+
+        The description waits under another name until the weights are in place.
+        """
         folder.mkdir(parents=True, exist_ok=True)
-        write_tensors(folder / "model.safetensors", self.model.state_dict(), {})
+        weights = {name: tensor.cpu() for name, tensor in self.model.state_dict().items()}
         description = {
             "format": FORMAT,
             "config": self.config.to_json(),
@@ -42,18 +47,22 @@ class Saved:
             "vocabulary": list(self.vocabulary.tokens),
             "primitives": self.primitives,
             "choices": {str(k): list(choice) for k, choice in self.choices.items()},
+            "weights": checksum(weights),
         }
-        write_json(folder / "learner.json", description)
+        write_json(folder / _NEXT, description)
+        write_tensors(folder / "model.safetensors", weights, {})
+        os.replace(folder / _NEXT, folder / "learner.json")
 
     @classmethod
     def read(cls, folder: Path, device: str) -> "Saved":
         """Read both files; nothing in them is executed."""
         file = folder / "learner.json"
-        if not os.path.isfile(file):
+        if not exists(file) and not exists(folder / _NEXT):
             raise UserError(f"{folder}: there is no trained model here (no learner.json)")
-        values = read_json(file)
+        weights = read_tensors(folder / "model.safetensors")[0]
+        values = _description_of(weights, folder)
         try:
-            return cls._from_values(values, folder, device)
+            return cls._from_values(values, weights, folder, device)
         except UserError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -61,13 +70,14 @@ class Saved:
             raise UserError(f"{file}: not the description of a trained model ({reason})") from None
 
     @classmethod
-    def _from_values(cls, values: Mapping[str, Any], folder: Path, device: str) -> "Saved":
+    def _from_values(
+        cls, values: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path, device: str
+    ) -> "Saved":
         if values["format"] != FORMAT:
             raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
         spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
-        weights = read_tensors(file)[0]
         if spec.layers > len(weights):
             raise ValueError(f"{spec.layers} layers of {len(weights)} tensors")
         model = build_model(spec, torch.Generator().manual_seed(0))
@@ -79,6 +89,17 @@ class Saved:
             _primitives(values),
             _choices(values["choices"]),
         )
+
+
+def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Any]:
+    """The description that was written with these weights; those of earlier versions do not say."""
+    files = [folder / name for name in ("learner.json", _NEXT) if (folder / name).exists()]
+    own = checksum(weights)
+    for file in files:
+        values = read_json(file)
+        if values.get("weights", own) == own:
+            return values
+    raise UserError(f"{files[0]}: describes other weights than those of model.safetensors")
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:

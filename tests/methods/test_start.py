@@ -9,8 +9,8 @@ from torch import Tensor
 
 from tam.errors import SettingError
 from tam.methods import TAM
-from tam.methods.proposal import Proposal
-from tam.methods.tam import gradients_at
+from tam.methods.objective import Objective
+from tam.methods.start import Start
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import Make, MakeModel, losses_at
 
@@ -79,9 +79,10 @@ def test_the_encoder_learns_by_the_gradient_of_the_loss_over_all_rows(
     batch = replace(batch, start=start)
     chosen = torch.zeros(3, 5, dtype=torch.float64)
     chosen[:, :2] = 1
-    proposal = Proposal(proposing, batch, chosen)
-    torch.testing.assert_close(proposal.z[1], start[1])
-    proposal.learn(proposing, gradients_at(proposing, proposal.z, batch, chosen).of_all_rows)
+    objective = Objective(proposing, batch, chosen)
+    beginning = Start(objective)
+    torch.testing.assert_close(beginning.z[1], start[1])
+    beginning.learn(objective.at(beginning.z))
 
     def loss() -> float:
         with torch.no_grad():

@@ -1,12 +1,14 @@
-"""A white card to draw figures on: boxes, text, lines and rows of tokens, measured in pixels from the top."""
+"""A white card to draw on, measured in pixels from its top left corner."""
 
 from collections.abc import Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
@@ -20,11 +22,10 @@ _PIXELS_PER_INCH = 72
 
 
 class Canvas:
-    """A figure of a fixed size; it is legible on a light and on a dark page."""
+    """A figure of a fixed size, legible on light and dark pages."""
 
     def __init__(self, width: float, height: float) -> None:
-        from matplotlib.figure import Figure
-
+        self.width, self.height = width, height
         self.figure = Figure(figsize=(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH))
         self.figure.patch.set_alpha(0)
         self.axes: Axes = self.figure.add_axes((0, 0, 1, 1))
@@ -45,7 +46,7 @@ class Canvas:
         align: Align = "left",
         upward: bool = False,
     ) -> None:
-        """Words in one line, centred on `y`; upward, a line that reads from below."""
+        """One line of text, centred on `y`; upward, it reads from bottom to top."""
         self.axes.text(
             x,
             y,
@@ -74,8 +75,6 @@ class Canvas:
         dashed: bool = False,
     ) -> None:
         """A rectangle with round corners."""
-        from matplotlib.patches import FancyBboxPatch
-
         style = f"round,pad=0,rounding_size={radius}"
         look: dict[str, Any] = {"facecolor": fill, "edgecolor": edge, "linewidth": thickness}
         dashes = (0, (3, 2)) if dashed else "-"
@@ -83,23 +82,17 @@ class Canvas:
 
     def circle(self, x: float, y: float, radius: float, fill: str) -> None:
         """A filled circle."""
-        from matplotlib.patches import Circle
-
         self._add(Circle((x, y), radius, facecolor=fill, edgecolor=WHITE, linewidth=1.2))
 
     def line(self, points: Sequence[Point], colour: str = RULE, width: float = 1) -> None:
         """A line through points."""
-        xs, ys = zip(*points, strict=True)
-        self.axes.plot(
-            xs, ys, color=colour, linewidth=width, solid_capstyle="round", solid_joinstyle="round", zorder=1
-        )
+        look: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round", "zorder": 1}
+        self.axes.plot(*zip(*points, strict=True), color=colour, linewidth=width, **look)
 
     def arrow(
         self, start: Point, end: Point, colour: str = MUTED, width: float = 1.4, head: float = 9
     ) -> None:
         """An arrow from point to point."""
-        from matplotlib.patches import FancyArrowPatch
-
         look: dict[str, Any] = {"color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
         self._add(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=head, **look))
 
@@ -116,48 +109,48 @@ class Canvas:
         """A row of numbers in cells, its top left corner at (x, y); dropped ones fade, marked ones glow."""
         for place, value in enumerate(values):
             gone = bool(dropped) and dropped[place]
-            shown = LIGHT_ORANGE if marked and marked[place] else fill
+            colour = LIGHT_ORANGE if marked and marked[place] else fill
+            look: dict[str, Any] = {"fill": WHITE if gone else colour, "edge": RULE if gone else FAINT}
             left = x + place * CELL
-            edge = RULE if gone else FAINT
-            self.box(
-                left + 1, y, CELL - 2, CELL, fill=WHITE if gone else shown, edge=edge, radius=3, dashed=gone
-            )
+            self.box(left + 1, y, CELL - 2, CELL, radius=3, dashed=gone, **look)
             self.text(left + CELL / 2, y + CELL / 2, str(value), colour=RULE if gone else INK, align="center")
 
     def chip(
         self, x: float, y: float, words: str, colour: str, *, width: float, dashed: bool = False
     ) -> None:
-        """A label of the height of a cell, its top left corner at (x, y): filled, or only outlined."""
-        self.box(
-            x,
-            y,
-            width,
-            CELL,
-            fill="none" if dashed else colour,
-            edge=colour,
-            radius=CELL / 2,
-            thickness=1.3,
-            dashed=dashed,
-        )
-        self.text(
-            x + width / 2,
-            y + CELL / 2,
-            words,
-            size=11,
-            colour=colour if dashed else WHITE,
-            bold=True,
-            align="center",
-        )
+        """A label as high as a cell, its top left corner at (x, y): filled, or a dashed outline."""
+        fill = "none" if dashed else colour
+        self.box(x, y, width, CELL, fill=fill, edge=colour, radius=CELL / 2, thickness=1.3, dashed=dashed)
+        ink = colour if dashed else WHITE
+        self.text(x + width / 2, y + CELL / 2, words, size=11, colour=ink, bold=True, align="center")
+
+    def panel(self, left: float, top: float, width: float, height: float, x_label: str, y_label: str) -> Axes:
+        """Empty axes for a chart, their top left corner at (left, top)."""
+        bottom = 1 - (top + height) / self.height
+        place = (left / self.width, bottom, width / self.width, height / self.height)
+        axes = self.figure.add_axes(place, facecolor="none")
+        axes.set_xlabel(x_label, color=INK, fontsize=10)
+        axes.set_ylabel(y_label, color=MUTED, fontsize=9)
+        axes.tick_params(colors=MUTED, labelsize=8, length=3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(RULE)
+        return axes
 
     def svg(self) -> str:
         """The figure as SVG, the same text every time."""
-        from matplotlib import rc_context
-
         file = StringIO()
         with rc_context({"svg.hashsalt": "tam", "svg.fonttype": "path", "path.simplify": False}):
             self.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         return file.getvalue()
 
-    def _add(self, patch: "Patch") -> None:
+    def _add(self, patch: Patch) -> None:
         self.axes.add_patch(patch)
         patch.set_zorder(1)
+
+
+def log_scale(axes: Axes, ticks: Sequence[float]) -> None:
+    """Make the vertical axis logarithmic, with ticks at these multiples of powers of ten."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(10, tuple(ticks)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())

@@ -1,33 +1,29 @@
-"""The facts that the documentation quotes about the benchmarks: counts, sizes and ceilings.
+"""Facts about the benchmarks for the documentation: counts, sizes and ceilings.
 
-Run `.venv/bin/python benchmarks/tasks.py`; it writes results/tasks.json, in one process, in minutes.
+Run `python -m tam.experiments.task_facts`; it writes results/tasks.json, in minutes.
 """
 
 import argparse
-import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import redirect_stdout
 from dataclasses import asdict, replace
-from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from tam.cli.main import main as command
+from tam.io import json_text
 from tam.provenance import provenance
-from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, choices, family_of, make
+from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, draw_recipes, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling
 from tam.tasks.classification import ClassificationFamily, Same
 from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
-from tam.tasks.family import Choice, Family, pool
+from tam.tasks.family import Family, Recipe, pool
 from tam.tasks.integers import INPUTS
 from tam.tasks.task import Classes, Integers, Sequences, Task
-
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "tasks.json"
+from tam.training.checkpoint import write_text
 
 SUPPORTS, QUERIES = 4, 32
 
@@ -44,16 +40,14 @@ Facts = dict[str, Any]
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
-    started = time.monotonic()
-    sets = [
-        BenchmarkOptions(name=name, compositional=compositional)
-        for compositional in (False, True)
-        for name in get_args(Name)
-    ]
+    """Compute the facts and write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results/tasks.json"), metavar="FILE")
+    out, started = parser.parse_args().out, time.monotonic()
+    n11 = ClassificationFamily(11, "outputs")
     facts: Facts = {
         "what": "counts, sizes and ceilings of the benchmarks",
-        "command": "python benchmarks/tasks.py",
+        "command": "python -m tam.experiments.task_facts",
         "benchmark_version": VERSION,
         **provenance(),
         "python": sys.version.split()[0],
@@ -66,29 +60,29 @@ def main() -> None:
             classification_family(n, same) for n in (5, 11, 15) for same in get_args(Same)
         ],
         "classification_n11_holdouts": [
-            len(training_functions(ClassificationFamily(11, "outputs"), 0, holdout))
-            for holdout in range(HOLDOUTS)
+            len(training_functions(n11, 0, holdout)) for holdout in range(HOLDOUTS)
         ],
         "sets": {},
     }
-    for options in sets:
-        key = f"{options.name}{' compositional' if options.compositional else ''}"
-        facts["sets"][key] = benchmark_set(options)
-        _say(started, f"{key}: {json.dumps(facts['sets'][key]['ceiling'])}")
+    for compositional in (False, True):
+        for name in get_args(Name):
+            key = f"{name}{' compositional' if compositional else ''}"
+            facts["sets"][key] = benchmark_set(BenchmarkOptions(name=name, compositional=compositional))
+            print(f"{time.monotonic() - started:6.0f} s  {key}", flush=True)
     facts["shown"] = {line: output(line) for line in SHOWN}
     facts["seconds"] = round(time.monotonic() - started)
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    _say(started, f"written to {FILE.relative_to(ROOT)}")
+    write_text(out, json_text(facts, indent=1) + "\n")
 
 
 def classification_family(n: int, same: Same) -> Facts:
+    """The counts of classification with n, and the inputs of the rarest class of any task."""
     family = ClassificationFamily(n, same)
-    return {"n": n, "same": same, **counts(family), "smallest_class": smallest_class(family)}
+    smallest = int(family.sizes[family.functions >= 0].min())
+    return {"n": n, "same": same, **counts(family), "smallest_class": smallest}
 
 
 def counts(family: Family) -> Facts:
-    """How many primitives, choices of them, choices that are tasks, and different tasks there are."""
+    """How many primitives, choices of primitives, choices that are tasks, and different tasks there are."""
     tasks = family.functions[family.functions >= 0]
     return {
         "primitives": [len(slot) for slot in family.slots],
@@ -98,12 +92,8 @@ def counts(family: Family) -> Facts:
     }
 
 
-def smallest_class(family: ClassificationFamily) -> int:
-    """Of all classes of all tasks the one with the fewest inputs."""
-    return int(family.sizes[family.functions >= 0].min())
-
-
 def benchmark_set(options: BenchmarkOptions) -> Facts:
+    """The sizes, the counts and the ceiling of one task set."""
     family = family_of(options)
     tasks = make(options)
     facts: Facts = {
@@ -117,7 +107,7 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     if options.name == "pathfinding":
         facts["path_cells"] = lengths(list(tasks))
     if isinstance(family, ClassificationFamily):
-        drawn = choices(family, options)
+        drawn = draw_recipes(family, options)
         classes = [family.sizes[choice] for split in drawn.values() for choice in split]
         facts["smallest_class_drawn"] = int(np.min(classes))
         if not options.compositional:
@@ -131,12 +121,12 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     return facts
 
 
-def near_equal(family: Family, train: list[Choice], test: Iterable[Task]) -> int:
+def near_equal(family: Family, train: list[Recipe], test: Iterable[Task]) -> int:
     """How many test tasks agree with some training task on all of their own examples."""
     return sum(agrees_with_any(family, train, task) for task in test)
 
 
-def agrees_with_any(family: Family, others: list[Choice], task: Task) -> bool:
+def agrees_with_any(family: Family, others: list[Recipe], task: Task) -> bool:
     """Whether one of the others gives every example of a classification task its class."""
     assert isinstance(task.y, Classes)
     left = np.array(others)
@@ -170,9 +160,9 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
     parts = hold_out(family, options.seed, holdout)
     new = is_new(family, parts)
     held = replace(options, holdout=holdout)
-    drawn = choices(family, held)["train"]
+    drawn = draw_recipes(family, held)["train"]
     pools = [pool(family, allowed) for allowed in one_unseen(parts, drawn)]
-    members = [tuple(every.choices.T) for every in pools]
+    members = [tuple(every.recipes.T) for every in pools]
     facts: Facts = {
         "train": len(train),
         "test_by_unseen_slot": [len(np.unique(family.targets[every][new[every]])) for every in members],
@@ -190,17 +180,8 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
 
 def output(line: str) -> str:
     """What a `tam …` command prints."""
-    arguments, sys.argv = sys.argv, line.split()
-    try:
-        with redirect_stdout(StringIO()) as printed:
-            command()
-    finally:
-        sys.argv = arguments
-    return printed.getvalue()
-
-
-def _say(started: float, text: str) -> None:
-    print(f"{time.monotonic() - started:6.0f} s  {text}", flush=True)
+    command = [sys.executable, "-m", *line.split()]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 if __name__ == "__main__":

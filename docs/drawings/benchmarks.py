@@ -1,11 +1,11 @@
-"""A picture of each benchmark: `classification().svg()`. Every number in them is computed."""
+"""A picture of each benchmark: `classification().svg()`."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from tam.report.canvas import (
+from drawings.canvas import (
     BLUE,
     CELL,
     FAINT,
@@ -19,11 +19,11 @@ from tam.report.canvas import (
     WHITE,
     Canvas,
 )
-from tam.report.gridmap import STOP_COLOURS, draw_axes, draw_map, draw_tokens
+from drawings.maps import STOP_COLOURS, Map
 from tam.tasks.benchmark import HOLDOUTS
-from tam.tasks.classification import DROPPED, ClassificationFamily, outputs
+from tam.tasks.classification import DROPPED, ClassificationFamily, Subsequences, outputs
 from tam.tasks.composition import hold_out
-from tam.tasks.family import Choice, Family
+from tam.tasks.family import Family, Recipe
 from tam.tasks.integers import INPUTS, LENGTH, VALUES
 from tam.tasks.pathfinding import SIDE, PathfindingFamily
 from tam.tasks.transduction import TransductionFamily
@@ -79,14 +79,14 @@ def _classified(
     left: float,
     tops: Sequence[float],
     family: ClassificationFamily,
-    choice: Choice,
+    choice: Recipe,
     x: Sequence[int],
 ) -> None:
     row = np.array([x])
     multiplied = row * 2
     kept = family.tables[choice[:2]][row]
     dropped = (kept[0] == DROPPED).tolist()
-    output = int(outputs(LABELLED[2], kept)[0])
+    output = int(outputs(LABELLED[2], Subsequences(kept))[0])
     number = int(family.classify(choice, row)[0])
     middle = left + ROW / 2
     for above, below in pairwise(tops[:3]):
@@ -134,7 +134,7 @@ def _transduced(
     left: float,
     tops: Sequence[float],
     family: TransductionFamily,
-    choice: Choice,
+    choice: Recipe,
     x: Sequence[int],
 ) -> None:
     stages = [np.array([x])]
@@ -204,11 +204,9 @@ def _labelled_panel(canvas: Canvas, left: float) -> None:
     classes = family.classify(choice, np.array(LABELLED_INPUTS)).tolist()
     rows = [*zip(LABELLED_INPUTS[:4], classes[:4], strict=True), ([9, 2, 6, 1, 8], None)]
     for number, (x, label) in enumerate(rows):
-        y = 64 + 38 * number
-        canvas.tokens(left, y, x, fill=LIGHT_BLUE)
-        canvas.arrow((left + ROW + 10, y + CELL / 2), (left + ROW + 34, y + CELL / 2))
+        y, right = _example(canvas, left, number, x)
         words, colour = ("?", MUTED) if label is None else (f"class {label}", CLASS_COLOURS[label])
-        canvas.chip(left + ROW + 44, y, words, colour, width=76, dashed=label is None)
+        canvas.chip(right, y, words, colour, width=76, dashed=label is None)
 
 
 def _transduced_panel(canvas: Canvas, left: float) -> None:
@@ -218,20 +216,26 @@ def _transduced_panel(canvas: Canvas, left: float) -> None:
     answers = family.answer(choice, np.array(TRANSDUCED_INPUTS)).tolist()
     rows = [*zip(TRANSDUCED_INPUTS, answers, strict=True), ([4, 9, 0, 7, 2], None)]
     for number, (x, answer) in enumerate(rows):
-        y = 64 + 38 * number
-        canvas.tokens(left, y, x, fill=LIGHT_BLUE)
-        canvas.arrow((left + ROW + 10, y + CELL / 2), (left + ROW + 34, y + CELL / 2))
+        y, right = _example(canvas, left, number, x)
         if answer is None:
-            canvas.chip(left + ROW + 44, y, "?", MUTED, width=ROW, dashed=True)
+            canvas.chip(right, y, "?", MUTED, width=ROW, dashed=True)
         else:
-            canvas.tokens(left + ROW + 44, y, answer, fill=LIGHT_BLUE)
+            canvas.tokens(right, y, answer, fill=LIGHT_BLUE)
+
+
+def _example(canvas: Canvas, left: float, number: int, x: Sequence[int]) -> tuple[float, float]:
+    """An input and an arrow to its answer; where the answer goes: its top and its left."""
+    y = 64 + 38 * number
+    canvas.tokens(left, y, x, fill=LIGHT_BLUE)
+    canvas.arrow((left + ROW + 10, y + CELL / 2), (left + ROW + 34, y + CELL / 2))
+    return y, left + ROW + 44
 
 
 def _map_panel(canvas: Canvas, left: float) -> None:
     _panel_title(canvas, left, "Path-finding", PathfindingFamily(waypoint=False).title(STOPS))
     cell, middle = 13.0, 216 + CELL / 2
     for number, obstacles in enumerate(LAYOUTS[:2]):
-        draw_map(canvas, left + number * 150, 64, obstacles, STOPS, cell=cell, solved=number == 0)
+        Map(canvas, left + number * 150, 64, cell, obstacles, STOPS).draw(solved=number == 0)
     canvas.text(left + 5 * cell, middle, "shortest path", size=11, colour=BLUE, bold=True, align="center")
     canvas.chip(left + 150, 216, "?", MUTED, width=SIDE * cell, dashed=True)
 
@@ -246,11 +250,11 @@ FIGURES: dict[str, Callable[[], Canvas]] = {
 """The figures by the names of their files."""
 
 
-def _choice(family: Family, names: Sequence[str]) -> Choice:
+def _choice(family: Family, names: Sequence[str]) -> Recipe:
     return tuple(slot.index(name) for slot, name in zip(family.slots, names, strict=True))
 
 
-def _unseen_slot(family: Family, choice: Choice) -> int:
+def _unseen_slot(family: Family, choice: Recipe) -> int:
     """The slot of this task's unseen primitive, in the first hold-out where it has exactly one."""
     for holdout in range(HOLDOUTS):
         unseen = hold_out(family, 0, holdout).unseen
@@ -271,15 +275,8 @@ def _rows(canvas: Canvas, labels: Sequence[tuple[str, str]], hidden: slice) -> l
     band = tops[hidden]
     height = band[-1] - band[0] + CELL
     canvas.box(14, band[0] - 18, 932, height + 36, fill=PALE, radius=6)
-    canvas.text(
-        935,
-        band[0] + height / 2,
-        "hidden from the learner",
-        size=10,
-        colour=MUTED,
-        align="center",
-        upward=True,
-    )
+    middle = band[0] + height / 2
+    canvas.text(935, middle, "hidden from the learner", size=10, colour=MUTED, align="center", upward=True)
     for top, (name, meaning) in zip(tops, labels, strict=True):
         canvas.text(28, top + 5, name, size=12, bold=True)
         canvas.text(28, top + 22, meaning, size=11, colour=MUTED)
@@ -295,7 +292,7 @@ def _links(canvas: Canvas, left: float, above: float, below: float, order: Seque
 
 def _maps(canvas: Canvas, top: float, stops: Sequence[int], layouts: Sequence[Sequence[int]]) -> None:
     for number, obstacles in enumerate(layouts):
-        left = 50 + number * (SIDE * MAP_CELL + 65)
-        draw_axes(canvas, left, top, MAP_CELL)
-        draw_map(canvas, left, top, obstacles, stops, cell=MAP_CELL)
-        draw_tokens(canvas, left, top + SIDE * MAP_CELL + 22, obstacles, stops)
+        drawn = Map(canvas, 50 + number * (SIDE * MAP_CELL + 65), top, MAP_CELL, obstacles, stops)
+        drawn.draw_axes()
+        drawn.draw()
+        drawn.draw_tokens()

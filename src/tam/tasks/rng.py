@@ -1,4 +1,4 @@
-"""Random draws that are the same on every machine, in every process and with every numpy."""
+"""Random numbers that are the same on every machine, in every process and with every release of numpy."""
 
 import hashlib
 
@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Draws:
-    """A stream of random numbers named by its key.
+class Rng:
+    """A stream of random numbers, identified by its key.
 
-    It is built on the raw output of PCG64, which numpy promises never to change; the streams of
-    `numpy.random.Generator`'s own methods may change between releases.
+    It is built on the raw output of PCG64, which numpy promises never to change; the methods of
+    `numpy.random.Generator` may give other numbers in another release.
 
-    >>> Draws("dice", 7).integers(6, 4).tolist()
+    >>> Rng("dice", 7).integers(6, 4).tolist()
     [4, 2, 2, 4]
     """
 
@@ -35,6 +35,6 @@ class Draws:
         return np.argsort(self.raw(size), kind="stable")
 
     def exponentials(self, size: int) -> NDArray[np.float64]:
-        """`size` draws from the exponential distribution of mean 1."""
+        """`size` draws from the exponential distribution with mean 1."""
         uniform = ((self.raw(size) >> np.uint64(11)) + 0.5) * 2.0**-53
         return -np.log(uniform)

@@ -1,0 +1,103 @@
+"""What TAM minimises: the losses of a batch's tasks as a function of z, with their gradients in z and in θ.
+
+Shapes: B tasks, N rows of each, S components of a task embedding.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tam.methods.losses import ExampleLosses, backward, score_losses
+from tam.models import Batch, Model, no_weight_gradients
+from tam.models.fast.engine import has_kernels
+from tam.models.fast.gpu_losses import chosen_rows
+
+
+class Gradients(NamedTuple):
+    """What one pass finds at z."""
+
+    loss: Tensor
+    """Of each task over the rows that z follows, `[B]`."""
+    in_z: Tensor
+    """The gradient of that loss, `[B, S]`."""
+    of_rows: Tensor
+    """The gradient of the loss over all rows, in each row's copy of z, `[B, N, S]`, or in z, `[B, 1, S]`."""
+
+    @property
+    def over_all_rows(self) -> Tensor:
+        """The gradient in z of the loss over all rows, `[B, S]`."""
+        return self.of_rows.sum(1)
+
+
+class Objective:
+    """The losses of a batch's tasks.
+
+    Args:
+        model: The network.
+        batch: The examples of the tasks.
+        z_rows: The rows that z follows, as 0 or 1, `[B, N]`; None for all. θ always follows all rows.
+        accumulate: Whether gradients of θ add up in `.grad`, or each replaces the one before. If they add up,
+            θ stands still, so what the network computes for x alone is computed once.
+    """
+
+    def __init__(
+        self, model: Model, batch: Batch, z_rows: Tensor | None = None, *, accumulate: bool = True
+    ) -> None:
+        self.model, self.batch, self.z_rows, self._accumulate = model, batch, z_rows, accumulate
+        self._x_cache: tuple[Tensor, ...] = ()
+        if accumulate:
+            with torch.enable_grad():
+                self._x_cache = model.with_x_cache(batch).x_cache
+            self.batch = replace(
+                batch, x_cache=tuple(part.detach().requires_grad_() for part in self._x_cache)
+            )
+
+    def at(self, z: Tensor, theta: Tensor | None = None) -> Gradients:
+        """The losses and their gradients at z, `[B, S]`, in one pass.
+
+        One backward pass serves z and θ: where z follows some rows only, every row has its own copy of z, so
+        that rows can be left out of z's gradient afterwards.
+
+        Args:
+            z: The task embeddings.
+            theta: Puts the gradient of θ into `.grad`: of the tasks' losses over all rows, weighted by these,
+                `[B]`. A task of weight 0 gets no gradient in z either. None: θ is left alone.
+        """
+        z = z.detach().unsqueeze(1)
+        z = (z if self.z_rows is None else z.repeat(1, self.batch.rows, 1)).requires_grad_()
+        with torch.enable_grad():
+            losses = score_losses(self.model.score(z, self.batch), self.batch)
+            if theta is None:
+                with no_weight_gradients():
+                    (gradient,) = torch.autograd.grad(losses.tasks, z, torch.ones_like(losses.tasks))
+            else:
+                gradient = self._backward(losses.tasks, z, theta)
+        if self.z_rows is None:
+            return Gradients(losses.tasks.detach(), gradient.squeeze(1), gradient)
+        return Gradients(*_of_rows(gradient, *losses.examples, self.z_rows), gradient)
+
+    def _backward(self, losses: Tensor, z: Tensor, theta: Tensor) -> Tensor:
+        """Put the gradient of θ into `.grad`; return that of z."""
+        x = self.batch.x_cache
+        parameters = list(self.model.parameters())
+        gradient, *of_x = backward(losses, parameters, [z, *x], weights=theta, add=self._accumulate)
+        for part, of_part in zip(x, of_x, strict=True):
+            part.grad = of_part if part.grad is None else part.grad.add_(of_part)
+        return gradient
+
+    def finish(self) -> None:
+        """Add to `.grad` of θ what comes to it through what was computed for x alone."""
+        if self._x_cache:
+            gradients = [part.grad for part in self.batch.x_cache]
+            torch.autograd.backward(self._x_cache, gradients, inputs=list(self.model.parameters()))
+
+
+def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The tasks' losses `[B]` over some rows, and their gradients, given those of each row's z."""
+    if has_kernels(gradient):
+        return chosen_rows(gradient, total, predictions, rows)
+    share = predictions.sum(1) / (predictions * rows).sum(1)
+    gradient = (gradient * rows.unsqueeze(2)).sum(1) * share.unsqueeze(1)
+    return ExampleLosses(total, predictions).per_task(rows), gradient

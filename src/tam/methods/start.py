@@ -1,0 +1,41 @@
+"""Where the searches of a training step start: at a blank z in the paper, and in our extensions elsewhere.
+
+With warm starts, some tasks go on from the z where their last visit ended (`tam.methods.warm_starts`). With a
+proposer, an encoder of the support says where the others start. It is trained along, by what Algorithm 1
+computes anyway: the gradient in z of its first pass goes on into the encoder.
+
+Shapes: B tasks, S components of a task embedding.
+"""
+
+import torch
+
+from tam.methods.objective import Gradients, Objective
+
+
+class Start:
+    """Where the search for each task's embedding starts.
+
+    Attributes:
+        z: `[B, S]`, without a graph.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        model, batch = objective.model, objective.batch
+        self.z = model.blank(batch.tasks) if batch.start is None else batch.start
+        self._encoder = model.proposer
+        if self._encoder is None:
+            return
+        with torch.enable_grad():
+            self._proposed = model.propose(batch, objective.z_rows)
+        self._learns = torch.ones_like(self._proposed[:, :1])
+        warm = (self.z != 0).any(1, keepdim=True)
+        if batch.start is not None:
+            self._learns = (~warm).to(self.z.dtype)
+        self.z = torch.where(warm, self.z, self._proposed.detach())
+
+    def learn(self, found: Gradients) -> None:
+        """Pass the gradient at `z` on to the encoder, if there is one: its weights' go to `.grad`."""
+        if self._encoder is not None:
+            weights = list(self._encoder.parameters())
+            gradient = found.over_all_rows * self._learns
+            torch.autograd.backward(self._proposed, gradient, inputs=weights)

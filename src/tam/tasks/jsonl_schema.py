@@ -1,0 +1,227 @@
+"""What files of tasks, examples and splits may contain."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from tam.errors import shown
+from tam.tasks.rng import Rng
+from tam.tasks.task import Classes, Integers, Kind, compact
+from tam.tasks.vocabulary import Token, sort_key
+
+# In text decoded from UTF-8, only an escape can give a lone surrogate.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class FormatError(Exception):
+    """A mistake in the content of a file that is not known here."""
+
+
+class Ids(dict[Token, int]):
+    """Ids of tokens in order of appearance; the final ids are known once all tokens are."""
+
+    def __missing__(self, token: Token) -> int:
+        self[token] = len(self)
+        return self[token]
+
+
+class Rows(NamedTuple):
+    """Sequences of such ids, concatenated."""
+
+    flat: Integers
+    lengths: Integers
+
+
+class Line(NamedTuple):
+    """A task as its line gives it."""
+
+    number: int
+    name: str
+    kind: Kind
+    x: Rows
+    y: Rows | Classes
+    primitives: tuple[str, ...]
+    split: str | None
+
+    @property
+    def rows(self) -> list[Rows]:
+        """X and, in transduction, y."""
+        return [self.x] if isinstance(self.y, Classes) else [self.x, self.y]
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON more strictly than `json.loads`: no NaN, no repeated fields, no lone surrogates.
+
+    >>> parse_json('{"train": ["a"]}')
+    {'train': ['a']}
+    """
+    try:
+        value = _DECODER.decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise FormatError(f"not JSON: {error.msg} ({line}column {error.colno})") from None
+    except UnicodeEncodeError:
+        raise FormatError("a string has a lone surrogate, which is half a character") from None
+    except RecursionError:
+        raise FormatError("lists or objects are nested too deeply") from None
+    except ValueError:  # Python's limit on the digits of an integer
+        raise FormatError("an integer has too many digits: write it as a string") from None
+
+
+def parse_task(text: str, number: int, ids: Ids) -> Line:
+    """The task on the line with this number; new tokens are added to `ids`.
+
+    >>> text = '{"task": "a", "kind": "classification", "examples": [{"x": [5, 5, 2], "y": "odd"}]}'
+    >>> parse_task(text, 1, Ids()).x.flat.tolist()
+    [0, 0, 1]
+    """
+    value = parse_json(text)
+    _check_object(value, "a task", ("task", "kind", "examples"), ("primitives", "split"))
+    name, kind, split = value["task"], value["kind"], value.get("split")
+    if not isinstance(name, str) or not name:
+        raise FormatError(f"task must be a name: got {_brief(name)}")
+    if kind not in get_args(Kind):
+        raise FormatError(f"kind must be 'classification' or 'transduction': got {_brief(kind)}")
+    if "split" in value:
+        _check_split(split)
+    primitives = value.get("primitives", [])
+    if not isinstance(primitives, list) or not all(isinstance(part, str) and part for part in primitives):
+        raise FormatError("primitives must be a list of non-empty strings")
+    inputs, answers = _examples(value["examples"])
+    x = _rows(inputs, "x", ids)
+    y = _rows(answers, "y", ids) if kind == "transduction" else _classes(answers)
+    return Line(number, name, kind, x, y, tuple(primitives), split)
+
+
+def parse_example(text: str) -> tuple[Any, Any]:
+    """The input and the answer of an example on a line of its own."""
+    value = parse_json(text)
+    _check_object(value, "an example", ("x", "y"))
+    return value["x"], value["y"]
+
+
+def draw_splits(names: Collection[str], seed: int) -> dict[str, str]:
+    """Assign 80 % of the tasks to train and 10 % each to valid and test, whatever their order.
+
+    >>> draw_splits(["a", "b", "c"], seed=0)
+    {'b': 'train', 'a': 'valid', 'c': 'test'}
+    """
+    if len(names) < 3:
+        raise FormatError(f"there must be at least 3 tasks, for train, valid and test: got {len(names)}")
+    ordered = sorted(names)
+    drawn = [ordered[index] for index in Rng("split", seed).permutation(len(ordered)).tolist()]
+    held_out = max(1, (len(drawn) + 5) // 10)
+    test, valid, train = drawn[:held_out], drawn[held_out : 2 * held_out], drawn[2 * held_out :]
+    return dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid") | dict.fromkeys(test, "test")
+
+
+def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
+    """Assign the tasks as the content of a splits file says.
+
+    >>> assign_splits({"train": ["b"], "valid": ["a"], "test": ["c"]}, ["a", "b", "c"])
+    {'b': 'train', 'a': 'valid', 'c': 'test'}
+    """
+    if not isinstance(content, dict):
+        raise FormatError('splits must be an object {"train": [names], "valid": [names], "test": [names]}')
+    assignment: dict[str, str] = {}
+    for split, members in content.items():
+        _check_split(split)
+        if not isinstance(members, list) or not all(isinstance(name, str) for name in members):
+            raise FormatError(f"split {shown(split)} must be a list of names of tasks")
+        for name in members:
+            if name in assignment:
+                raise FormatError(f"every task must be in one split: {shown(name)} is in several")
+            assignment[name] = split
+    if unknown := assignment.keys() - set(names):
+        raise FormatError(f"there is no task {shown(min(unknown))}")
+    if missing := [name for name in names if name not in assignment]:
+        raise FormatError(f"every task must be in a split: {shown(missing[0])} is in none")
+    check_complete(assignment.values())
+    return assignment
+
+
+def check_complete(splits: Collection[str]) -> None:
+    """Raise unless there are train, valid and test splits among these names."""
+    for needed in ("train", "valid", "test"):
+        if not any(split.startswith(needed) for split in splits):
+            raise FormatError(f"there must be train, valid and test tasks: there are no {needed} tasks")
+
+
+def _check_split(split: object) -> None:
+    if not isinstance(split, str) or not (split in ("train", "valid") or split.startswith("test")):
+        raise FormatError(f"split must be train, valid, test or another name with test…: got {_brief(split)}")
+
+
+def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequence[str] = ()) -> None:
+    fields = (*required, *optional)
+    if not isinstance(value, dict):
+        raise FormatError(f"{what} must be an object with {', '.join(fields)}: got {_brief(value)}")
+    for field in value:
+        if field not in fields:
+            raise FormatError(f"unknown field {shown(field)}: {what} has {', '.join(fields)}")
+    for field in required:
+        if field not in value:
+            raise FormatError(f"no field {field!r}: {what} must have {', '.join(required)}")
+
+
+def _examples(value: object) -> tuple[list[Any], list[Any]]:
+    if not isinstance(value, list) or not value:
+        raise FormatError(f"examples must be a list of one or more examples: got {_brief(value)}")
+    for place, example in enumerate(value):
+        if not isinstance(example, dict) or example.keys() != {"x", "y"}:
+            _check_object(example, f"examples[{place}]", ("x", "y"))
+    return [example["x"] for example in value], [example["y"] for example in value]
+
+
+def _rows(rows: list[Any], field: str, ids: Ids) -> Rows:
+    for place, row in enumerate(rows):
+        if not isinstance(row, list):
+            raise FormatError(f"examples[{place}].{field} must be a list of tokens: got {_brief(row)}")
+        _check_tokens(row, f"examples[{place}].{field}[{{}}]")
+    tokens = list(chain.from_iterable(rows))
+    flat = np.fromiter(map(ids.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+    return Rows(compact(flat, len(ids)), np.array([len(row) for row in rows], dtype=np.int64))
+
+
+def _classes(answers: list[Any]) -> Classes:
+    _check_tokens(answers, "examples[{}].y")
+    labels = tuple(sorted(set(answers), key=sort_key))
+    class_of = {label: index for index, label in enumerate(labels)}
+    ids = np.fromiter(map(class_of.__getitem__, answers), dtype=np.int64, count=len(answers))
+    return Classes(compact(ids, len(labels) - 1), labels)
+
+
+def _check_tokens(values: list[Any], place: str) -> None:
+    if not {int, str}.issuperset(map(type, values)):
+        index, value = next((i, value) for i, value in enumerate(values) if type(value) not in (int, str))
+        raise FormatError(f"{place.format(index)} must be an integer or a string: got {_brief(value)}")
+
+
+def _brief(value: object) -> str:
+    """A value of JSON, as a message shows it."""
+    if isinstance(value, list | dict) and value:
+        return "a list" if isinstance(value, list) else "an object"
+    return shown(value) if type(value) in (int, float, str) else json.dumps(value)
+
+
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise FormatError(f"an object has the field {shown(name)} twice")
+    return fields
+
+
+def _refuse_constant(name: str) -> object:
+    raise FormatError(f"not JSON: {name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
