@@ -142,39 +142,25 @@ def collate(
     counts = np.array([len(chosen) for chosen in rows])
     present = np.arange(counts.max(initial=0)) < counts[:, None]
     x, x_length = _pad([task.x for task in tasks], rows, present)
-    if all(isinstance(task.y, Sequences) for task in tasks):
-        y, y_length = _pad([task.y for task in tasks if isinstance(task.y, Sequences)], rows, present)
-        return Batch(
-            x,
-            x_length,
-            y,
-            y_length,
-            present=_unless_all(present),
-            padded=_is_padded(x, x_length) or _is_padded(y, y_length),
-            **_compositional(tasks, primitives),
-        )
-    answers = [task.y for task in tasks if isinstance(task.y, Classes)]
-    y = np.zeros(present.shape, dtype=np.int64)
-    for place, (answer, chosen) in enumerate(zip(answers, rows, strict=True)):
-        y[place, : len(chosen)] = answer.ids[chosen]
-    classes = torch.tensor([len(answer.labels) for answer in answers])
-    return Batch(
-        x,
-        x_length,
-        torch.from_numpy(y),
-        present=_unless_all(present),
-        classes=classes,
-        padded=_is_padded(x, x_length),
-        **_compositional(tasks, primitives),
-    )
+    padded, answers = _is_padded(x, x_length), [task.y for task in tasks]
+    if all(isinstance(answer, Sequences) for answer in answers):
+        y, y_length = _pad([answer for answer in answers if isinstance(answer, Sequences)], rows, present)
+        padded = padded or _is_padded(y, y_length)
+        given: dict[str, Any] = {"y": y, "y_length": y_length}
+    else:
+        classes = [answer for answer in answers if isinstance(answer, Classes)]
+        ids = np.zeros(present.shape, dtype=np.int64)
+        for place, (answer, chosen) in enumerate(zip(classes, rows, strict=True)):
+            ids[place, : len(chosen)] = answer.ids[chosen]
+        sizes = torch.tensor([len(answer.labels) for answer in classes])
+        given = {"y": torch.from_numpy(ids), "classes": sizes}
+    there = None if present.all() else torch.from_numpy(present)
+    given |= _compositional(tasks, primitives)
+    return Batch(x, x_length, present=there, padded=padded, **given)
 
 
 def _is_padded(ids: Tensor, lengths: Tensor) -> bool:
     return bool((lengths < ids.shape[-1]).any())
-
-
-def _unless_all(present: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Tensor | None:
-    return None if present.all() else torch.from_numpy(present)
 
 
 def _pad(
