@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from tam.models import Transformer
-from tam.models.operands import Before
+from tam.models.attention import Mask
+from tam.models.fast import gpu_blocks
 
 
 class Case(NamedTuple):
@@ -71,17 +72,13 @@ class Example:
         before = self.case.before
         if not kernels:
             return self.model(hidden, self.mask)[:, before:][:, self.read]
-        known, masked = None, self.case.masked
+        cache: list[Tensor] = []
         if before:
-            values = self.model.fused_prefix(hidden[:, :before], self.valid_before if masked else None)
-            known = Before(values, self.lengths_before.int())
-        return self.model.fused_forward(
-            hidden[:, before:],
-            self.valid if masked else None,
-            self.read,
-            causal=self.case.causal,
-            before=known,
-        )
+            valid = self.valid_before if self.case.masked else None
+            cache = [gpu_blocks.keys_values(self.model, hidden[:, :before], valid)]
+        seen = torch.cat([self.valid_before, self.valid], dim=1)
+        mask = Mask(seen, causal=self.case.causal, padded=self.case.masked)
+        return gpu_blocks.transform(self.model, hidden[:, before:], mask, self.read, cache)
 
     def gradients(self, kernels: bool, half: bool) -> list[Tensor]:
         """The outputs, and gradients of vectors and weights."""

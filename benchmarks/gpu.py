@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,8 @@ from alone import FailedError, one_by_one
 from tam.cli.exit import command
 from tam.config.config import Config
 from tam.config.methods import TamSettings
-from tam.models.compiling import compile_only
+from tam.models.fast.context import plain
+from tam.models.fast.gpu_device import compile_only
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
@@ -222,9 +223,8 @@ def timed(*given: Any) -> Generator[Callable[[], Row]]:
     config = step.config()
     training, network, settings = config.training, config.network, config.settings
     assert isinstance(settings, TamSettings)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, nullcontext() if step.kernels else plain():
         trainer = Trainer(prepare(config, tasks), Path(folder))
-        trainer.model.fused = step.kernels
         trainer.state.step = training.steps // 2  # in the last phase of training
         for _ in range(6):
             trainer.step()
@@ -317,9 +317,8 @@ def compare_training(kernels: str, steps: int = 300) -> Row:
         config = _config(
             "classification", inner_steps=10, rows=100, steps=steps, seed=seed, theta_update="interleaved"
         )
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels == "ours" else plain():
             trainer = Trainer(prepare(config, tasks), Path(folder))
-            trainer.model.fused = kernels == "ours"
             losses = [float(trainer.step().end) for _ in range(steps)]
         values.append(round(statistics.mean(losses[-30:]), 4))
         if not math.isfinite(values[-1]):

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from contenders.problem import Problem, Step
-from tam.models import Model
+from tam.models import Model, Transformer
+from tam.models.attention import Mask
+from tam.models.fast import engine
 
 
 def peft_adapt(p: Problem) -> Step:
@@ -71,4 +73,7 @@ class PromptNetwork(nn.Module):
     def forward(self, inputs_embeds: Tensor, **_: object) -> Tensor:
         model = self.model
         places = torch.cat([model.places, model.x.position[: inputs_embeds.shape[1] - 1]])
-        return model.head(model.backbone(inputs_embeds + places, read=slice(0, 1)).squeeze(1))
+        assert isinstance(model.backbone, Transformer)
+        vectors = inputs_embeds + places
+        mask = Mask(vectors.new_ones(vectors.shape[:2], dtype=torch.bool), causal=False, padded=False)
+        return model.head(engine.transform(model.backbone, vectors, mask, read=slice(0, 1)).squeeze(1))

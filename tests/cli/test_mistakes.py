@@ -24,7 +24,6 @@ WRONG_SETTINGS = {
     "--method snail --shots 1 5": "--shots",
     "--method maml --patience 3": "there is no setting 'patience' of method 'maml'",
     "--method tom": "there is no method 'tom'",
-    "--holdout 1": "--holdout",
 }
 
 
@@ -90,7 +89,7 @@ LONG = "x" * 300
 def test_what_is_not_there_is_named(words: list[str], call: Any) -> None:
     found = call(*words)
     assert found.startswith("error: ")
-    assert words[1] in found
+    assert words[1][:50] in found
     assert "\n" not in found
 
 

@@ -28,7 +28,7 @@ from tam.evaluation.protocol import (
 )
 from tam.methods import TAM, Losses, Method, Rate, Update, make_method
 from tam.models import Batch, Condition, Model, ModelSpec, build_model
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.task import Classes, Kind, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tam.methods.losses import ExampleLosses, backward, example_losses, losses_of, put
+from tam.methods.losses import ExampleLosses, accumulate, backward, example_losses, losses_of
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -82,7 +82,7 @@ def test_gradients_are_added_or_take_the_place_of_others(*, add: bool, in_one: b
     sums = [whole[:4].view(2, 2), whole[4:]]
     found = [torch.full((2, 2), 10.0).t(), torch.tensor([20.0, 30.0])]
     expected = torch.tensor([10.0, 10.0, 10.0, 10.0, 20.0, 30.0]) + (torch.arange(6.0) if add else 0.0)
-    put(sums, found, whole=whole if in_one else None, add=add)
+    accumulate(sums, found, base=whole if in_one else None, add=add)
     assert torch.equal(whole, expected)
 
 

@@ -13,7 +13,7 @@ from tam.methods import Matching
 from tam.methods.episode import unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
-from tam.models.compare import CompareModel
+from tam.models.support_networks import CompareModel
 
 Make = Callable[..., Batch]
 

@@ -14,7 +14,7 @@ from tam.methods import Snail
 from tam.methods.episode import unknown_primitive
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.attention import plain_attention
-from tam.models.pairs import PairsModel
+from tam.models.support_networks import PairsModel
 from tam.models.transformer import Block
 
 Make = Callable[..., Batch]

@@ -1,4 +1,4 @@
-"""Run by test_fused.py in a process of its own: all launches of some passes, compiled for a GPU.
+"""Run by test_kernels.py in a process of its own: all launches of some passes, compiled for a GPU.
 
 Prints for every kernel that was compiled its name, the bytes that a program shares, and its warps.
 """
@@ -10,11 +10,11 @@ import torch
 from agreement import Case, Example  # pyright: ignore[reportMissingImports]
 from interpret_scoring import found_by
 
-from tam.models import ModelSpec, Transformer, build_model, transformer
-from tam.models.compiling import compile_only
-from tam.models.launch_adam import Pieces, TaskMoments, Vectors, move_tasks, move_weights, watch_tasks
-from tam.models.launch_losses import chosen_rows, loss_gradients, task_losses
-from tam.models.launch_rows import gather
+from tam.models import ModelSpec, build_model
+from tam.models.fast.gpu_adam import Pieces, TaskMoments, Vectors, move_tasks, move_weights, watch_tasks
+from tam.models.fast.gpu_device import compile_only
+from tam.models.fast.gpu_losses import chosen_rows, loss_gradients, task_losses
+from tam.models.fast.gpu_packing import gather
 
 CASES = (
     Case(16, 6, causal=False, masked=False, last=1),
@@ -32,7 +32,7 @@ _PATHS = ModelSpec(kind="transduction", vocabulary=200, max_x=8, max_y=22, **_SI
 SPECS: tuple[tuple[ModelSpec, dict[str, Any]], ...] = (
     (_CLASSES, {"padded": False}),
     (_CLASSES, {"limited": True}),
-    (_PATHS, {"prefix": True}),
+    (_PATHS, {"x_cache": True}),
     (_PATHS, {}),
     (_PATHS, {"padded": False}),
 )
@@ -64,15 +64,13 @@ def losses() -> None:
 def scores(spec: ModelSpec, settings: dict[str, Any]) -> None:
     """A pass from tokens to log-probabilities, and back."""
     model = build_model(spec, torch.Generator().manual_seed(0))
-    assert isinstance(model.backbone, Transformer)
-    model.backbone.fused = model.backbone.kernels = True
     with torch.autocast("cpu", torch.bfloat16):
         found_by(model, spec, settings)
 
 
 if __name__ == "__main__":
     compiled = fake_gpu.install()
-    transformer.can_fuse = lambda hidden, heads: True
+    fake_gpu.use_kernels()
     with compile_only():
         adam()
         losses()

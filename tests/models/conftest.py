@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, list(chosen.values()), ids=list(chosen))
 
 
-def _random_batch(
+def make_batch(
     spec: ModelSpec,
     tasks: int = 3,
     rows: int = 4,
@@ -85,7 +86,7 @@ def _random_batch(
     )
 
 
-def _seeded_model(spec: ModelSpec, seed: int = 0) -> Model:
+def make_model(spec: ModelSpec, seed: int = 0) -> Model:
     """A model in float64, with logits as large as those of a trained one."""
     model = build_model(spec, torch.Generator().manual_seed(seed)).double()
     with torch.no_grad():
@@ -93,23 +94,9 @@ def _seeded_model(spec: ModelSpec, seed: int = 0) -> Model:
     return model
 
 
-def _random_z(model: Model, batch: Batch, copies: int = 1) -> Tensor | None:
+def make_z(model: Model, batch: Batch, copies: int = 1) -> Any:
+    """Random task embeddings, or None for a model without."""
     if model.task_size == 0:
         return None
     generator = torch.Generator().manual_seed(9)
     return 0.3 * torch.randn(batch.tasks, copies, model.task_size, generator=generator, dtype=torch.float64)
-
-
-@pytest.fixture
-def make_batch() -> Callable[..., Batch]:
-    return _random_batch
-
-
-@pytest.fixture
-def make_model() -> Callable[..., Model]:
-    return _seeded_model
-
-
-@pytest.fixture
-def make_z() -> Callable[..., Tensor | None]:
-    return _random_z

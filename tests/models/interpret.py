@@ -1,4 +1,4 @@
-"""Run by test_fused.py in a process of its own, since Triton's interpreter is chosen when it is imported."""
+"""Run by test_kernels.py in a process of its own: Triton's interpreter is chosen when it is imported."""
 
 import copy
 import json
@@ -8,18 +8,11 @@ from typing import Any
 import torch
 import triton.runtime.interpreter as interpreter
 from agreement import Case, disagreement  # pyright: ignore[reportMissingImports]
+from fake_gpu import use_kernels
 
 from tam.methods.tam import TAM
-from tam.models import (
-    Batch,
-    ModelSpec,
-    Transformer,
-    build_model,
-    fused,
-    launch,
-    launch_rows,
-    transformer,
-)
+from tam.models import Batch, ModelSpec, Transformer, build_model
+from tam.models.fast import gpu_blocks, gpu_launch, gpu_packing
 from tam.training.adam import Adam
 
 
@@ -40,7 +33,7 @@ def gather_error(rows: int, width: int, wanted: int) -> float:
     matrix = torch.randn(rows, width, generator=generator)
     source = torch.randint(-1, rows, (wanted,), generator=generator)
     expected = torch.cat([matrix, torch.zeros(1, width)])[source]
-    return float((launch_rows.gather(matrix, source) - expected).abs().max())
+    return float((gpu_packing.gather(matrix, source) - expected).abs().max())
 
 
 def step_error() -> float:
@@ -61,9 +54,7 @@ def step_error() -> float:
     exact = copy.deepcopy(model).double()
     Adam(model, (), 1.0)  # after which the weights stand one after another, as they do in training
     assert isinstance(model.backbone, Transformer)
-    model.backbone.fused = model.backbone.kernels = True
-    model.backbone.forward = model.backbone.prefix = None  # pyright: ignore[reportAttributeAccessIssue]
-    transformer.can_fuse = lambda hidden, heads: True
+    model.backbone.forward = model.backbone.x_cache = None  # pyright: ignore[reportAttributeAccessIssue]
     found: list[list[torch.Tensor]] = []
     for network in (model, exact):
         tam.training_step(network, batch, lambda _: None, 0)
@@ -76,7 +67,8 @@ def step_error() -> float:
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    fused.SHARES = launch.SHARES = 2  # fewer programs take less time here
+    use_kernels()
+    gpu_blocks.SHARES = gpu_launch.SHARES = 2  # fewer programs take less time here
     print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):

@@ -1,4 +1,4 @@
-"""Run by test_launch_adam.py in a process of its own: Triton's interpreter is chosen when it is imported.
+"""Run by test_kernels.py in a process of its own: Triton's interpreter is chosen when it is imported.
 
 Prints the largest relative error of each check against plain torch in float64.
 """
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tam.methods import search
 from tam.methods.search import Search
+from tam.training import adam as adams
 from tam.training.adam import Adam
 
 COUNTS = (3.0, 1.0, 0.0, 7.0, 2.0)
@@ -41,7 +42,7 @@ def errors(found: list[Tensor], expected: list[Tensor]) -> float:
 def moves_of_weights(*, kernels: bool, clip: float, poison: float | None) -> list[Tensor]:
     """Everything that Adam on θ changes, after each of some moves."""
     model = Network(torch.float32 if kernels else torch.float64)
-    Adam._has_kernels = lambda self: kernels  # pyright: ignore[reportPrivateUsage]
+    adams.has_kernels = lambda _: kernels
     adam = Adam(model, ("narrow", "wide"), clip)
     adam.rate.fill_(0.1)
     draw = torch.Generator().manual_seed(1)
@@ -66,7 +67,7 @@ def moves_of_weights(*, kernels: bool, clip: float, poison: float | None) -> lis
 
 def search_of_tasks(*, kernels: bool, tasks: int, size: int, own_rates: bool, patience: int) -> list[Tensor]:
     """Everything that a search changes, after each of some steps."""
-    search._has_kernels = lambda _: kernels  # pyright: ignore[reportPrivateUsage]
+    search.has_kernels = lambda _: kernels
     dtype = torch.float32 if kernels else torch.float64
     draw = torch.Generator().manual_seed(tasks)
     rate = torch.linspace(0.01, 0.5, tasks).to(dtype) if own_rates else 0.1

@@ -1,4 +1,4 @@
-"""Run by test_scoring.py in a process of its own: Triton's interpreter is chosen when it is imported.
+"""Run by test_kernels.py in a process of its own: Triton's interpreter is chosen when it is imported.
 
 Prints the largest relative error of each check against plain torch in float64.
 """
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from fake_gpu import use_kernels
 from interpret import let_loops_have_bounds
 from torch import Tensor
 
@@ -16,16 +17,11 @@ from tam.models import (
     Batch,
     Model,
     ModelSpec,
-    Transformer,
     build_model,
-    fused,
-    launch,
-    launch_losses,
-    scoring,
+    no_weight_gradients,
 )
-from tam.models import transformer as transformers
-from tam.models.launch_sequence import Layout, Parts, Tokens
-from tam.models.sequence import vectors_of
+from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
 from tam.training.adam import Adam
 
 CLASSES = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=4, layers=1, width=16, heads=1)
@@ -35,8 +31,8 @@ SPECS: dict[str, tuple[ModelSpec, dict[str, Any]]] = {
     "classes of some tasks, padded, each row its z": (CLASSES, {"limited": True, "own": True}),
     "primitives": (replace(CLASSES, primitives=6, slots=3), {"padded": False}),
     "tokens": (replace(TOKENS, task_tokens=2), {}),
-    "tokens after what is known": (TOKENS, {"prefix": True}),
-    "tokens without padding after what is known": (TOKENS, {"prefix": True, "padded": False}),
+    "tokens after cached x": (TOKENS, {"x_cache": True}),
+    "tokens without padding after cached x": (TOKENS, {"x_cache": True, "padded": False}),
     "z in front, each row its own": (replace(TOKENS, task_first=True), {"own": True}),
     "no task embedding": (TOKENS.without_embedding(), {"padded": False}),
     "a class, cut to one row": (CLASSES, {"limited": True, "cut": True}),
@@ -76,9 +72,9 @@ def batch_of(
 def found_by(model: Model, spec: ModelSpec, settings: dict[str, Any]) -> list[Tensor]:
     """Log-probabilities, and gradients of θ and z of their weighted sum."""
     batch = batch_of(spec, **settings)
-    if settings.get("prefix"):
-        batch = model.with_prefix(batch)
-        assert batch.prefix
+    if settings.get("x_cache"):
+        batch = model.with_x_cache(batch)
+        assert batch.x_cache
     draw = torch.Generator().manual_seed(2)
     z = None
     if model.task_size:
@@ -102,19 +98,37 @@ def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
     model.head.weight.data *= 50  # so that logits differ
     exact = copy.deepcopy(model).double()
     Adam(model, (), 1.0)
-    assert isinstance(model.backbone, Transformer)
-    model.backbone.fused = model.backbone.kernels = True
-    plain, calls = scoring.score, []
-    scoring_score = lambda *given: calls.append(1) or plain(*given)  # noqa: E731
-    from tam.models import model as models
-
-    models.score = scoring_score
+    score, calls = gpu_scoring.score, []
+    gpu_scoring.score = lambda *given: calls.append(1) or score(*given)
     ours = found_by(model, spec, settings)
     assert calls, "the kernels must be used"
     theirs = found_by(exact, spec, settings)
     assert len(calls) == 1
+    gpu_scoring.score = score
     sizes = [value.norm().clamp(min=1e-3) for value in theirs]
     return max(float((a.double() - b).norm() / size) for a, b, size in zip(ours, theirs, sizes, strict=True))
+
+
+def silent_zeros(how: str) -> int:
+    """How many gradients of weights are zeros where weight gradients are skipped: they must be None."""
+    model, batch = build_model(TOKENS, torch.Generator().manual_seed(0)), batch_of(TOKENS)
+    batch = model.with_x_cache(batch)
+    z = torch.ones(3, 1, model.task_size, requires_grad=True)
+
+    def loss() -> Tensor:
+        found = model.score(z, batch) if how == "score" else model(z, batch)
+        return found.square().sum()
+
+    with no_weight_gradients():
+        found = torch.autograd.grad(loss(), [z, *model.parameters()], allow_unused=True)
+    assert found[0].any()
+    try:
+        torch.autograd.grad(loss(), z, create_graph=True)
+    except RuntimeError as error:
+        assert "second derivative" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError("a second derivative must be an error")
+    return sum(isinstance(g, Tensor) and not g.any() for g in found)
 
 
 def embedding_error(rows: int, length: int, tokens: int) -> float:
@@ -148,8 +162,8 @@ def loss_errors(tasks: int, rows: int, places: int, *, sequences: bool, some: bo
     weights = torch.rand(tasks, generator=draw)
     examples.per_task().backward(weights.double())
     assert exact.grad is not None
-    found = launch_losses.task_losses(log_prob, y_length, present)
-    g = launch_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
+    found = gpu_losses.task_losses(log_prob, y_length, present)
+    g = gpu_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
     pairs = [(found.means, examples.per_task()), (found.totals, examples.total), (g, exact.grad)]
     pairs.append((found.predictions, examples.predictions))
     return max(float((a.double() - b.detach()).abs().max()) for a, b in pairs)
@@ -165,7 +179,7 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
     exact = ExampleLosses(total.double(), predictions.double())
     share = predictions.double().sum(1) / (predictions * chosen).double().sum(1)
     expected = (g * chosen.unsqueeze(2)).double().sum(1) * share.unsqueeze(1)
-    losses, found = launch_losses.chosen_rows(g, total, predictions, chosen)
+    losses, found = gpu_losses.chosen_rows(g, total, predictions, chosen)
     return max(
         float((losses - exact.per_task(chosen.double())).abs().max()),
         float(((found - expected).abs() / expected.abs().max()).max()),
@@ -174,10 +188,11 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    fused.SHARES = launch.SHARES = 2
-    transformers.can_fuse = lambda hidden, heads: hidden.dtype == torch.float32
+    gpu_blocks.SHARES = gpu_launch.SHARES = 2
+    use_kernels()
     for spec, settings in SPECS.values():
         print(score_error(spec, settings))
+    print(silent_zeros("score"), silent_zeros("log_prob"))
     for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150)):
         print(embedding_error(*sizes))
     for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23)):

@@ -1,12 +1,11 @@
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from tam.models import Batch, Model, ModelSpec, build_model
+from tam.models import ModelSpec, build_model
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def weights(spec: ModelSpec, seed: int) -> dict[str, Tensor]:
@@ -27,20 +26,13 @@ def test_the_global_random_state_is_not_touched(spec: ModelSpec) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_every_parameter_is_used(
-    spec: ModelSpec,
-    make_model: Callable[..., Model],
-    make_batch: Callable[..., Batch],
-    make_z: Callable[..., Any],
-) -> None:
+def test_every_parameter_is_used(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 8, 8)
     model(make_z(model, batch), batch).exp().square().sum().backward()
     assert all(p.grad is not None and p.grad.ne(0).any() for p in model.parameters())
 
 
-def test_the_first_predictions_are_close_to_uniform(
-    make_batch: Callable[..., Batch], spec: ModelSpec
-) -> None:
+def test_the_first_predictions_are_close_to_uniform(spec: ModelSpec) -> None:
     spec = replace(spec, width=64)
     model, batch = build_model(spec, torch.Generator().manual_seed(0)), make_batch(spec)
     if batch.y_length is not None:
@@ -49,12 +41,7 @@ def test_the_first_predictions_are_close_to_uniform(
     assert (model(z, batch) + math.log(spec.outputs)).abs().max() < 0.8
 
 
-def test_weights_can_be_saved_and_loaded(
-    spec: ModelSpec,
-    make_model: Callable[..., Model],
-    make_batch: Callable[..., Batch],
-    make_z: Callable[..., Any],
-) -> None:
+def test_weights_can_be_saved_and_loaded(spec: ModelSpec) -> None:
     model, other, batch = make_model(spec, 0), make_model(spec, 1), make_batch(spec)
     z = make_z(model, batch)
     assert not torch.equal(model(z, batch), other(z, batch))
@@ -63,7 +50,7 @@ def test_weights_can_be_saved_and_loaded(
 
 
 def test_parameters_of_methods_are_there_if_asked_for_and_change_no_other(
-    conditioned_spec: ModelSpec, make_batch: Callable[..., Batch], make_z: Callable[..., Any]
+    conditioned_spec: ModelSpec,
 ) -> None:
     asked = {"unknown": True} if conditioned_spec.compositional else {"tasks": 5}
     model, plain = (

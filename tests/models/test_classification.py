@@ -1,37 +1,27 @@
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch, make_model, make_z
 
 
-def test_log_probs_of_classes(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_log_probs_of_classes(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     log_prob = model(make_z(model, batch), batch)
     assert log_prob.shape == (batch.tasks, batch.rows, encoder_spec.classes)
     torch.testing.assert_close(log_prob.exp().sum(-1), torch.ones_like(log_prob[..., 0]))
 
 
-def test_the_answer_is_not_looked_at(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_answer_is_not_looked_at(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     z = make_z(model, batch)
     assert torch.equal(model(z, batch), model(z, replace(batch, y=batch.y + 77)))
 
 
-def test_every_token_and_the_order_matter(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_every_token_and_the_order_matter(encoder_spec: ModelSpec) -> None:
     model = make_model(encoder_spec)
     batch = make_batch(encoder_spec, 1, 4)
     rows = torch.tensor([[[1, 2, 3, 4], [1, 2, 4, 3], [5, 2, 3, 4], [1, 2, 3, 0]]])
@@ -41,9 +31,7 @@ def test_every_token_and_the_order_matter(
         assert (first - other).abs().max() > 1e-6
 
 
-def test_classes_that_a_task_has_not_are_left_out(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_classes_that_a_task_has_not_are_left_out(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     z = make_z(model, batch)
     every = model(z, batch)
@@ -55,9 +43,7 @@ def test_classes_that_a_task_has_not_are_left_out(
     torch.testing.assert_close(some[1, :, :2], every[1, :, :2].log_softmax(-1))
 
 
-def test_the_class_mask_leaves_gradients_finite(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_class_mask_leaves_gradients_finite(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     batch = replace(batch, classes=torch.tensor([1, 2, 3]))
     log_prob = model(make_z(model, batch), batch)
@@ -65,9 +51,7 @@ def test_the_class_mask_leaves_gradients_finite(
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_a_batch_of_the_other_kind_is_refused(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_a_batch_of_the_other_kind_is_refused(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     z = make_z(model, batch)
     sequences = replace(batch, y=batch.x, y_length=batch.x_length)
@@ -75,13 +59,11 @@ def test_a_batch_of_the_other_kind_is_refused(
         model(z, sequences)
 
 
-def test_what_is_computed_of_x_before_changes_nothing(
-    encoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_cached_x_changes_nothing(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
-    given, z = model.with_prefix(batch), make_z(model, batch)
+    given, z = model.with_x_cache(batch), make_z(model, batch)
     token = encoder_spec.conditioning in ("token", "none") and encoder_spec.backbone == "transformer"
-    assert bool(given.prefix) == token
+    assert bool(given.x_cache) == token
 
     def gradients(batch: Batch) -> list[torch.Tensor]:
         loss = model(z, batch)[..., 0].sum()
@@ -91,9 +73,7 @@ def test_what_is_computed_of_x_before_changes_nothing(
 
 
 @pytest.mark.parametrize("change", [{"layers": 1}, {"purpose": "embed", "conditioning": "none"}])
-def test_where_it_would_not_help_nothing_is_computed_before(
-    change: dict[str, Any], make_model: MakeModel, make_batch: Make
-) -> None:
+def test_where_it_would_not_help_nothing_is_cached(change: dict[str, Any]) -> None:
     spec = ModelSpec(kind="classification", vocabulary=7, classes=3, max_x=4, layers=2, width=8, heads=2)
     model, batch = make_model(replace(spec, **change)), make_batch(spec)
-    assert model.with_prefix(batch) is batch
+    assert model.with_x_cache(batch) is batch

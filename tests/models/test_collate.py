@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 

@@ -1,16 +1,11 @@
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tests.models.conftest import make_batch, make_model, make_z
 
 IDS = torch.tensor([[1, 2, 3], [4, 2, 3], [1, 5, 3]])
 UNKNOWN = torch.tensor([0, 1, 2])
@@ -25,9 +20,7 @@ def table_gradient(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
     return torch.autograd.grad(model(z, batch).exp().square().sum(), model.primitives)[0]
 
 
-def test_the_unknown_id_is_not_looked_at(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_unknown_id_is_not_looked_at(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
     z = make_z(model, batch)
     for absurd in (0, -1, 10**12):
@@ -35,9 +28,7 @@ def test_the_unknown_id_is_not_looked_at(
         assert torch.equal(model(z, batch_of(batch, ids)), model(z, batch))
 
 
-def test_the_known_ids_matter(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_known_ids_matter(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
     z = make_z(model, batch)
     before = model(z, batch)
@@ -48,15 +39,13 @@ def test_the_known_ids_matter(
         assert torch.equal(same, UNKNOWN.eq(slot))
 
 
-def test_slots_are_told_apart(compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
+def test_slots_are_told_apart(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec), unknown=None)
     swapped = batch_of(batch, IDS[:, [1, 0, 2]], None)
     assert (model(None, batch) != model(None, swapped)).any(-1).all()
 
 
-def test_only_known_rows_get_a_gradient(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_only_known_rows_get_a_gradient(compositional_spec: ModelSpec) -> None:
     """Row 0, which is looked up in place of the unknown one, included."""
     model, batch = make_model(compositional_spec), make_batch(compositional_spec, 1)
     z = make_z(model, batch)
@@ -66,9 +55,7 @@ def test_only_known_rows_get_a_gradient(
         assert used.tolist() == [False, slot != 0, slot != 1, slot != 2, False, False]
 
 
-def test_a_row_counts_where_it_is_known(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_a_row_counts_where_it_is_known(compositional_spec: ModelSpec) -> None:
     """Unknown in one task and known in another: the gradient is the other one's."""
     model, batch = make_model(compositional_spec), make_batch(compositional_spec, 2)
     z, ids, unknown = make_z(model, batch), torch.tensor([[1, 2, 3], [1, 4, 5]]), torch.tensor([0, 1])
@@ -79,18 +66,14 @@ def test_a_row_counts_where_it_is_known(
     torch.testing.assert_close(both[[1, 4, 5]], alone[[1, 4, 5]])
 
 
-def test_z_in_place_of_a_primitive_equals_that_primitive(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_z_in_place_of_a_primitive_equals_that_primitive(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
     assert model.primitives is not None
     z = model.primitives[IDS.gather(1, UNKNOWN[:, None])]
     torch.testing.assert_close(model(z, batch), model(None, batch_of(batch, unknown=None)))
 
 
-def test_without_unknown_all_rows_get_a_gradient(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_without_unknown_all_rows_get_a_gradient(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec), unknown=None)
     used = table_gradient(model, None, batch).ne(0).any(-1)
     assert used.tolist() == [False, True, True, True, True, True]
@@ -98,9 +81,7 @@ def test_without_unknown_all_rows_get_a_gradient(
         model(make_z(model, batch), batch)
 
 
-def test_wrong_primitives_are_refused(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_wrong_primitives_are_refused(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), make_batch(compositional_spec)
     z = make_z(model, batch)
     with pytest.raises(ValueError, match="has 3 primitives in this model, not None"):

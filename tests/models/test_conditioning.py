@@ -1,20 +1,14 @@
 """Where z enters, and that it is a value: nothing of it stays in the model."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from tam.models import Batch, Model, ModelSpec
-from tam.models.adapter import Adapter
-from tam.models.norm import LayerNorm
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import ModelSpec
+from tam.models.layers import Adapter, LayerNorm
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def loss(log_prob: Tensor) -> Tensor:
@@ -23,9 +17,7 @@ def loss(log_prob: Tensor) -> Tensor:
     return (log_prob.exp().flatten() * weights).sum()
 
 
-def test_one_copy_equals_a_copy_for_each_row(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_one_copy_equals_a_copy_for_each_row(conditioned_spec: ModelSpec) -> None:
     model, batch = make_model(conditioned_spec), make_batch(conditioned_spec, 3, 4)
     shared = make_z(model, batch).requires_grad_()
     own = shared.detach().repeat(1, 4, 1).requires_grad_()
@@ -37,9 +29,7 @@ def test_one_copy_equals_a_copy_for_each_row(
     torch.testing.assert_close(gradients[0], gradients[1].sum(1, keepdim=True))
 
 
-def test_each_rows_copy_is_its_own(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_each_rows_copy_is_its_own(conditioned_spec: ModelSpec) -> None:
     model, batch = make_model(conditioned_spec), make_batch(conditioned_spec, 3, 4)
     before = make_z(model, batch, copies=4)
     after = before.clone()
@@ -49,9 +39,7 @@ def test_each_rows_copy_is_its_own(
     assert same.sum() == 11
 
 
-def test_z_matters_from_the_start(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_z_matters_from_the_start(conditioned_spec: ModelSpec) -> None:
     model, batch = make_model(conditioned_spec), make_batch(conditioned_spec)
     z = model.blank(batch.tasks).unsqueeze(1).requires_grad_()
     log_prob = model(z, batch)
@@ -61,9 +49,7 @@ def test_z_matters_from_the_start(
     assert ((moved - log_prob).abs().amax((1, 2)) > 1e-3).all()
 
 
-def test_an_offset_equals_weights_that_are_moved(
-    offset_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_an_offset_equals_weights_that_are_moved(offset_spec: ModelSpec) -> None:
     """A network with offset z is the one without offset whose shared weights have z added."""
     sort, names = {
         "norm": (LayerNorm, ("scale", "bias")),
@@ -85,9 +71,7 @@ def test_an_offset_equals_weights_that_are_moved(
     torch.testing.assert_close(model.log_prob(without_offsets, batch), expected)
 
 
-def test_the_parameters_do_not_move_and_nothing_is_kept(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_parameters_do_not_move_and_nothing_is_kept(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     z = make_z(model, batch)
@@ -99,9 +83,7 @@ def test_the_parameters_do_not_move_and_nothing_is_kept(
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_a_condition_of_one_copy_serves_any_rows(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_a_condition_of_one_copy_serves_any_rows(conditioned_spec: ModelSpec) -> None:
     """What was found on the support conditions the queries, however many they are."""
     model, support = make_model(conditioned_spec), make_batch(conditioned_spec, 3, 4)
     z = make_z(model, support)
@@ -115,7 +97,7 @@ def test_a_condition_of_one_copy_serves_any_rows(
         model.log_prob(model.condition(z, support), make_batch(conditioned_spec, 2, 4))
 
 
-def test_blank(spec: ModelSpec, make_model: MakeModel) -> None:
+def test_blank(spec: ModelSpec) -> None:
     model = make_model(spec)
     if spec.conditioning == "none":
         assert model.task_size == 0
@@ -129,7 +111,7 @@ def test_blank(spec: ModelSpec, make_model: MakeModel) -> None:
         assert not z.any()
 
 
-def test_wrong_z_is_refused(spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
+def test_wrong_z_is_refused(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     if spec.conditioning == "none":
         with pytest.raises(ValueError, match="give None"):

@@ -1,6 +1,7 @@
 """Nothing waits for the device: a whole step can be captured in a CUDA graph."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -8,11 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tam.models import Batch, Model, ModelSpec, build_model
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import ModelSpec, build_model
+from tam.models.fast.context import plain
+from tests.models.conftest import make_batch, make_model, make_z
 
 READS_BACK = {
     "aten::_local_scalar_dense",
@@ -47,7 +46,7 @@ def test_the_guard_notices() -> None:
         torch.ones(3)[torch.ones(3) > 0]
 
 
-def test_no_step_reads_back(spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ) -> None:
+def test_no_step_reads_back(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec)
     z = make_z(model, batch)
     with NoReadBack():
@@ -56,19 +55,19 @@ def test_no_step_reads_back(spec: ModelSpec, make_model: MakeModel, make_batch: 
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_step_can_be_captured(spec: ModelSpec, make_batch: Make) -> None:
+def test_a_step_can_be_captured(spec: ModelSpec) -> None:
     model = build_model(spec, torch.Generator().manual_seed(0)).cuda()
     batch, other = make_batch(spec, 4, 300).to("cuda"), make_batch(spec, 4, 300, seed=1).to("cuda")
     z = (0.1 + model.blank(4).unsqueeze(1)).requires_grad_() if model.task_size else None
     leaves = [*model.parameters()] if z is None else [z, *model.parameters()]
 
-    def step() -> list[Tensor]:
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            log_prob = model(z, batch)
-        return [log_prob.detach(), *torch.autograd.grad(log_prob.exp().square().sum(), leaves)]
+    for engines in (plain, nullcontext):
 
-    for fused in {False, spec.backbone == "transformer"}:
-        model.fused = fused
+        def step(engines: Callable[[], AbstractContextManager[None]] = engines) -> list[Tensor]:
+            with torch.autocast("cuda", dtype=torch.bfloat16), engines():
+                log_prob = model(z, batch)
+            return [log_prob.detach(), *torch.autograd.grad(log_prob.exp().square().sum(), leaves)]
+
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
             for _ in range(3):

@@ -1,6 +1,5 @@
 """Derivatives against finite differences, under torch.func, and in reduced precision."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,18 +8,15 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
-from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def tiny(spec: ModelSpec) -> ModelSpec:
     return replace(spec, layers=1, width=4, bottleneck=2 if spec.conditioning == "adapter" else None)
 
 
-def test_first_derivatives(spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ) -> None:
+def test_first_derivatives(spec: ModelSpec) -> None:
     model, batch = make_model(tiny(spec)), make_batch(spec, 2, 2)
     names, parameters = zip(*model.named_parameters(), strict=True)
 
@@ -30,22 +26,16 @@ def test_first_derivatives(spec: ModelSpec, make_model: MakeModel, make_batch: M
 
     z = make_z(model, batch)
     leaves = (*parameters,) if z is None else (z.requires_grad_(), *parameters)
-    for fused in {False, spec.backbone == "transformer"}:
-        model.fused = fused
-        assert torch.autograd.gradcheck(log_prob, leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(log_prob, leaves, fast_mode=True)
 
 
-def test_second_derivatives(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_second_derivatives(conditioned_spec: ModelSpec) -> None:
     model, batch = make_model(tiny(conditioned_spec)), make_batch(conditioned_spec, 2, 2)
     z = make_z(model, batch).requires_grad_()
     assert torch.autograd.gradgradcheck(lambda z: model(z, batch), (z,), fast_mode=True)
 
 
-def test_second_derivatives_of_theta_through_z(
-    conditioned_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_second_derivatives_of_theta_through_z(conditioned_spec: ModelSpec) -> None:
     """As CAVIA needs them, in float32 too."""
     model, batch = make_model(conditioned_spec).float(), make_batch(conditioned_spec)
     z = make_z(model, batch).float().requires_grad_()
@@ -56,9 +46,7 @@ def test_second_derivatives_of_theta_through_z(
         assert parameter.grad.isfinite().all(), name
 
 
-def test_weights_of_each_task(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_weights_of_each_task(spec: ModelSpec) -> None:
     """As MAML needs them: gradients of all tasks' own weights at once equal those of one after another."""
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     z = make_z(model, batch)
@@ -85,20 +73,17 @@ def test_weights_of_each_task(
 
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set
-def test_autocast(spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ) -> None:
+def test_autocast(spec: ModelSpec) -> None:
     model, batch = make_model(spec).float(), make_batch(spec)
     z = make_z(model, batch)
     z = None if z is None else z.float()
     expected = model(z, batch)
-    for fused in {False, spec.backbone == "transformer"}:
-        model.fused = fused
-        # Without oneDNN, whose bfloat16 kernels crash on virtual machines that hide the tiles they announce.
-        with torch.autocast("cpu", dtype=torch.bfloat16), torch.backends.mkldnn.flags(enabled=False):
-            log_prob = model(z, batch)
-        assert log_prob.dtype == torch.float32
-        torch.testing.assert_close(log_prob, expected, atol=0.1, rtol=0.05)
-        assert not torch.equal(log_prob, expected)
-        model.zero_grad()
-        with torch.backends.mkldnn.flags(enabled=False):
-            log_prob.exp().sum().backward()
-        assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+    # Without oneDNN, whose bfloat16 kernels crash on virtual machines that hide the tiles they announce.
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.backends.mkldnn.flags(enabled=False):
+        log_prob = model(z, batch)
+    assert log_prob.dtype == torch.float32
+    torch.testing.assert_close(log_prob, expected, atol=0.1, rtol=0.05)
+    assert not torch.equal(log_prob, expected)
+    with torch.backends.mkldnn.flags(enabled=False):
+        log_prob.exp().sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())

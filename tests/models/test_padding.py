@@ -1,17 +1,12 @@
 """Padding changes nothing, tasks in one batch do not touch each other, and rows do not either."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 
-from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def one_row(batch: Batch, task: int, row: int) -> Batch:
@@ -32,9 +27,7 @@ def one_row(batch: Batch, task: int, row: int) -> Batch:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_row_is_as_if_it_were_alone(
-    spec: ModelSpec, seed: int, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_each_row_is_as_if_it_were_alone(spec: ModelSpec, seed: int) -> None:
     model, batch = make_model(spec, seed), make_batch(spec, 3, 6, seed=seed)
     z = make_z(model, batch)
     together = model(z, batch)
@@ -47,9 +40,7 @@ def test_each_row_is_as_if_it_were_alone(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_stands_in_the_padding_is_not_looked_at(
-    spec: ModelSpec, seed: int, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_what_stands_in_the_padding_is_not_looked_at(spec: ModelSpec, seed: int) -> None:
     model, batch = make_model(spec, seed), make_batch(spec, 4, 8, seed=seed)
     z = make_z(model, batch)
     changed = replace(batch, x=torch.where(torch.arange(spec.max_x) < batch.x_length[..., None], batch.x, 2))
@@ -59,9 +50,7 @@ def test_what_stands_in_the_padding_is_not_looked_at(
     assert torch.equal(model(z, batch), model(z, changed))
 
 
-def test_padding_gets_no_gradient(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_padding_gets_no_gradient(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec)
     most = torch.ones_like(batch.x_length)
     batch = replace(batch, x=batch.x % 7, x_length=most)
@@ -76,9 +65,7 @@ def test_padding_gets_no_gradient(
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (0, 2), (3, 0)])
-def test_tensors_without_any_token(
-    x: int, y: int, spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_tensors_without_any_token(x: int, y: int, spec: ModelSpec) -> None:
     """A tensor of width 0 is the same as a wider one in which every length is 0."""
     model = make_model(spec)
     batch = make_batch(spec, x=x, y=y)
@@ -94,14 +81,12 @@ def test_tensors_without_any_token(
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_a_model_for_empty_inputs(make_model: MakeModel, make_batch: Make) -> None:
+def test_a_model_for_empty_inputs() -> None:
     spec = ModelSpec(kind="transduction", vocabulary=7, max_x=0, max_y=3, width=8, heads=2)
     model, batch = make_model(spec), make_batch(spec)
     assert model(model.blank(batch.tasks).unsqueeze(1), batch).isfinite().all()
 
 
-def test_a_batch_without_rows(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_a_batch_without_rows(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 0)
     assert model(make_z(model, batch), batch).shape[:2] == (3, 0)

@@ -1,6 +1,5 @@
 """Where the task's tokens stand, against sequences put together by hand, one row at a time."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,10 +7,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
-from tests.models.conftest import DECODER, ENCODER
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
+from tests.models.conftest import DECODER, ENCODER, make_batch, make_model
 
 
 def by_hand(model: Model, z: Tensor, batch: Batch, task: int, row: int) -> Tensor:
@@ -47,19 +43,17 @@ def by_hand(model: Model, z: Tensor, batch: Batch, task: int, row: int) -> Tenso
 @pytest.mark.parametrize("tokens", [1, 3])
 @pytest.mark.parametrize("x_mask", ["causal", "full"])
 @pytest.mark.parametrize("first", [False, True])
-def test_a_decoder_sees_what_it_should(
-    first: bool, x_mask: str, tokens: int, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_a_decoder_sees_what_it_should(first: bool, x_mask: str, tokens: int) -> None:
     spec = replace(DECODER, task_tokens=tokens, task_first=first, x_mask=x_mask)
-    check(spec, make_model, make_batch)
+    check(spec)
 
 
 @pytest.mark.parametrize("tokens", [1, 3])
-def test_an_encoder_sees_what_it_should(tokens: int, make_model: MakeModel, make_batch: Make) -> None:
-    check(replace(ENCODER, task_tokens=tokens), make_model, make_batch)
+def test_an_encoder_sees_what_it_should(tokens: int) -> None:
+    check(replace(ENCODER, task_tokens=tokens))
 
 
-def check(spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
+def check(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 2, 5)
     assert model.task_size == spec.task_tokens * spec.width
     z = torch.randn(2, model.task_size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

@@ -1,15 +1,10 @@
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 
-from tam.models import Batch, Model, ModelSpec
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-MakeZ = Callable[..., Any]  # a tensor, or None for models without z
+from tam.models import Batch, ModelSpec
+from tests.models.conftest import make_batch, make_model, make_z
 
 
 def full(batch: Batch) -> Batch:
@@ -24,9 +19,7 @@ def full(batch: Batch) -> Batch:
     )
 
 
-def test_the_probabilities_of_all_sequences_sum_to_one(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_the_probabilities_of_all_sequences_sum_to_one(decoder_spec: ModelSpec) -> None:
     """The empty y, those of one token, and the first two tokens of all others."""
     model = make_model(decoder_spec)
     pairs = torch.cartesian_prod(torch.arange(7), torch.arange(7))
@@ -40,9 +33,7 @@ def test_the_probabilities_of_all_sequences_sum_to_one(
     torch.testing.assert_close(total, torch.ones_like(total))
 
 
-def test_padding_has_log_probability_zero_and_the_end_token_has_not(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_padding_has_log_probability_zero_and_the_end_token_has_not(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), make_batch(decoder_spec, 3, 20)
     log_prob = model(make_z(model, batch), batch)
     assert log_prob.shape == (3, 20, batch.y.shape[-1] + 1)
@@ -52,9 +43,7 @@ def test_padding_has_log_probability_zero_and_the_end_token_has_not(
     assert log_prob[~scored].eq(0).all()
 
 
-def test_no_prediction_depends_on_what_comes_later(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_no_prediction_depends_on_what_comes_later(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
     assert batch.y_length is not None
     z = make_z(model, batch)
@@ -70,9 +59,7 @@ def test_no_prediction_depends_on_what_comes_later(
         assert shorter[..., place + 1 :].eq(0).all()
 
 
-def test_scores_of_the_next_token_agree_with_log_prob(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_scores_of_the_next_token_agree_with_log_prob(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
     condition = model.condition(make_z(model, batch), batch)
     log_prob = model.log_prob(condition, batch)
@@ -87,9 +74,7 @@ def test_scores_of_the_next_token_agree_with_log_prob(
             torch.testing.assert_close(scored, log_prob[..., place])
 
 
-def test_prefixes_may_differ_in_length(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_prefixes_may_differ_in_length(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), make_batch(decoder_spec)
     assert batch.y_length is not None
     condition = model.condition(make_z(model, batch), batch)
@@ -99,18 +84,14 @@ def test_prefixes_may_differ_in_length(
     torch.testing.assert_close(scores[..., -1], end)
 
 
-def test_x_matters_to_every_prediction(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_x_matters_to_every_prediction(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
     z = make_z(model, batch)
     other = replace(batch, x=torch.cat([batch.x[..., :-1], (batch.x[..., -1:] + 1) % 7], -1))
     assert (model(z, batch) != model(z, other)).all()
 
 
-def test_too_long_sequences_are_refused(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_too_long_sequences_are_refused(decoder_spec: ModelSpec) -> None:
     model = make_model(decoder_spec)
     for sizes, most in (({"x": 9}, decoder_spec.max_x), ({"y": 9}, decoder_spec.max_y)):
         batch = make_batch(decoder_spec, **sizes)
@@ -118,18 +99,16 @@ def test_too_long_sequences_are_refused(
             model(make_z(model, batch), batch)
 
 
-def test_what_is_computed_for_x_can_be_computed_before(
-    decoder_spec: ModelSpec, make_model: MakeModel, make_batch: Make, make_z: MakeZ
-) -> None:
+def test_cached_x_changes_nothing(decoder_spec: ModelSpec) -> None:
     """Outputs and all gradients are the same; where x depends on the task, nothing is reused."""
     model, batch = make_model(decoder_spec).double(), make_batch(decoder_spec)
     z = make_z(model, batch)
     z = None if z is None else z.double().requires_grad_()
-    given = model.with_prefix(batch)
+    given = model.with_x_cache(batch)
     if decoder_spec.conditioning in ("adapter", "norm") or decoder_spec.task_first:
         assert given is batch
         return
-    assert len(given.prefix) == 1
+    assert len(given.x_cache) == 1
     parameters = [*([] if z is None else [z]), *model.parameters()]
     plain, reused = (model(z, one) for one in (batch, given))
     torch.testing.assert_close(reused, plain, rtol=1e-12, atol=1e-12)

@@ -1,13 +1,12 @@
-"""The blocks against PyTorch's own encoder layer, and fused attention against plain."""
+"""The blocks against PyTorch's own encoder layer, and torch's attention against plain."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tam.models import Batch, Model, ModelSpec, Transformer
+from tam.models import Transformer, attention
 from tam.models.transformer import Block, transformer_parameters
 
 LAYERS, WIDTH, HEADS, ROWS, LENGTH = 3, 12, 3, 5, 7
@@ -49,10 +48,8 @@ def reference_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("fused", [False, True])
-def test_it_equals_pytorchs_layers(causal: bool, fused: bool) -> None:
+def test_it_equals_pytorchs_layers(causal: bool) -> None:
     ours, expected = transformer(), hidden()
-    ours.fused = fused
     with torch.no_grad():
         for parameter in ours.parameters():  # no bias is zero and no scale one any more
             parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3))
@@ -83,29 +80,26 @@ def test_the_number_of_parameters() -> None:
     assert sum(p.numel() for p in transformer().parameters()) == transformer_parameters(LAYERS, WIDTH)
 
 
-def test_fused_equals_plain(
-    transformer_spec: ModelSpec,
-    make_model: Callable[..., Model],
-    make_batch: Callable[..., Batch],
-    make_z: Callable[..., Any],
+@pytest.mark.parametrize("masked", [False, True])
+def test_torchs_attention_is_used_for_long_sequences_only_and_equals_plain(
+    masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, batch = make_model(transformer_spec), make_batch(transformer_spec)
-    z = make_z(model, batch)
-    leaves = [] if z is None else [z.requires_grad_()]
-    results: list[list[Tensor]] = []
-    for fused in (False, True):
-        model.fused = fused
-        assert model.fused is fused
-        log_prob = model(z, batch)
-        score = log_prob.exp().square().sum()
-        results.append([log_prob, *torch.autograd.grad(score, [*leaves, *model.parameters()])])
-    torch.testing.assert_close(*results)
+    calls: list[int] = []
+    torchs = attention.torch_attention
 
+    def noted(*given: Any) -> Tensor:
+        calls.append(given[1].shape[2])
+        return torchs(*given)
 
-def test_the_lstm_has_nothing_to_fuse(make_model: Callable[..., Model]) -> None:
-    spec = ModelSpec(kind="classification", vocabulary=5, classes=2, max_x=3, width=4, backbone="lstm")
-    model = make_model(spec)
-    model.fused = False
-    assert not model.fused
-    with pytest.raises(ValueError, match="the LSTM has none"):
-        model.fused = True
+    ours = transformer()
+    for length in (attention.LONG, attention.LONG + 1):
+        vectors = torch.randn(
+            2, length, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+        )
+        mask = torch.ones(length, length, dtype=torch.bool).tril() if masked else None
+        expected = ours(vectors, mask)
+        with monkeypatch.context() as patch:
+            patch.setattr(attention, "torch_attention", noted)
+            patch.setattr(attention, "once_differentiable_on_gpu", lambda _: True)
+            torch.testing.assert_close(ours(vectors, mask), expected)
+    assert calls == [attention.LONG + 1] * LAYERS

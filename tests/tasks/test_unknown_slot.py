@@ -13,7 +13,7 @@ from tam.evaluation.protocol import Choice, score
 from tam.learner.inputs import Intake
 from tam.methods import TAM
 from tam.models import ModelSpec, build_model
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet

@@ -11,7 +11,6 @@ import torch
 
 from tam.evaluation.protocol import KShotScore
 from tam.methods import search
-from tam.models import Transformer, transformer
 from tam.training import adam
 from tam.training import trainer as trainers
 from tam.training.preflight import prepare
@@ -36,16 +35,13 @@ def changed_by_steps(trainer: trainers.Trainer) -> list[torch.Tensor]:
 
 if __name__ == "__main__":
     compiled = fake_gpu.install()
-    transformer.can_fuse = lambda hidden, heads: True
-    search._has_kernels = lambda _: True  # pyright: ignore[reportPrivateUsage]
-    adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
-    trainers.compiles_ahead = lambda: True
+    fake_gpu.use_kernels()
+    search.has_kernels = adam.has_kernels = lambda _: True
+    trainers.compiles_ahead = lambda _: True
     KShotScore.is_nan = False  # pyright: ignore[reportAttributeAccessIssue]  # whatever it computes
     for method, kind, settings in RUNS:
         config = _toy_config(method, width=16, heads=1, **settings)
         trainer = trainers.Trainer(prepare(config, _toy_tasks(kind)), Path(sys.argv[1]))
-        assert isinstance(trainer.model.backbone, Transformer)
-        trainer.model.backbone.fused = trainer.model.backbone.kernels = True
         count, before = len(compiled), changed_by_steps(trainer)
         trainer.compile()
         for a, b in zip(before, changed_by_steps(trainer), strict=True):

@@ -17,7 +17,7 @@ from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, token_targets
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task

@@ -21,8 +21,8 @@ from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model
-from tam.models.collate import collate
-from tam.models.packing import check_packed
+from tam.models.batch import collate
+from tam.models.support_state import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain

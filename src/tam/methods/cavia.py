@@ -45,7 +45,7 @@ class CAVIA(CaviaSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ moves along the gradient of the query loss at the z that the support leads to."""
         support, query = split(batch, self.support_sizes)
-        support = model.with_prefix(support)
+        support = model.with_x_cache(support)
         z = model.blank(batch.tasks).requires_grad_()  # φ = 0
         first = None
         for _ in range(self.inner_steps):  # φ_i ← φ_i − α ∇φ L(φ_i, θ, support)

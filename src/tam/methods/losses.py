@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_losses import loss_gradients
-from tam.models.launch_losses import task_losses as launch_task_losses
+from tam.models.fast.context import check_first_derivative, wants_weight_gradients
+from tam.models.fast.engine import has_kernels
+from tam.models.fast.gpu_losses import loss_gradients
+from tam.models.fast.gpu_losses import task_losses as launch_task_losses
 
 
 class ExampleLosses(NamedTuple):
@@ -56,37 +57,39 @@ def backward(
     The same as `loss.backward(weights)`, but all parameters' `.grad` are changed in one operation, which
     counts on a GPU: there are a hundred of them.
     """
+    if not wants_weight_gradients():
+        raise RuntimeError("weight gradients are skipped in this context; leave no_weight_gradients() first")
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     found = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
     gradients, found = found[: len(inputs)], found[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
-    put(sums, found, whole=_whole(sums) if loss.is_cuda else None, add=add)
+    accumulate(sums, found, base=common_base(sums) if loss.is_cuda else None, add=add)
     return gradients
 
 
-def put(sums: list[Tensor], found: Sequence[Tensor], *, whole: Tensor | None, add: bool) -> None:
-    """Add what was found to the sums, or put it in their place; `whole` is the vector of them all, if any."""
-    if whole is None:
+def accumulate(sums: list[Tensor], found: Sequence[Tensor], *, base: Tensor | None, add: bool) -> None:
+    """Add what was found to the sums, or put it in their place; `base` is the vector of all sums, if any."""
+    if base is None:
         change = torch._foreach_add_ if add else torch._foreach_copy_  # pyright: ignore
         change(sums, list(found))
         return
     parts = [part.flatten() for part in found]
     if add:
-        whole += torch.cat(parts)
+        base += torch.cat(parts)
     else:
-        torch.cat(parts, out=whole)
+        torch.cat(parts, out=base)
 
 
-def _whole(parts: Sequence[Tensor]) -> Tensor | None:
-    """The vector that these are all of, one after another, if they are."""
-    whole, place = parts[0]._base, 0
+def common_base(parts: Sequence[Tensor]) -> Tensor | None:
+    """The vector of which these are views, one after another and without gaps; None if there is none."""
+    base, place = parts[0]._base, 0
     for part in parts:
-        if part._base is not whole or part.storage_offset() != place or not part.is_contiguous():
+        if part._base is not base or part.storage_offset() != place or not part.is_contiguous():
             return None
         place += part.numel()
-    return whole if whole is not None and whole.dim() == 1 and len(whole) == place else None
+    return base if base is not None and base.dim() == 1 and len(base) == place else None
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
@@ -115,7 +118,7 @@ class ScoredLosses(NamedTuple):
 
 def score_losses(log_prob: Tensor, batch: Batch) -> ScoredLosses:
     """The losses, given what `Model.score` returns."""
-    if log_prob.is_cuda and log_prob.dtype == torch.float32 and triton_runs_here():
+    if has_kernels(log_prob):
         tasks, *examples = _TaskLosses.apply(log_prob, batch.y_length, batch.present)
         return ScoredLosses(tasks, ExampleLosses(*examples))
     examples = _losses(log_prob, batch.y_length, batch.present)
@@ -138,5 +141,6 @@ class _TaskLosses(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        check_first_derivative()
         counts, present = ctx.saved_tensors
         return loss_gradients(gradients[0], counts, present, ctx.shape), None, None

@@ -27,7 +27,7 @@ from tam.methods.episode import (
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
-from tam.models.packing import pack, unpack
+from tam.models.support_state import pack, unpack
 
 _NEVER = -1e9  # a logarithm of nothing that has a gradient
 

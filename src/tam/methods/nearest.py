@@ -18,8 +18,8 @@ from tam.errors import UserError
 from tam.methods.episode import in_parts
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
-from tam.models.embedding import within
-from tam.models.packing import pack, unpack
+from tam.models.layers import within
+from tam.models.support_state import pack, unpack
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tam.methods.losses import ExampleLosses, backward, score_losses
 from tam.models import Batch, Model, no_weight_gradients
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_losses import chosen_rows
+from tam.models.fast.engine import has_kernels
+from tam.models.fast.gpu_losses import chosen_rows
 
 
 class Gradients(NamedTuple):
@@ -46,11 +46,13 @@ class Objective:
         self, model: Model, batch: Batch, z_rows: Tensor | None = None, *, accumulate: bool = True
     ) -> None:
         self.model, self.batch, self.z_rows, self._accumulate = model, batch, z_rows, accumulate
-        self._x: tuple[Tensor, ...] = ()
+        self._x_cache: tuple[Tensor, ...] = ()
         if accumulate:
             with torch.enable_grad():
-                self._x = model.with_prefix(batch).prefix
-            self.batch = replace(batch, prefix=tuple(part.detach().requires_grad_() for part in self._x))
+                self._x_cache = model.with_x_cache(batch).x_cache
+            self.batch = replace(
+                batch, x_cache=tuple(part.detach().requires_grad_() for part in self._x_cache)
+            )
 
     def at(self, z: Tensor, theta: Tensor | None = None) -> Gradients:
         """The losses and their gradients at z, `[B, S]`, in one pass.
@@ -78,7 +80,7 @@ class Objective:
 
     def _backward(self, losses: Tensor, z: Tensor, theta: Tensor) -> Tensor:
         """Put the gradient of θ into `.grad`; return that of z."""
-        x = self.batch.prefix
+        x = self.batch.x_cache
         parameters = list(self.model.parameters())
         gradient, *of_x = backward(losses, parameters, [z, *x], weights=theta, add=self._accumulate)
         for part, of_part in zip(x, of_x, strict=True):
@@ -87,14 +89,14 @@ class Objective:
 
     def finish(self) -> None:
         """Add to `.grad` of θ what comes to it through what was computed for x alone."""
-        if self._x:
-            gradients = [part.grad for part in self.batch.prefix]
-            torch.autograd.backward(self._x, gradients, inputs=list(self.model.parameters()))
+        if self._x_cache:
+            gradients = [part.grad for part in self.batch.x_cache]
+            torch.autograd.backward(self._x_cache, gradients, inputs=list(self.model.parameters()))
 
 
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses `[B]` over some rows, and their gradients, given those of each row's z."""
-    if gradient.is_cuda and gradient.dtype == torch.float32 and triton_runs_here():
+    if has_kernels(gradient):
         return chosen_rows(gradient, total, predictions, rows)
     share = predictions.sum(1) / (predictions * rows).sum(1)
     gradient = (gradient * rows.unsqueeze(2)).sum(1) * share.unsqueeze(1)

@@ -13,8 +13,8 @@ from tam.methods.losses import example_losses
 from tam.methods.method import Rate
 from tam.methods.replay import Recorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
+from tam.models.fast.engine import has_kernels
+from tam.models.fast.gpu_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -52,7 +52,7 @@ class Descent:
     def watch(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
         state = (loss.detach(), self.best, self._worse, self.active, self._patience)
-        watch = watch_tasks if _has_kernels(self.z) else _watch
+        watch = watch_tasks if has_kernels(self.z) else _watch
         self.best, self._worse, self.active, self.count = watch(*state)
 
     def step(self, gradient: Tensor) -> None:
@@ -129,7 +129,7 @@ class Search(Descent):
 
 def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
     """One step of Adam on the active tasks; the rate is one for all, or each task's, `[B, 1]`."""
-    if _has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
+    if has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
         return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
     powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
     mean = torch.lerp(gradient, state.mean, BETAS[0])
@@ -138,13 +138,9 @@ def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) ->
     return TaskMoments(state.z - change * active.unsqueeze(1), mean, square, powers)
 
 
-def _has_kernels(z: Tensor) -> bool:
-    return z.is_cuda and z.dtype == torch.float32 and triton_runs_here()
-
-
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:
     """Task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
     with torch.no_grad():
-        support = model.with_prefix(support)
+        support = model.with_x_cache(support)
     with no_weight_gradients():
         return search.follow(lambda z: example_losses(model, z.unsqueeze(1), support).per_task(), steps)

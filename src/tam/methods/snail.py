@@ -23,7 +23,7 @@ from tam.methods.episode import (
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
-from tam.models.packing import pack, unpack
+from tam.models.support_state import pack, unpack
 
 
 @dataclass(frozen=True, kw_only=True)

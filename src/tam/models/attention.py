@@ -1,17 +1,48 @@
-"""Multi-head attention, plain and fused.
+"""Multi-head attention.
 
-Shapes: R rows, L places, Q of them asking, d width, H heads, D = d / H.
+Shapes: R rows, L places, Q of them asking, X cached ones, d width, H heads, D = d / H.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.linear import Linear
+from tam.models.fast.context import once_differentiable_on_gpu
+from tam.models.layers import Linear
 
+ALL = slice(None)
 LONG = 64  # places from which torch's kernel pays
+
+
+class Mask(NamedTuple):
+    """Which place sees which: those that are `seen`, `[R, L]`, the others being padding.
+
+    If `causal`, each sees itself, of those the ones before it, and the first `front`. Padding of x must see
+    something, or its softmax has no value. Padding of y comes last, so that nothing else sees it.
+    """
+
+    seen: Tensor
+    causal: bool
+    front: int = 0
+    padded: bool = True  # whether there may be padding
+
+    @property
+    def valid(self) -> Tensor | None:
+        """Which places hold tokens, `[R, L]`; None if all do."""
+        return self.seen if self.padded else None
+
+    def matrix(self, places: int) -> Tensor | None:
+        """What the last `places` see (rows) of all (columns); broadcasts to `[R, L, L]`; None: everything."""
+        if not self.causal:
+            return self.seen.unsqueeze(1) if self.padded else None
+        length = self.seen.shape[-1]
+        square = torch.ones(length, length, dtype=torch.bool, device=self.seen.device).tril()
+        square[:, : self.front] = True
+        itself = torch.eye(length, dtype=torch.bool, device=self.seen.device)
+        return ((self.seen.unsqueeze(1) & square) | itself)[:, length - places :]
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -19,8 +50,13 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
+def for_places(bias: Tensor | None, places: slice) -> Tensor | None:
+    """The rows of what is added to the scores that belong to the asking places."""
+    return bias if bias is None or bias.shape[-2] == 1 else bias[..., places, :]
+
+
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-    """Attention from matrix products and a softmax, differentiable as often as one likes.
+    """Attention from matrix products and a softmax, differentiable any number of times.
 
     The softmax is spelled out: over a handful of places torch's is several times slower on a CPU.
     """
@@ -31,7 +67,7 @@ def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Ten
     return (weights.to(v.dtype) @ v) / weights.sum(dim=-1, keepdim=True)
 
 
-def fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+def torch_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     """The same in one kernel, which has no second derivative."""
     return F.scaled_dot_product_attention(q, k, v, attn_mask=None if bias is None else bias.to(q.dtype))
 
@@ -47,29 +83,30 @@ class Attention(nn.Module):
         self.out = Linear(width, width, generator, std=out_std)
 
     def forward(
-        self, asking: Tensor, seen: Tensor, bias: Tensor | None, before: Tensor | None = None, *, fused: bool
+        self, asking: Tensor, seen: Tensor, bias: Tensor | None, x_cache: Tensor | None = None
     ) -> Tensor:
         """Attend from `asking` `[R, Q, d]` to `seen` `[R, L, d]`.
 
-        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. If keys and values of places before
-        are given, `[R, 2, H, P, D]`, those are attended to as well, and come first in the bias.
+        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. Cached keys and values of places
+        before these, `[R, 2, H, X, D]`, are attended to as well, and come first in the bias.
         """
-        attention = fused_attention if fused and seen.shape[1] > LONG else plain_attention
+        once = seen.shape[1] > LONG and once_differentiable_on_gpu(seen)
+        attention = torch_attention if once else plain_attention
         keys, values = self.keys_values(seen)
-        if before is not None:
-            keys = torch.cat([before[:, 0].to(keys.dtype), keys], dim=2)
-            values = torch.cat([before[:, 1].to(values.dtype), values], dim=2)
+        if x_cache is not None:
+            keys = torch.cat([x_cache[:, 0].to(keys.dtype), keys], dim=2)
+            values = torch.cat([x_cache[:, 1].to(values.dtype), values], dim=2)
         return self.join(attention(self.queries(asking), keys, values, bias))
 
     def queries(self, asking: Tensor) -> Tensor:
-        """What each head asks with, `[R, H, Q, D]`."""
+        """The queries of each head, `[R, H, Q, D]`."""
         return self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def keys_values(self, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """What each head is answered by, `[R, H, L, D]` each."""
+        """The keys and the values of each head, `[R, H, L, D]` each."""
         keys, values = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return keys, values
 
     def join(self, mixtures: Tensor) -> Tensor:
-        """From what each head found, `[R, H, Q, D]`, the places' new vectors `[R, Q, d]`."""
+        """From the heads' mixtures, `[R, H, Q, D]`, to the places' new vectors `[R, Q, d]`."""
         return self.out(mixtures.transpose(1, 2).flatten(2))

@@ -3,19 +3,23 @@
 Shapes: B tasks, N rows (examples) of each, X and Y the padded widths of x and y, K slots.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from tam.tasks.composition import unknown_slot
+from tam.tasks.task import Classes, Integers, Sequences, Task
 
 _ROWS = ("x", "x_length", "y", "y_length", "present")
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N examples of each of B tasks. Padding may hold any number; it is never looked at.
+    """N examples of each of B tasks. Padding may hold any number; it is never read.
 
     Attributes:
         x: Input ids, `[B, N, X]`, int64. X may be 0.
@@ -28,9 +32,9 @@ class Batch:
         primitives: Ids of the primitives that compose each task, `[B, K]`.
         chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
-            never looked at.
+            never read.
         start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
-        prefix: What a model computed for x, `[B, N, …]` each; see `Model.with_prefix`.
+        x_cache: What a model computed for x alone, `[B, N, …]` each; see `Model.with_x_cache`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
         padded: Whether there is padding in x or y; may be true if there is none.
     """
@@ -46,38 +50,28 @@ class Batch:
     unknown: Tensor | None = None
     chance: Tensor | None = None
     start: Tensor | None = None
-    prefix: tuple[Tensor, ...] = ()
+    x_cache: tuple[Tensor, ...] = ()
     support: "Batch | None" = None
     padded: bool = True
 
     def __post_init__(self) -> None:
         if self.x.dim() != 3 or self.x.dtype != torch.int64:
-            raise ValueError(
-                f"x is an int64 tensor [B, N, X], not {self.x.dtype} of shape {list(self.x.shape)}"
-            )
-        if self.y.dtype != torch.int64:
-            raise ValueError(f"y is an int64 tensor, not {self.y.dtype}")
-        if self.y.dim() != (2 if self.y_length is None else 3):
-            raise ValueError(
-                "y is [B, N] without y_length (classification), or [B, N, Y] with it (transduction); given: "
-                f"y of shape {list(self.y.shape)} {'without' if self.y_length is None else 'with'} y_length"
-            )
+            raise ValueError(f"x must be int64 [B, N, X]: got {self.x.dtype} {list(self.x.shape)}")
+        if self.y.dtype != torch.int64 or self.y.dim() != (2 if self.y_length is None else 3):
+            expected = "[B, N] without y_length" if self.y_length is None else "[B, N, Y] with y_length"
+            raise ValueError(f"y must be int64 {expected}: got {self.y.dtype} {list(self.y.shape)}")
         if self.unknown is not None and self.primitives is None:
-            raise ValueError("unknown marks one of the primitives; give primitives too")
-        self._check_shapes()
-
-    def _check_shapes(self) -> None:
-        names = (*_ROWS, "classes", "task", "primitives", "unknown", "chance", "start")
-        tensors: list[tuple[str, Tensor | None]] = [(name, getattr(self, name)) for name in names]
-        for name, tensor in (*tensors, *(("prefix", part) for part in self.prefix)):
-            expected = self.x.shape[:2] if name in (*_ROWS, "prefix") else self.x.shape[:1]
-            if tensor is not None and tensor.shape[: len(expected)] != expected:
-                raise ValueError(
-                    f"{name} belongs to {list(expected)} (x is {list(self.x.shape)}), "
-                    f"but has the shape {list(tensor.shape)}"
-                )
+            raise ValueError("unknown marks one of the primitives: give primitives too")
         if self.support is not None and self.support.tasks != self.tasks:
-            raise ValueError(f"a support of {self.support.tasks} tasks does not fit {self.tasks} tasks")
+            raise ValueError(f"support must be of {self.tasks} tasks: got {self.support.tasks}")
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            expected = self.x.shape[: 2 if field.name in (*_ROWS, "x_cache") else 1]
+            for tensor in value if isinstance(value, tuple) else (value,):
+                if isinstance(tensor, Tensor) and tensor.shape[: len(expected)] != expected:
+                    raise ValueError(
+                        f"{field.name} must start with {list(expected)}, as x: got {list(tensor.shape)}"
+                    )
 
     @property
     def tasks(self) -> int:
@@ -95,19 +89,19 @@ class Batch:
         return self.x.device
 
     def part(self, tasks: slice) -> "Batch":
-        """The same for some of the tasks."""
+        """Some of the tasks."""
         return self._each(lambda tensor: tensor[tasks])
 
     def repeat(self, times: int) -> "Batch":
-        """The same with all tasks so many times, one after another."""
+        """All tasks repeated, one copy after another."""
         return self._each(lambda tensor: tensor.repeat(times, *(1,) * (tensor.dim() - 1)))
 
     def cut(self, rows: slice) -> "Batch":
-        """The same for some of each task's rows."""
+        """Some of each task's rows."""
         return self._each_row(lambda tensor: tensor[:, rows])
 
     def take(self, rows: Tensor) -> "Batch":
-        """The same with the rows of these numbers, `[B, M]`, of each task."""
+        """The rows of each task with these numbers, `[B, M]`."""
         task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
         return self._each_row(lambda tensor: tensor[task, rows])
 
@@ -118,7 +112,7 @@ class Batch:
     def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
         changed: dict[str, Any] = {n: None if t is None else change(t) for n, t in tensors.items()}
-        return replace(self, **changed, prefix=tuple(change(tensor) for tensor in self.prefix))
+        return replace(self, **changed, x_cache=tuple(change(tensor) for tensor in self.x_cache))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         changed: dict[str, Any] = {}
@@ -132,3 +126,62 @@ class Batch:
                 value = tuple(change(tensor) for tensor in value)
             changed[field.name] = value
         return Batch(**changed)
+
+
+def collate(
+    tasks: Sequence[Task], rows: Sequence[Integers], primitives: Mapping[str, int] | None = None
+) -> Batch:
+    """Put the examples `rows[i]` of each `tasks[i]` into one batch.
+
+    Args:
+        tasks: Tasks of one kind; a task may occur several times.
+        rows: Which of its examples, for each task; where their numbers differ, `present` tells.
+        primitives: The ids of the primitives that the model knows, for a compositional model. The one
+            primitive of a task that has no id is its unknown slot.
+    """
+    counts = np.array([len(chosen) for chosen in rows])
+    present = np.arange(counts.max(initial=0)) < counts[:, None]
+    x, x_length = _pad([task.x for task in tasks], rows, present)
+    padded, answers = _is_padded(x, x_length), [task.y for task in tasks]
+    if all(isinstance(answer, Sequences) for answer in answers):
+        y, y_length = _pad([answer for answer in answers if isinstance(answer, Sequences)], rows, present)
+        padded = padded or _is_padded(y, y_length)
+        given: dict[str, Any] = {"y": y, "y_length": y_length}
+    else:
+        classes = [answer for answer in answers if isinstance(answer, Classes)]
+        ids = np.zeros(present.shape, dtype=np.int64)
+        for place, (answer, chosen) in enumerate(zip(classes, rows, strict=True)):
+            ids[place, : len(chosen)] = answer.ids[chosen]
+        sizes = torch.tensor([len(answer.labels) for answer in classes])
+        given = {"y": torch.from_numpy(ids), "classes": sizes}
+    there = None if present.all() else torch.from_numpy(present)
+    given |= _compositional(tasks, primitives)
+    return Batch(x, x_length, present=there, padded=padded, **given)
+
+
+def _is_padded(ids: Tensor, lengths: Tensor) -> bool:
+    return bool((lengths < ids.shape[-1]).any())
+
+
+def _pad(
+    parts: Sequence[Sequences],
+    rows: Sequence[Integers],
+    present: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+) -> tuple[Tensor, Tensor]:
+    width = max((part.ids.shape[1] for part in parts), default=0)
+    ids = np.zeros((*present.shape, width), dtype=np.int64)
+    lengths = np.zeros(present.shape, dtype=np.int64)
+    for place, (part, chosen) in enumerate(zip(parts, rows, strict=True)):
+        ids[place, : len(chosen), : part.ids.shape[1]] = part.ids[chosen]
+        lengths[place, : len(chosen)] = part.lengths[chosen]
+    return torch.from_numpy(ids), torch.from_numpy(lengths)
+
+
+def _compositional(tasks: Sequence[Task], primitives: Mapping[str, int] | None) -> dict[str, Any]:
+    if primitives is None:
+        return {}
+    ids = torch.tensor([[primitives.get(name, -1) for name in task.primitives] for task in tasks])
+    if (ids >= 0).all():
+        return {"primitives": ids}
+    unknown = [unknown_slot(f"task {task.name!r}", task.primitives, primitives) for task in tasks]
+    return {"primitives": ids.clamp(min=0), "unknown": torch.tensor(unknown)}

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tam.models.adapter import AdapterOffset, adapter_size, split_adapter_offsets
-from tam.models.norm import NormOffset, split_norm_offsets
+from tam.models.layers import (
+    AdapterOffset,
+    NormOffset,
+    adapter_size,
+    split_adapter_offsets,
+    split_norm_offsets,
+)
 from tam.models.spec import ModelSpec
 
 

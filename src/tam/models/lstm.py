@@ -9,7 +9,7 @@ Shapes: R rows, L places, d width of the input, h hidden width of one direction.
 import torch
 from torch import Tensor, nn
 
-from tam.models.linear import Linear, normal
+from tam.models.layers import Linear, normal
 from tam.models.spec import ModelSpec
 from tam.models.transformer import transformer_parameters
 

@@ -8,24 +8,20 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 """
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition, split_modulation, task_size
-from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.launch import kernels_run_here
-from tam.models.linear import Linear, constant, normal
+from tam.models.fast import engine
+from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
-from tam.models.operands import Before
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
-from tam.models.scoring import can_score, score
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -88,34 +84,6 @@ class Model(nn.Module):
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
 
-    @property
-    def fused(self) -> bool:
-        """Whether kernels without a second derivative may be used: ours, or torch's for long sequences."""
-        return isinstance(self.backbone, Transformer) and self.backbone.fused
-
-    @fused.setter
-    def fused(self, value: bool) -> None:
-        if isinstance(self.backbone, Transformer):
-            self.backbone.fused = value
-            self.backbone.kernels = value and kernels_run_here()
-            for module in self.modules():
-                if isinstance(module, Embedding):
-                    module.fused = self.backbone.kernels
-                if isinstance(module, Transformer):
-                    module.fused, module.kernels = value, self.backbone.kernels
-        elif value:
-            raise ValueError("fused is about attention, and the LSTM has none; leave it False")
-
-    @contextmanager
-    def twice_differentiable(self) -> Generator[None]:
-        """Turn `fused` off in this context, so that what is computed has a second derivative."""
-        before = self.fused
-        self.fused = False
-        try:
-            yield
-        finally:
-            self.fused = before
-
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""
         if self.task_size == 0:
@@ -127,32 +95,27 @@ class Model(nn.Module):
         return self.log_prob(self.condition(z, batch), batch)
 
     @in_own_precision
-    def with_prefix(self, batch: Batch) -> Batch:
+    def with_x_cache(self, batch: Batch) -> Batch:
         """The batch with what the network computes for x alone, so that it is not computed again.
 
-        This can be as long as the weights stay, with z as a token or none at all. With sequences to answer, x
-        comes first and does not see z: that is all that is computed for x. With classes to answer, it is what
-        the first block has of each place by itself. Where that does not help, the batch is returned as it is.
+        This can be used as long as the weights stay, with z as a token or none at all. In a decoder x comes
+        first and does not see z: its keys and values are cached. In a classifier it is what the first block
+        computes of each place by itself. Where that does not help, the batch is returned as it is.
         """
-        backbone, spec = self.backbone, self.spec
-        x_is_alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
-        x_is_alone = x_is_alone and self.front_places is None
-        if not x_is_alone or not isinstance(backbone, Transformer) or batch.x.shape[-1] == 0:
+        spec, encodes = self.spec, self.spec.kind == "classification"
+        alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
+        alone = alone and self.front_places is None
+        if not alone or not isinstance(self.backbone, Transformer) or batch.x.shape[-1] == 0:
             return batch
-        if spec.kind == "classification" and not backbone.can_know(self.places):
+        if encodes and engine.engine(self.places) != "cpu":
             return batch
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        vectors = self.x(batch.x.flatten(0, 1), in_x)
-        if spec.kind == "classification":
-            prefix = backbone.known(vectors)
-        elif spec.x_mask == "full" or not backbone.can_fuse(vectors):
-            front = in_x.shape[1] if spec.x_mask == "full" else 0
-            prefix = [backbone.prefix(vectors, mask_of(in_x, causal=True, front=front))]
-        elif backbone.can_see(*in_x.shape):
-            prefix = [backbone.fused_prefix(vectors, in_x if batch.padded else None)]
-        else:
+        vectors = engine.embed(self.x, batch.x.flatten(0, 1), in_x)
+        front = in_x.shape[1] if spec.x_mask == "full" else 0
+        mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
+        if not (cache := engine.x_cache(self.backbone, vectors, mask)):
             return batch
-        return replace(batch, prefix=tuple(part.unflatten(0, batch.x.shape[:2]) for part in prefix))
+        return replace(batch, x_cache=tuple(part.unflatten(0, batch.x.shape[:2]) for part in cache))
 
     @in_own_precision
     def propose(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
@@ -189,9 +152,9 @@ class Model(nn.Module):
             padding.
         """
         condition = self.condition(z, batch)
-        if can_score(self, condition, batch):
-            condition.check(batch.tasks, batch.rows)
-            return score(self, condition, batch)
+        condition.check(batch.tasks, batch.rows)
+        if (scored := engine.score(self, condition, batch)) is not None:
+            return scored
         log_prob = self.log_prob(condition, batch)
         if batch.y_length is not None:
             return log_prob
@@ -273,16 +236,15 @@ class Model(nn.Module):
 
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
-        lead = self._lead(condition, batch.rows)
+        sequence = lead = self._lead(condition, batch.rows)
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        sequence = lead
-        if not batch.prefix:
-            sequence = torch.cat([lead, self.x(batch.x.flatten(0, 1), in_x)], dim=1)
+        if not batch.x_cache:
+            sequence = torch.cat([lead, engine.embed(self.x, batch.x.flatten(0, 1), in_x)], dim=1)
         valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
-        read = slice(0, 1)
-        return self._transform(sequence, valid, condition, batch, read, causal=False).squeeze(1)
+        mask = Mask(valid, causal=False, padded=batch.padded)
+        return self._transform(sequence, mask, condition, batch, slice(0, 1)).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
@@ -291,54 +253,25 @@ class Model(nn.Module):
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         in_y = within(y_length.flatten(), y.shape[-1])
         lead = self._lead(condition, batch.rows)
-        after = torch.cat([lead, self.y(y, in_y)], dim=1)
         task = in_x.new_ones(lead.shape[:2])
-        seen = torch.cat([in_x, task, in_y], dim=1)
-        before, read = in_x.shape[1], lead.shape[1] - 1
-        if batch.prefix:
-            (prefix,) = batch.prefix
-            return self._after_prefix(batch, prefix.flatten(0, 1), after, seen, slice(read, None))
-        parts = [self.x(batch.x.flatten(0, 1), in_x), after]
+        parts, seen = [lead, engine.embed(self.y, y, in_y)], [in_x, task, in_y]
+        if not batch.x_cache:
+            parts = [engine.embed(self.x, batch.x.flatten(0, 1), in_x), *parts]
         if self.front_places is not None:
-            parts = [_at_places(self.front_places, condition, batch.rows), *parts]
-            seen, before = torch.cat([task, seen], dim=1), before + task.shape[1]
-        sequence, read = torch.cat(parts, dim=1), slice(before + read, None)
-        front = before if self.spec.x_mask == "full" else 0
-        return self._transform(sequence, seen, condition, batch, read, causal=True, front=front)
-
-    def _after_prefix(self, batch: Batch, prefix: Tensor, after: Tensor, seen: Tensor, read: slice) -> Tensor:
-        """The transformer's hidden states at the places `read` of those that come after x."""
-        assert isinstance(self.backbone, Transformer)
-        before = batch.x.shape[-1]
-        if self.backbone.can_fuse(after) and self.backbone.can_see(len(after), before):
-            valid = seen[:, before:] if batch.padded else None
-            known = Before(prefix.float(), batch.x_length.flatten().int())
-            return self.backbone.fused_forward(after, valid, read, causal=True, before=known)
-        return self.backbone(after, mask_of(seen, causal=True)[:, before:], None, read, prefix)
+            parts, seen = [_at_places(self.front_places, condition, batch.rows), *parts], [task, *seen]
+        sequence, seen = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
+        front = seen.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
+        mask = Mask(seen, causal=True, front=front, padded=batch.padded)
+        read = slice(sequence.shape[1] - y.shape[1] - 1, None)
+        return self._transform(sequence, mask, condition, batch, read)
 
     def _transform(
-        self,
-        sequence: Tensor,
-        seen: Tensor,
-        condition: Condition,
-        batch: Batch,
-        read: slice,
-        *,
-        causal: bool,
-        front: int = 0,
+        self, sequence: Tensor, mask: Mask, condition: Condition, batch: Batch, read: slice
     ) -> Tensor:
-        """The transformer's hidden states at the places `read` of the rows of a batch.
-
-        A place sees those that are `seen`, `[R, L]`; if `causal`, of these the ones before it, itself, and
-        the first `front` places. What is not seen is padding, and what is read there may be anything.
-        """
+        """The transformer's hidden states at the places `read` of a batch's rows; any value in padding."""
         assert isinstance(self.backbone, Transformer)
-        if condition.modulation is None and front == 0 and self.backbone.can_fuse(sequence):
-            valid = seen if batch.padded else None
-            return self.backbone.fused_forward(sequence, valid, read, causal=causal)
-        known = [part.flatten(0, 1) for part in batch.prefix]
-        mask = mask_of(seen, causal=causal, front=front) if causal or batch.padded else None
-        return self.backbone(sequence, mask, condition.modulation, read, known=known)
+        cache = [part.flatten(0, 1) for part in batch.x_cache]
+        return engine.transform(self.backbone, sequence, mask, condition.modulation, read, cache)
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
@@ -375,22 +308,6 @@ def _at_places(places: Tensor, condition: Condition, rows: int) -> Tensor:
     """The task's tokens with the vectors of their places `[K, d]` added: `[R, K, d]`."""
     vectors = places if condition.tokens is None else places + condition.tokens
     return vectors.expand(condition.tasks, rows, -1, -1).flatten(0, 1)
-
-
-def mask_of(seen: Tensor, *, causal: bool, front: int = 0) -> Tensor:
-    """Which place sees which, broadcasting to `[R, L, L]`: all see those that are `seen`, `[R, L]`.
-
-    If causal, each sees itself and of those the ones before it and the first `front`. What is not seen, the
-    padding of x, must see something, or its softmax has no value. The padding of y comes last, so that
-    nothing else sees it.
-    """
-    if not causal:
-        return seen.unsqueeze(1)
-    length = seen.shape[-1]
-    square = torch.ones(length, length, dtype=torch.bool, device=seen.device).tril()
-    square[:, :front] = True
-    itself = torch.eye(length, dtype=torch.bool, device=seen.device)
-    return (seen.unsqueeze(1) & square) | itself
 
 
 def _log_softmax(logits: Tensor) -> Tensor:

@@ -10,9 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tam.models.attention import Mask
 from tam.models.batch import Batch
-from tam.models.embedding import EMBEDDING_STD, Embedding, within
-from tam.models.linear import Linear, normal
+from tam.models.fast import engine
+from tam.models.layers import EMBEDDING_STD, Embedding, Linear, normal, within
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -67,9 +68,7 @@ class Proposer(nn.Module):
             y = batch.y.flatten(0, 1)
             in_y = within(batch.y_length.flatten(), y.shape[-1])
         cls = self.cls.expand(len(x), 1, -1)
-        sequence = torch.cat([cls, self.x(x, in_x), self.y(y, in_y)], dim=1)
+        sequence = torch.cat([cls, engine.embed(self.x, x, in_x), engine.embed(self.y, y, in_y)], dim=1)
         valid = torch.cat([in_x.new_ones(len(x), 1), in_x, in_y], dim=1)
-        if self.backbone.can_fuse(sequence):
-            seen = valid if batch.padded else None
-            return self.backbone.fused_forward(sequence, seen, slice(0, 1), causal=False).squeeze(1)
-        return self.backbone(sequence, valid.unsqueeze(1), None, slice(0, 1)).squeeze(1)
+        mask = Mask(valid, causal=False, padded=batch.padded)
+        return engine.transform(self.backbone, sequence, mask, read=slice(0, 1)).squeeze(1)

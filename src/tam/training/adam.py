@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tam.models.compiling import triton_runs_here
-from tam.models.launch_adam import Pieces, Vectors, move_weights
+from tam.models.fast.engine import has_kernels
+from tam.models.fast.gpu_adam import Pieces, Vectors, move_weights
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-8
@@ -46,7 +46,7 @@ class Adam:
         self.rate, self.norm, self._moves = (self._values.new_zeros(()) for _ in range(3))
         self._tables: list[tuple[slice, torch.Size]] = []
         rows = [(p.numel(), p.shape[-1] if name in tables else 0) for name, p in named.items()]
-        self._pieces = Pieces(rows, self._values.device) if self._has_kernels() else None
+        self._pieces = Pieces(rows, self._values.device) if has_kernels(self._values) else None
         place = 0
         for name, parameter in named.items():
             part = slice(place, place + parameter.numel())
@@ -65,9 +65,6 @@ class Adam:
         vectors = Vectors(self._values, self.gradient, self._mean, self._square)
         numbers = (count, self.rate, self.norm, self._moves)
         move_weights(vectors, self._pieces, *numbers, clip=self.clip, betas=BETAS, epsilon=EPSILON)
-
-    def _has_kernels(self) -> bool:
-        return self._values.is_cuda and self._values.dtype == torch.float32 and triton_runs_here()
 
     def _plain_move(self, count: Tensor) -> None:
         some = (count > 0).to(self.gradient.dtype)

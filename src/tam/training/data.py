@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch
-from tam.models.collate import collate
+from tam.models.batch import collate
 from tam.tasks.task import Task
 
 

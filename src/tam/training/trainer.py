@@ -14,8 +14,9 @@ from tam.errors import UserError
 from tam.evaluation.protocol import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method
 from tam.methods.warm_starts import WarmStarts
-from tam.models import build_model, place_model
-from tam.models.compiling import compile_only, compiles_ahead
+from tam.models import build_model, place_model, twice_differentiable
+from tam.models.fast.engine import compiles_ahead
+from tam.models.fast.gpu_device import compile_only
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
@@ -103,7 +104,7 @@ class Trainer:
 
     def compile(self) -> None:
         """Compile the kernels of training and validation side by side, once: in steps that are undone."""
-        if self._compiled or not (self.method.allows_kernels and self.model.fused and compiles_ahead()):
+        if self._compiled or not (self.method.allows_kernels and compiles_ahead(self.model)):
             return
         self._compiled = True
         steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
@@ -127,7 +128,7 @@ class Trainer:
         if self.warm_starts is not None:
             everyone = self.warm_starts.begin(everyone, self.generator)
         batch = everyone.part(self._share)
-        with nullcontext() if method.allows_kernels else self.model.twice_differentiable():
+        with nullcontext() if method.allows_kernels else twice_differentiable():
             losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
             self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))

@@ -1,0 +1,115 @@
+"""What engines may do in a context, and the private functions of torch that they need."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_C: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+_PRIVATE = (
+    *("_stash_obj_in_tls", "_is_key_in_tls", "_get_obj_in_tls"),
+    *("_are_functorch_transforms_active", "_current_graph_task_id"),
+)
+_PRIVATE_FUNCTORCH = ("get_interpreter_stack", "is_batchedtensor", "TransformType")
+
+_plain = ContextVar("tam: use plain code", default=os.environ.get("TAM_PLAIN") == "1")
+_twice = ContextVar("tam: keep second derivatives", default=False)
+_SKIP = "tam: depth of no_weight_gradients"
+
+
+@contextmanager
+def plain() -> Generator[None]:
+    """Turn both engines off in this context, as the environment variable `TAM_PLAIN=1` does everywhere."""
+    token = _plain.set(True)
+    try:
+        yield
+    finally:
+        _plain.reset(token)
+
+
+@contextmanager
+def twice_differentiable() -> Generator[None]:
+    """Use only code with a second derivative in this context. The GPU engine has one derivative."""
+    token = _twice.set(True)
+    try:
+        yield
+    finally:
+        _twice.reset(token)
+
+
+@contextmanager
+def no_weight_gradients() -> Generator[None]:
+    """Skip weight gradients in this context; use it when only ∂L/∂z is needed.
+
+    What the engines skip is None. Cached x, which does not depend on z, gets no gradient either. Plain code
+    skips nothing.
+    """
+    if not has_private_functions():
+        yield
+        return
+    depth = _skip_depth()
+    _C._stash_obj_in_tls(_SKIP, depth + 1)
+    try:
+        yield
+    finally:
+        _C._stash_obj_in_tls(_SKIP, depth)
+
+
+def wants_weight_gradients() -> bool:
+    """Whether the thread that started this backward pass wants weight gradients.
+
+    Autograd has threads of its own for GPUs. Torch hands them the objects that it keeps for the thread that
+    started the pass; a `ContextVar` would stay behind.
+    """
+    return not has_private_functions() or _skip_depth() == 0
+
+
+def _skip_depth() -> int:
+    return _C._get_obj_in_tls(_SKIP) if _C._is_key_in_tls(_SKIP) else 0
+
+
+def is_plain() -> bool:
+    """Whether engines are off: by choice, or because this torch lacks a private function that they need."""
+    return _plain.get() or not has_private_functions()
+
+
+def once_differentiable_on_gpu(tensor: Tensor) -> bool:
+    """Whether code for GPUs with one derivative, and one set of weights for all tasks, may be used here."""
+    return tensor.is_cuda and not is_plain() and not _twice.get() and not in_transform()
+
+
+def check_first_derivative() -> None:
+    """Raise an error in a backward pass that is to be differentiated, for code with one derivative."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "kernels have no second derivative: compute the loss under tam.models.twice_differentiable()"
+        )
+
+
+def has_private_functions() -> bool:
+    """Whether this torch has all private functions that the engines use."""
+    functorch = getattr(_C, "_functorch", None)
+    return all(hasattr(_C, name) for name in _PRIVATE) and all(
+        hasattr(functorch, name) for name in _PRIVATE_FUNCTORCH
+    )
+
+
+def in_transform() -> bool:
+    """Whether this runs under `vmap` or another transform of `torch.func`."""
+    return _C._are_functorch_transforms_active()
+
+
+def only_vmap_batches(tensor: Tensor) -> bool:
+    """Whether one `vmap` is the only transform around, and the tensor is batched by it."""
+    functorch = _C._functorch
+    levels = [level.key() for level in functorch.get_interpreter_stack()]
+    return functorch.is_batchedtensor(tensor) and levels == [functorch.TransformType.Vmap]
+
+
+def backward_pass() -> int:
+    """The number of the backward pass that is under way."""
+    return _C._current_graph_task_id()

@@ -1,0 +1,310 @@
+"""A transformer's block as one operation for autograd, for CPUs; see `tam.models.fast.cpu_layers`.
+
+Torch's derivatives of a block are exact too, but take several times as many passes over memory, which is what
+counts on a CPU. There are two derivatives and no third. Under `vmap` each task may have weights of its own.
+
+Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows of each, L places, Q of them
+read, X cached ones, d width.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from tam.models.attention import ALL, Mask, additive, for_places
+from tam.models.fast import context
+from tam.models.fast.cpu_attention import Mixing, Reading
+from tam.models.fast.cpu_layers import Affine, Gelu, Layer, Needs, Norm
+from tam.models.fast.weights import PER_BLOCK, BlockWeights
+
+if TYPE_CHECKING:
+    from tam.models.transformer import Block, Transformer
+
+
+def takes(hidden: Tensor) -> bool:
+    """Whether this engine takes these vectors: any on a CPU, unless `torch.func` differentiates."""
+    if hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
+        return False
+    return hidden.numel() > 0 and (not context.in_transform() or context.only_vmap_batches(hidden))
+
+
+def transform(
+    network: "Transformer", hidden: Tensor, mask: Mask, read: slice, x_cache: Sequence[Tensor]
+) -> Tensor:
+    """See `tam.models.fast.engine.transform`."""
+    bias, blocks = _bias(mask, hidden), _blocks(network)
+    cached = [x_cache, *[()] * (len(blocks) - 1)]
+    if mask.causal and x_cache:
+        cached = [keys_values.unbind(1) for keys_values in x_cache[0].unbind(1)]
+    for block, own_cache in zip(blocks, cached, strict=True):
+        places = read if block is blocks[-1] else ALL
+        own = for_places(bias, places), BlockWeights.of(block)
+        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places)
+    return network.norm(hidden)
+
+
+def keys_values(network: "Transformer", hidden: Tensor, mask: Mask) -> Tensor:
+    """See `Transformer.x_cache`."""
+    bias, blocks = _bias(mask, hidden), _blocks(network)
+    found: list[Tensor] = []
+    for block in blocks:
+        found.append(torch.stack(block.attention.keys_values(block.attention_norm(hidden)), dim=1))
+        if block is not blocks[-1]:
+            hidden = whole_block(hidden, (), bias, BlockWeights.of(block), heads=network.heads, read=ALL)
+    return torch.stack(found, dim=1)
+
+
+def first_block(network: "Transformer", hidden: Tensor) -> list[Tensor]:
+    """The vectors `[R, X, d]`, and their queries, keys and values in the first block, `[R, H, X, D]` each."""
+    block = _blocks(network)[0]
+    normed = block.attention_norm(hidden)
+    found = block.attention.queries(normed), *block.attention.keys_values(normed)
+    return [hidden, *(part.contiguous() for part in found)]
+
+
+def _blocks(network: "Transformer") -> "list[Block]":
+    return cast("list[Block]", list(network.blocks))
+
+
+def _bias(mask: Mask, hidden: Tensor) -> Tensor | None:
+    """What is added to attention scores, for the places of `hidden`."""
+    matrix = mask.matrix(hidden.shape[1])
+    return None if matrix is None else additive(matrix, hidden.dtype).unsqueeze(-3)
+
+
+def whole_block(
+    hidden: Tensor,
+    x_cache: Sequence[Tensor],
+    bias: Tensor | None,
+    weights: BlockWeights[Tensor],
+    *,
+    heads: int,
+    read: slice,
+) -> Tensor:
+    """One block.
+
+    Args:
+        hidden: The vectors, `[R, L, d]`.
+        x_cache: The vectors of places after these, `[R, X, d]`, and their queries, keys and values,
+            `[R, H, X, D]` each; then all places are read. Or keys and values of places before these.
+        bias: What is added to the attention scores; broadcasts to `[R, H, Q, L + X]`.
+        weights: The block's weights.
+        heads: Attention heads.
+        read: The places wanted.
+
+    Returns:
+        The hidden states at the places `read`, `[R, Q, d]`; those of cached places come last.
+    """
+    operation = _Each if context.in_transform() else _Block
+    return operation.apply(_Passes(heads, read), hidden, bias, *x_cache, *weights.flat)
+
+
+class _Passes(Layer):
+    """The four passes of a block over `[G, R, L, d]`; see `tam.models.fast.cpu_layers`."""
+
+    def __init__(self, heads: int, read: slice) -> None:
+        self.heads, self.read = heads, read
+
+    def forward(
+        self, hidden: Tensor, bias: Tensor | None, x_cache: Sequence[Tensor], weights: Sequence[Tensor]
+    ) -> Tensor:
+        self.shape, groups = hidden.shape, hidden.shape[0]
+        w = BlockWeights.from_flat([one.detach().reshape(groups, -1, one.shape[-1]) for one in weights])
+        self.norm, self.out, self.gelu = Norm(*w.attention_norm), Affine(*w.attention_out), Gelu()
+        self.mlp_norm, self.inner, self.outer = Norm(*w.mlp_norm), Affine(*w.mlp_inner), Affine(*w.mlp_out)
+        asking = range(hidden.shape[2])[self.read]
+        if len(asking) == 1 and not x_cache:
+            self.mixing = Reading(w, self.heads, asking[0])
+        else:
+            self.mixing = Mixing(w, self.heads, self.read)
+        vectors, cached = _apart(x_cache)
+        normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
+        mixed = self.mixing.forward(normed, bias, cached)
+        middle = self.out.forward(mixed).add_(self._read(hidden, vectors))
+        inside = self.gelu.forward(self.inner.forward(self.mlp_norm.forward(middle)))
+        return self.outer.forward(inside).add_(middle)
+
+    def backward(self, g: Tensor, needs: Needs) -> list[Tensor | None]:
+        g = g.reshape(self.shape[0], -1, self.shape[-1])
+        g_inside = self.gelu.backward(self.outer.backward(g, needs), needs)
+        g_middle = self.mlp_norm.backward(self.inner.backward(g_inside, needs), needs) + g
+        g_normed = self.mixing.backward(self.out.backward(g_middle, needs), needs)
+        return self._gradients(self.norm.backward(g_normed, needs), g_middle)
+
+    def jvp(self, hidden: Tensor, x_cache: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> Tensor:
+        groups = self.shape[0]
+        t = BlockWeights.from_flat(
+            [None if one is None else one.reshape(groups, -1, one.shape[-1]) for one in tangents]
+        )
+        vectors, cached = _apart(x_cache)
+        normed = self.norm.jvp(hidden.flatten(1, 2), *t.attention_norm).view(hidden.shape)
+        mixed = self.mixing.jvp(normed, t, cached)
+        middle = self.out.jvp(mixed, *t.attention_out).add_(self._read(hidden, vectors))
+        inside = self.gelu.jvp(self.inner.jvp(self.mlp_norm.jvp(middle, *t.mlp_norm), *t.mlp_inner))
+        return self.outer.jvp(inside, *t.mlp_out).add_(middle)
+
+    def jvp_backward(self, g: Tensor) -> list[Tensor | None]:
+        g = g.reshape(self.shape[0], -1, self.shape[-1])
+        g_inside = self.gelu.jvp_backward(self.outer.jvp_backward(g))
+        g_middle = self.mlp_norm.jvp_backward(self.inner.jvp_backward(g_inside)).add_(g)
+        g_normed = self.mixing.jvp_backward(self.out.jvp_backward(g_middle))
+        return self._gradients(self.norm.jvp_backward(g_normed), g_middle)
+
+    def _gradients(self, g_hidden: Tensor, g_middle: Tensor) -> list[Tensor | None]:
+        """The gradients of hidden states, cached x and weights."""
+        places, of_cache = self.shape[2], self.mixing.cache_grads
+        g_hidden, g_middle = g_hidden.view(self.shape), g_middle.view(*self.shape[:2], -1, self.shape[3])
+        if len(of_cache) == 3:
+            g_hidden = g_hidden + g_middle[:, :, :places]
+            of_cache = [None if of_cache[0] is None else g_middle[:, :, places:], *of_cache]
+        elif g_hidden.shape == g_middle.shape:
+            g_hidden = g_hidden + g_middle
+        else:
+            g_hidden = g_hidden.clone()
+            g_hidden[:, :, self.read] += g_middle
+        of_weights = BlockWeights(
+            attention_norm=self.norm.weight_grads,
+            query=self.mixing.query.weight_grads,
+            key_value=self.mixing.key_value_grads,
+            attention_out=self.out.weight_grads,
+            mlp_norm=self.mlp_norm.weight_grads,
+            mlp_inner=self.inner.weight_grads,
+            mlp_out=self.outer.weight_grads,
+        )
+        return [g_hidden, *of_cache, *of_weights.flat]
+
+    def _read(self, hidden: Tensor, cached: Tensor | None) -> Tensor:
+        """The vectors at the places that are read, `[G, P, d]`."""
+        hidden = hidden.view(self.shape)
+        if cached is None:
+            return hidden[:, :, self.read].flatten(1, 2)
+        return torch.cat([hidden, cached.reshape(*self.shape[:2], -1, self.shape[3])], dim=2).flatten(1, 2)
+
+
+def _apart(x_cache: Sequence[Tensor]) -> tuple[Tensor | None, Sequence[Tensor]]:
+    """The cached vectors, if they are there, and the cached queries, keys and values."""
+    return (x_cache[0], x_cache[1:]) if len(x_cache) == 4 else (None, x_cache)
+
+
+class _Block(torch.autograd.Function):
+    """A block. Its derivative is an operation of its own, which has a derivative in its turn.
+
+    That one comes in two halves: `jvp` on the way to the loss, in `_Gradient`, and `jvp_backward` here, where
+    all gradients at this block's output have come together.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, passes: _Passes, hidden: Tensor, bias: Tensor | None, *tensors: Tensor) -> Tensor:
+        x_cache, weights = tensors[:-PER_BLOCK], tensors[-PER_BLOCK:]
+        grouped = hidden if hidden.dim() == 4 else hidden.unsqueeze(0)
+        output = passes.forward(grouped, bias, x_cache, weights)
+        output = output.view(*hidden.shape[:-2], -1, hidden.shape[-1])
+        ctx.passes, ctx.half_way = passes, []
+        ctx.shapes = [tensor.shape for tensor in (hidden, *tensors)]
+        ctx.save_for_backward(output, *passes.unload())
+        ctx.set_materialize_grads(False)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
+        (g,) = grad_outputs
+        output, *kept = ctx.saved_tensors
+        half_way = [passes for number, passes in ctx.half_way if number == context.backward_pass()]
+        ctx.half_way.clear()
+        wanted = context.wants_weight_gradients() and any(ctx.needs_input_grad[3:])
+        if half_way:
+            _check_order()
+            found = _jvp_backward(half_way, g, ctx.shapes)
+        elif g is None:
+            found = (None,) * len(ctx.shapes)
+        elif torch.is_grad_enabled():
+            passes = ctx.passes.loaded(iter(kept))
+            found = _Gradient.apply(passes, ctx.half_way, ctx.shapes, Needs(wanted, twice=True), g, output)
+        else:
+            found = _shaped(ctx.passes.loaded(iter(kept)).backward(g, Needs(wanted, twice=False)), ctx.shapes)
+        return None, found[0], None, *found[1:]
+
+
+class _Gradient(torch.autograd.Function):
+    """The gradient of a block at its input and of its weights."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        passes: _Passes,
+        half_way: list[tuple[int, _Passes]],
+        shapes: list[torch.Size],
+        needs: Needs,
+        g: Tensor,
+        output: Tensor,  # not used, but because of it `_Block.backward` comes after `backward`
+    ) -> tuple[Tensor | None, ...]:
+        ctx.passes, ctx.half_way, ctx.shapes = passes, half_way, shapes
+        ctx.set_materialize_grads(False)
+        found = _shaped(passes.backward(g, needs), shapes)
+        ctx.save_for_backward(*passes.unload())
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        _check_order()
+        passes: _Passes = ctx.passes.loaded(iter(ctx.saved_tensors))
+        hidden, *x_cache = (
+            passes.norm.x.new_zeros(shape) if tangent is None else tangent
+            for tangent, shape in zip(grad_outputs[:-PER_BLOCK], ctx.shapes[:-PER_BLOCK], strict=True)
+        )
+        out = passes.jvp(hidden.view(passes.shape), x_cache, grad_outputs[-PER_BLOCK:])
+        ctx.half_way.append((context.backward_pass(), passes))
+        return None, None, None, None, out.view(*ctx.shapes[0][:-2], -1, out.shape[-1]), None
+
+
+class _Each(torch.autograd.Function):
+    """A block under `vmap`, which becomes one with a group for each task."""
+
+    @staticmethod
+    def forward(passes: _Passes, *tensors: Tensor | None) -> Tensor:
+        raise AssertionError("only `vmap` comes here, and finds its rule")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Tensor, int]:
+        passes, *tensors = args
+
+        def grouped(tensor: Tensor, dim: int | None) -> Tensor:
+            if dim is None:
+                return tensor.expand(info.batch_size, *tensor.shape)
+            return tensor.movedim(dim, 0) if dim else tensor
+
+        hidden, bias, *others = (
+            None if tensor is None else grouped(tensor, dim)
+            for tensor, dim in zip(tensors, in_dims[1:], strict=True)
+        )
+        if bias is not None:
+            assert hidden is not None
+            bias = bias.expand(-1, hidden.shape[1], -1, -1, -1).flatten(0, 1)
+        return _Block.apply(passes, hidden, bias, *others), 0
+
+
+def _jvp_backward(
+    half_way: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size]
+) -> tuple[Tensor | None, ...]:
+    """The gradients from those of the block's own gradients, whose `jvp` is done, and from g."""
+    total: list[Tensor | None] = [None] * len(shapes)
+    for passes in half_way:
+        found = passes.jvp_backward(torch.zeros_like(passes.outer.g) if g is None else g)
+        total = [b if a is None else a if b is None else a + b for a, b in zip(total, found, strict=True)]
+        g = None
+    return _shaped(total, shapes)
+
+
+def _shaped(found: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> tuple[Tensor | None, ...]:
+    return tuple(None if one is None else one.view(shape) for one, shape in zip(found, shapes, strict=True))
+
+
+def _check_order() -> None:
+    if torch.is_grad_enabled():
+        raise RuntimeError("a block has two derivatives, and no third")

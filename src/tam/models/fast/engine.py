@@ -1,0 +1,110 @@
+"""The door to speed: one function chooses the engine, the others compute with the one that it chose.
+
+Each gives what the plain code gives that is named in its docstring.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from tam.models.attention import ALL, Mask
+from tam.models.batch import Batch
+from tam.models.conditioning import Condition, Modulation
+from tam.models.fast import context, cpu_block, gpu_blocks, gpu_device, gpu_scoring, gpu_sequence
+from tam.models.layers import Embedding
+from tam.models.transformer import Transformer
+
+if TYPE_CHECKING:
+    from tam.models.model import Model
+
+Engine = Literal["plain", "cpu", "gpu"]
+
+
+def engine(tensor: Tensor) -> Engine:
+    """Which engine may compute with tensors like this one, in this context and on this machine.
+
+    - cpu: on a CPU in float32 or float64, unless a transform of `torch.func` other than one `vmap` is active.
+    - gpu: on a Hopper GPU or alike, with Triton, where no second derivative is taken.
+    - plain: everywhere else, with `TAM_PLAIN=1`, and if torch lacks a private function that engines need.
+    """
+    if context.is_plain():
+        return "plain"
+    if tensor.is_cuda:
+        allowed = context.once_differentiable_on_gpu(tensor)
+        return "gpu" if allowed and gpu_device.blocks_run_on(tensor.device) else "plain"
+    return "cpu" if cpu_block.takes(tensor) else "plain"
+
+
+def transform(
+    network: Transformer,
+    hidden: Tensor,
+    mask: Mask,
+    modulation: Modulation | None = None,
+    read: slice = ALL,
+    x_cache: Sequence[Tensor] = (),
+) -> Tensor:
+    """`network(hidden, …)`; `x_cache` is what the function of that name returned for x.
+
+    The mask's columns are all places, those of cached x included.
+    """
+    chosen = engine(hidden) if modulation is None and not network.has_adapters else "plain"
+    if chosen == "gpu" and gpu_blocks.takes(network, hidden, mask, x_cache):
+        return gpu_blocks.transform(network, hidden, mask, read, x_cache)
+    if chosen == "cpu":
+        return cpu_block.transform(network, hidden, mask, read, x_cache)
+    keys_values = None
+    if x_cache and mask.causal:
+        (keys_values,) = x_cache
+    elif x_cache:
+        hidden = torch.cat([hidden, x_cache[0]], dim=1)
+    return network(hidden, mask.matrix(hidden.shape[1]), modulation, read, keys_values)
+
+
+def x_cache(network: Transformer, vectors: Tensor, mask: Mask) -> tuple[Tensor, ...]:
+    """What `transform` need not compute again for x, `[R, …]` each; empty if nothing would help.
+
+    If the mask is causal, x comes first and sees nothing else, so that its keys and values in all blocks are
+    cached. Else the first block's view of each place by itself is, which helps on a CPU.
+    """
+    chosen = "plain" if network.has_adapters else engine(vectors)
+    if not mask.causal:
+        helps = chosen == "cpu" and len(network.blocks) > 1
+        return tuple(cpu_block.first_block(network, vectors)) if helps else ()
+    if chosen == "gpu" and gpu_blocks.takes(network, vectors, mask):
+        fits = gpu_blocks.takes_cache(network, *vectors.shape[:2])
+        return (gpu_blocks.keys_values(network, vectors, mask.valid),) if fits else ()
+    if chosen == "cpu":
+        return (cpu_block.keys_values(network, vectors, mask),)
+    return (network.x_cache(vectors, mask.matrix(vectors.shape[1])),)
+
+
+def embed(embedding: Embedding, ids: Tensor, valid: Tensor) -> Tensor:
+    """`embedding(ids, valid)`."""
+    places = ids.shape[-1]
+    if places > 0 and engine(embedding.token) == "gpu" and gpu_sequence.takes(embedding, places):
+        return gpu_sequence.embed(embedding, ids.masked_fill(~valid, 0))
+    return embedding(ids, valid)
+
+
+def score(model: "Model", condition: Condition, batch: Batch) -> Tensor | None:
+    """`model.score` by kernels from the tokens to the answers; None where they do not apply."""
+    if engine(model.places) == "gpu" and gpu_scoring.takes(model, condition, batch):
+        return gpu_scoring.score(model, condition, batch)
+    return None
+
+
+def has_kernels(tensor: Tensor) -> bool:
+    """Whether there are kernels for losses, searches and Adam that take tensors like this one."""
+    runs = tensor.is_cuda and tensor.dtype == torch.float32 and not context.is_plain()
+    return runs and gpu_device.triton_runs_here()
+
+
+def compiles_ahead(model: "Model") -> bool:
+    """Whether kernels that training uses can be compiled side by side, before the first step."""
+    return (
+        isinstance(model.backbone, Transformer)
+        and has_kernels(model.places)
+        and gpu_device.has_compile_only()
+    )

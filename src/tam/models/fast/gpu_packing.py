@@ -1,0 +1,73 @@
+"""Sequences one after another without padding, and back.
+
+Shapes: R rows, L places, P places in all, d width.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tam.models.fast.context import check_first_derivative
+from tam.models.fast.gpu_device import launch
+
+
+def gather(rows: Tensor, source: Tensor) -> Tensor:
+    """Launch the kernel that takes the rows `source` of `[P, d]`, 0 where that is −1."""
+    from tam.models.fast import kernels
+
+    width = rows.shape[1]
+    out = rows.new_empty(len(source), width)
+    constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
+    grid = (-(-len(source) // constants["span"]), width // constants["part"])
+    launch(kernels.gather, grid, rows.contiguous(), source, out, len(source), width, **constants)
+    return out
+
+
+def room_for(count: int) -> int:
+    """The least power of 2 that is as large, and that the matrix units take."""
+    return max(16, 1 << (count - 1).bit_length())
+
+
+def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
+    """Where the valid places go when sequences stand one after another without padding.
+
+    Returns:
+        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
+        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+    """
+    lengths = valid.sum(1)
+    ends = lengths.cumsum(0)
+    starts = ends - lengths
+    row = torch.where(valid, starts.unsqueeze(1) + valid.cumsum(1) - 1, -1).flatten()
+    count = len(row)
+    source = row.new_full((count + 1,), -1)
+    source = source.scatter(0, torch.where(row < 0, count, row), torch.arange(count, device=row.device))
+    source = torch.where(torch.arange(count, device=row.device) < ends[-1], source[:count], -1)
+    return [starts.int(), lengths.int(), ends[-1:].int()], source, row
+
+
+class Rearrange(torch.autograd.Function):
+    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
+        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
+        ctx.save_for_backward(back)
+        ctx.set_materialize_grads(False)
+        return _gather(rows, source)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None, None]:
+        """The gradient at the rows."""
+        check_first_derivative()
+        (back,), (g,) = ctx.saved_tensors, gradients
+        return None if g is None else _gather(g, back), None, None
+
+
+def _gather(rows: Tensor, source: Tensor) -> Tensor:
+    """The rows `source`, 0 where that is −1."""
+    if rows.is_cuda:
+        return gather(rows, source)
+    return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)

@@ -1,0 +1,56 @@
+"""The tensors of a transformer's block, by name."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from tam.models.transformer import Block
+
+T = TypeVar("T", bound=Tensor | None)
+
+
+class BlockWeights(NamedTuple, Generic[T]):
+    """Weight and bias of each layer of a block, in the order of `block.parameters()`; or their gradients.
+
+    A LayerNorm's weight is its scale.
+    """
+
+    attention_norm: tuple[T, T]
+    query: tuple[T, T]
+    key_value: tuple[T, T]
+    attention_out: tuple[T, T]
+    mlp_norm: tuple[T, T]
+    mlp_inner: tuple[T, T]
+    mlp_out: tuple[T, T]
+
+    @staticmethod
+    def of(block: "Block") -> "BlockWeights[Tensor]":
+        """A block's weights."""
+        attention, mlp = block.attention, block.mlp
+        layers = attention.query, attention.key_value, attention.out, mlp.inner, mlp.out
+        query, key_value, attention_out, mlp_inner, mlp_out = ((one.weight, one.bias) for one in layers)
+        return BlockWeights(
+            (block.attention_norm.scale, block.attention_norm.bias),
+            query,
+            key_value,
+            attention_out,
+            (block.mlp_norm.scale, block.mlp_norm.bias),
+            mlp_inner,
+            mlp_out,
+        )
+
+    @staticmethod
+    def from_flat(tensors: Sequence[T]) -> "BlockWeights[T]":
+        """From 14 tensors in the order of `flat`."""
+        return BlockWeights(*zip(tensors[::2], tensors[1::2], strict=True))
+
+    @property
+    def flat(self) -> list[T]:
+        """All of them in one list."""
+        return [tensor for layer in self for tensor in layer]
+
+
+PER_BLOCK = 2 * len(BlockWeights._fields)
+"""Tensors of a block."""

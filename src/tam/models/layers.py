@@ -1,0 +1,154 @@
+"""Layers: linear, LayerNorm, adapter and embedding. A task can move the weights of the middle two.
+
+`torch.nn.Linear` draws from the global random state; every weight here comes from one generator that
+is passed in, so that building a model changes nothing else.
+
+Shapes: R rows in G groups of equal size that share an offset, L places, d width, r bottleneck.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def normal(generator: torch.Generator, *shape: int, std: float) -> nn.Parameter:
+    """A parameter with entries from N(0, std²)."""
+    values = torch.empty(shape, device=generator.device)
+    return nn.Parameter(values.normal_(std=std, generator=generator))
+
+
+def constant(generator: torch.Generator, *shape: int, value: float) -> nn.Parameter:
+    """A parameter with equal entries, on the generator's device."""
+    return nn.Parameter(torch.full(shape, value, device=generator.device))
+
+
+class Linear(nn.Module):
+    """x ↦ x Wᵀ + b, with W from N(0, std²) and b = 0.
+
+    Without `std`, W keeps the scale of its input: std = 1 / √inputs.
+    """
+
+    def __init__(self, inputs: int, outputs: int, generator: torch.Generator, *, std: float | None = None):
+        super().__init__()
+        self.weight = normal(generator, outputs, inputs, std=inputs**-0.5 if std is None else std)
+        self.bias = constant(generator, outputs, value=0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply the layer to the last dimension."""
+        return F.linear(x, self.weight, self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class NormOffset:
+    """What a task adds to one LayerNorm: `scale` and `bias`, both `[G, 1, d]`."""
+
+    scale: Tensor
+    bias: Tensor
+
+
+def split_norm_offsets(z: Tensor, norms: int, width: int) -> tuple[NormOffset, ...]:
+    """Read task embeddings `[G, norms · 2 · d]` as offsets: norm after norm, scale before bias."""
+    parts = z.unflatten(-1, (norms, 2, 1, width)).unbind(1)
+    return tuple(NormOffset(*part.unbind(1)) for part in parts)
+
+
+class LayerNorm(nn.Module):
+    """LayerNorm with the shared scale and bias, plus the task's offset."""
+
+    def __init__(self, width: int, generator: torch.Generator):
+        super().__init__()
+        self.scale = constant(generator, width, value=1.0)
+        self.bias = constant(generator, width, value=0.0)
+
+    def forward(self, hidden: Tensor, offset: NormOffset | None = None) -> Tensor:
+        """Normalise `[R, L, d]`."""
+        if offset is None:
+            return F.layer_norm(hidden, self.scale.shape, self.scale, self.bias)
+        groups = offset.scale.shape[0]
+        grouped = F.layer_norm(hidden, self.scale.shape).reshape(groups, -1, hidden.shape[-1])
+        moved = grouped * (self.scale + offset.scale) + (self.bias + offset.bias)
+        return moved.view(hidden.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class AdapterOffset:
+    """What a task adds to one adapter: `[G, d, r]`, `[G, 1, r]`, `[G, r, d]` and `[G, 1, d]`."""
+
+    down: Tensor
+    down_bias: Tensor
+    up: Tensor
+    up_bias: Tensor
+
+
+def adapter_size(width: int, bottleneck: int) -> int:
+    """Number of weights of one adapter."""
+    return 2 * width * bottleneck + bottleneck + width
+
+
+def split_adapter_offsets(z: Tensor, adapters: int, width: int, bottleneck: int) -> tuple[AdapterOffset, ...]:
+    """Read task embeddings `[G, adapters · size]` as offsets: adapter after adapter, down before up."""
+    parts = z.unflatten(-1, (adapters, adapter_size(width, bottleneck))).unbind(1)
+    return tuple(_split(part, width, bottleneck) for part in parts)
+
+
+def _split(part: Tensor, width: int, bottleneck: int) -> AdapterOffset:
+    shapes = (width, bottleneck), (1, bottleneck), (bottleneck, width), (1, width)
+    pieces = part.split([rows * columns for rows, columns in shapes], dim=-1)
+    return AdapterOffset(*(piece.unflatten(-1, shape) for piece, shape in zip(pieces, shapes, strict=True)))
+
+
+class Adapter(nn.Module):
+    """h ↦ h + up(GELU(down(h))), each weight the shared one plus the task's offset.
+
+    `up` starts small, so that a block starts close to one without adapters, but not at zero: then
+    `down` would get no gradient.
+    """
+
+    def __init__(self, width: int, bottleneck: int, generator: torch.Generator):
+        super().__init__()
+        self.down = normal(generator, width, bottleneck, std=width**-0.5)
+        self.down_bias = constant(generator, bottleneck, value=0.0)
+        self.up = normal(generator, bottleneck, width, std=0.02)
+        self.up_bias = constant(generator, width, value=0.0)
+
+    def forward(self, hidden: Tensor, offset: AdapterOffset | None = None) -> Tensor:
+        """Adapt `[R, L, d]`."""
+        if offset is None:
+            return hidden + F.gelu(hidden @ self.down + self.down_bias) @ self.up + self.up_bias
+        groups = offset.down.shape[0]
+        grouped = hidden.reshape(groups, -1, hidden.shape[-1])
+        inner = torch.baddbmm(self.down_bias + offset.down_bias, grouped, self.down + offset.down)
+        change = torch.baddbmm(self.up_bias + offset.up_bias, F.gelu(inner), self.up + offset.up)
+        return hidden + change.view(hidden.shape)
+
+
+EMBEDDING_STD = 0.3
+
+
+def within(length: Tensor, width: int) -> Tensor:
+    """Which of `width` places hold a token rather than padding: `[..., width]` for lengths `[...]`."""
+    return torch.arange(width, device=length.device) < length.unsqueeze(-1)
+
+
+class Embedding(nn.Module):
+    """The vectors of tokens, each with the vector of its place added.
+
+    Places are counted from the start of this part, whatever stands before it.
+    """
+
+    def __init__(self, vocabulary: int, longest: int, width: int, generator: torch.Generator):
+        super().__init__()
+        self.token = normal(generator, vocabulary, width, std=EMBEDDING_STD)
+        self.position = normal(generator, longest, width, std=EMBEDDING_STD)
+
+    def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
+        """Embed ids `[R, L]`; where not `valid`, the id may be any number."""
+        longest, given = self.position.shape[0], ids.shape[-1]
+        if given > longest:
+            raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
+        if given == 0:  # torch's second derivative of a lookup fails where there is nothing to look up
+            return self.token.new_zeros(*ids.shape, self.token.shape[-1])
+        ids = ids.masked_fill(~valid, 0)
+        return F.embedding(ids, self.token) + self.position[:given]

@@ -1,0 +1,108 @@
+"""Our kernels, in Triton's interpreter, against plain code in float64."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tam.models import ModelSpec, Transformer, build_model, twice_differentiable
+from tam.models.fast import engine, gpu_device
+from tam.models.fast.context import plain
+from tam.models.fast.gpu_blocks import in_rows, takes_cache, weights_of
+from tam.training.adam import Adam
+from tests.models.interpreter import interpreted, run_script
+
+pytest.importorskip("triton")
+
+CASES = [  # see `Case` in benchmarks/agreement.py
+    (7, 6, 32, 2, 1, False, False),
+    (11, 6, 32, 2, 2, False, True, 0, 1),
+    (7, 11, 16, 1, 2, True, True, 5),
+    (3, 20, 16, 1, 1, True, False),
+    (1, 2, 32, 2, 1, False, False),
+    (1, 70, 16, 1, 1, True, True),
+    (7, 6, 32, 2, 1, True, False, 0, None, 5),
+    (9, 4, 16, 1, 2, True, True, 1, None, 7),
+    (2, 3, 16, 1, 1, True, False, 1, None, 33),
+]
+
+
+def test_kernels_equal_plain_code() -> None:
+    gathered, step, *errors = interpreted("interpret.py", json.dumps(CASES))
+    assert gathered == 0
+    assert step < 5e-5
+    assert len(errors) == len(CASES)
+    assert max(errors) < 5e-6, errors
+
+
+def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
+    from tam.models.fast import kernels
+
+    output = run_script("compile_kernels.py", TRITON_CACHE_DIR=str(tmp_path))
+    lines = [line.split() for line in output.splitlines()]
+    assert {name for name, _, _ in lines} == set(kernels.__all__)
+    assert max(int(shared) for _, shared, _ in lines) < 227 * 1024
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: bool) -> None:
+    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=4, max_y=3, layers=2, width=16, heads=1)
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    assert isinstance(model.backbone, Transformer)
+    if trained:
+        Adam(model, (), 1.0)
+    weights = weights_of(model.backbone)
+    expected = torch.stack([torch.cat([w.flatten() for w in part]) for part in (weights[:14], weights[14:])])
+    rows = in_rows(weights)
+    assert torch.equal(rows, expected)
+    rows.zero_()
+    assert all(bool(weight.eq(0).all()) == trained for weight in weights if weight.dim() == 2)
+
+
+def test_losses_and_searches_equal_plain_code() -> None:
+    errors = interpreted("interpret_scoring.py")
+    assert len(errors) == 24
+    scores, zeros, embeddings, losses = errors[:10], errors[10:12], errors[12:17], errors[17:]
+    assert max(scores) < 5e-6, scores
+    assert zeros == [0, 0]
+    assert max(embeddings) < 1e-4, embeddings
+    assert max(losses) < 2e-6, losses
+
+
+def test_adam_equals_plain_code() -> None:
+    errors = interpreted("interpret_adam.py")
+    assert len(errors) == 10
+    assert max(errors) < 1e-6, errors
+
+
+@pytest.mark.parametrize(
+    ("capability", "room", "run"),
+    [((8, 9), 100, False), ((9, 0), 228, True), ((10, 0), 228, True), ((12, 0), 100, False)],
+)
+def test_blocks_run_on_gpus_that_have_room(
+    capability: tuple[int, int], room: int, run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = SimpleNamespace(shared_memory_per_multiprocessor=1024 * room)
+    monkeypatch.setattr(gpu_device, "triton_runs_here", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    gpu_device.blocks_run_on.cache_clear()
+    tensor: Any = SimpleNamespace(is_cuda=True, device=torch.device("cuda"), dtype=torch.float32)
+    assert engine.engine(tensor) == ("gpu" if run else "plain")
+    with twice_differentiable():
+        assert engine.engine(tensor) == "plain"
+    with plain():
+        assert engine.engine(tensor) == "plain"
+        assert not engine.has_kernels(tensor)
+    assert engine.has_kernels(tensor)
+    gpu_device.blocks_run_on.cache_clear()
+
+
+def test_what_is_too_much_is_not_cached() -> None:
+    network: Any = SimpleNamespace(blocks=[None] * 4, norm=SimpleNamespace(scale=torch.zeros(128)))
+    assert takes_cache(network, 4800, 64)
+    assert not takes_cache(network, 4800, 65)
+    assert not takes_cache(network, 2**31 // (4 * 2 * 128 * 64), 64)
