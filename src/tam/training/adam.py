@@ -5,7 +5,7 @@ forget it. Torch's Adam moves every row of a table at every step.
 """
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -37,7 +37,7 @@ class Adam:
         norm: The length of the last gradient, before clipping, a tensor.
     """
 
-    def __init__(self, model: nn.Module, tables: tuple[str, ...], clip: float) -> None:
+    def __init__(self, model: nn.Module, tables: Collection[str], clip: float) -> None:
         named = dict(model.named_parameters())
         self.clip = clip
         self._values = torch.cat([p.detach().flatten() for p in named.values()])

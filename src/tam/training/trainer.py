@@ -17,6 +17,7 @@ from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model, twice_differentiable
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
+from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
@@ -30,18 +31,6 @@ from tam.training.folder import best_file, checkpoint_file
 from tam.training.preflight import Setup, check_same
 from tam.training.saved import Saved, read_best
 from tam.training.state import Best, State
-
-_TABLES = (
-    "primitives",
-    "unknown",
-    "task_embeddings",
-    "labels",
-    "position",
-    "x.token",
-    "x.position",
-    "y.token",
-    "y.position",
-)
 
 
 class DivergedError(UserError):
@@ -66,7 +55,7 @@ class Trainer:
         # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
         draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
         self.generator = torch.Generator(self.device).manual_seed(draws)
-        self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.adam = Adam(self.model, table_names(self.model), config.training.clip)
         self.warm_starts: WarmStarts | None = None
         share = getattr(config.settings, "warm_share", 0.0)
         if self.model.kept is not None:
