@@ -1,4 +1,4 @@
-"""A learner is fitted to tasks with the presets of their benchmark, and says where it cannot be."""
+"""A learner is fitted to tasks with the presets of their benchmark."""
 
 import signal
 from collections.abc import Mapping
@@ -48,31 +48,24 @@ def test_a_benchmark_s_presets_are_those_of_the_command(
             assert trained[-1] == learner.config  # one's own config is not touched
 
 
-@pytest.mark.parametrize("method", ["matching", "prototypical"])
-def test_methods_for_classification_say_so(method: str) -> None:
+def test_what_cannot_be_fitted() -> None:
     tasks = tam.benchmark("pathfinding", train=4, valid=2, test=2, examples=8)
-    with pytest.raises(tam.UserError, match=f"^{method} is for classification only, .*snail, nearest$"):
-        tam.Learner(method, "smoke").fit(tasks)
-
-
-def test_fit_takes_tasks_not_their_name() -> None:
-    with pytest.raises(tam.UserError, match=r"fit takes tasks: tam.benchmark\('classification'\)"):
+    with pytest.raises(tam.UserError, match=r"matching .*classification"):
+        tam.Learner("matching", "smoke").fit(tasks)
+    with pytest.raises(tam.UserError, match="tasks"):
         tam.Learner(preset="smoke").fit("classification")  # pyright: ignore[reportArgumentType]
+    for name in ("benchmark", "step"):
+        with pytest.raises(tam.UserError, match=f"'{name}'"):
+            tam.Learner(**{name: "3"})
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        (["config.json"], r"holds a run already \(config\.json\)"),
-        (["learner.json", "model.safetensors"], r"holds a model already \(learner\.json\)"),
-        (["result.json"], r"holds the result of a run already \(result\.json\)"),
-        (["checkpoint.safetensors", "result.json"], r"holds the result of a run already \(result\.json\)"),
-    ],
+    "files", [["config.json"], ["learner.json"], ["checkpoint.safetensors", "result.json"]]
 )
-def test_fit_does_not_replace_a_run_or_a_model(files: list[str], message: str, tmp_path: Path) -> None:
+def test_fit_does_not_replace_a_run_or_a_model(files: list[str], tmp_path: Path) -> None:
     for name in files:
         (tmp_path / name).write_text("somebody's")
-    with pytest.raises(tam.UserError, match=f"^{tmp_path} {message}: give another folder$"):
+    with pytest.raises(tam.UserError, match=files[-1]):
         tam.Learner(preset="smoke").fit(small_benchmark("classification"), tmp_path)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == dict.fromkeys(files, "somebody's")
 
@@ -92,14 +85,9 @@ def test_a_fit_that_was_stopped_is_taken_up(tmp_path: Path) -> None:
     assert steps == [1, 2, 2, 3, 4, 4]  # twice where it validates
     again = tam.Learner(preset="smoke").fit(tasks, tmp_path)
     assert again.identity_ == learner.identity_ == tam.load(tmp_path).identity_
-    with pytest.raises(tam.UserError, match=r"other settings: seed was 0 and is 3: .* another folder$"):
+    with pytest.raises(tam.UserError, match="seed was 0 and is 3"):
         tam.Learner(preset="smoke", seed=3).fit(tasks, tmp_path)
     assert tam.load(tmp_path).identity_ == learner.identity_
-
-
-def test_a_benchmark_is_no_setting_of_a_learner() -> None:
-    with pytest.raises(tam.UserError, match="there is no setting 'benchmark': fit is given the tasks"):
-        tam.Learner(benchmark="nope")
 
 
 def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A plain reading of Algorithm 1, one task after another, one example at a time; and our steps beside it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,9 +11,6 @@ from tam.methods import TAM, Losses
 from tam.methods.losses import example_losses
 from tam.models import Batch, Model
 from tam.training.adam import Adam
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
 
 RATE, CLIP = 0.01, 0.5
 

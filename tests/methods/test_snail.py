@@ -1,6 +1,5 @@
-"""SNAIL: the shared support against one long sequence for each query; that labels matter; that it learns."""
+"""SNAIL: the shared support against one long sequence for each query, and that labels matter."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -9,15 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.methods import Snail
-from tam.methods.episode import unknown_primitive
+from tam.methods.episodes import unknown_primitive
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.attention import plain_attention
 from tam.models.pairs import PairsModel
 from tam.models.transformer import Block
-
-Make = Callable[..., Batch]
+from tests.methods.small import make_batch
 
 
 def sharp(spec: ModelSpec) -> PairsModel:
@@ -33,7 +30,7 @@ def sharp(spec: ModelSpec) -> PairsModel:
     return model
 
 
-def with_support(spec: ModelSpec, make_batch: Make, pairs: int = 4) -> Batch:
+def with_support(spec: ModelSpec, pairs: int = 4) -> Batch:
     """Queries with a support in which one pair of the second task is not there."""
     support = make_batch(spec, 3, pairs, seed=1)
     present = torch.ones(3, pairs, dtype=torch.bool)
@@ -131,9 +128,9 @@ SPECS = {
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_the_shared_support_is_one_long_sequence_for_each_query(name: str, make_batch: Make) -> None:
+def test_the_shared_support_is_one_long_sequence_for_each_query(name: str) -> None:
     model = sharp(SPECS[name])
-    batch = with_support(SPECS[name], make_batch)
+    batch = with_support(SPECS[name])
     found = answers(model, batch)
     for task in range(3):
         for row in range(5):
@@ -145,8 +142,8 @@ def test_the_shared_support_is_one_long_sequence_for_each_query(name: str, make_
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_the_support_is_a_set(name: str, make_batch: Make) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+def test_the_support_is_a_set(name: str) -> None:
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
     assert batch.support is not None
     order = torch.tensor([2, 0, 3, 1]).expand(3, -1)
     turned = replace(batch, support=batch.support.take(order))
@@ -154,8 +151,8 @@ def test_the_support_is_a_set(name: str, make_batch: Make) -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_absent_pairs_and_padding_change_nothing(name: str, make_batch: Make) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+def test_absent_pairs_and_padding_change_nothing(name: str) -> None:
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
     support = batch.support
     assert support is not None
     assert support.present is not None
@@ -172,9 +169,9 @@ def test_absent_pairs_and_padding_change_nothing(name: str, make_batch: Make) ->
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_labels_matter(name: str, make_batch: Make) -> None:
+def test_labels_matter(name: str) -> None:
     """Two pairs exchange their answers, and the predictions change."""
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
     support = batch.support
     assert support is not None
     order = torch.tensor([1, 0, 3, 2]).expand(3, -1)
@@ -186,16 +183,8 @@ def test_labels_matter(name: str, make_batch: Make) -> None:
     assert (change[differs].amax(1) > 1e-4).all()
 
 
-def test_queries_and_tasks_do_not_see_one_another(make_batch: Make) -> None:
-    spec = SPECS["transduction"]
-    model, batch = sharp(spec), with_support(spec, make_batch)
-    for task in range(3):
-        alone = batch.part(slice(task, task + 1)).cut(slice(1, 2))
-        torch.testing.assert_close(answers(model, alone)[0, 0], answers(model, batch)[task, 1])
-
-
 @pytest.mark.parametrize("name", SPECS)
-def test_the_state_is_the_support(name: str, make_batch: Make) -> None:
+def test_the_state_is_the_support(name: str) -> None:
     spec = SPECS[name]
     model = sharp(spec)
     support = make_batch(spec, 3, 4, seed=1)
@@ -210,16 +199,3 @@ def test_the_state_is_the_support(name: str, make_batch: Make) -> None:
     with torch.no_grad():
         found = method.outcomes(model, first, query)
     torch.testing.assert_close(found, answers(model, replace(query, support=support)))
-    with pytest.raises(UserError, match=f"this model is for k = {shots + 1}"):
-        Snail(shots=shots + 1).adapt(model, support, (0,), 0.0)
-
-
-def test_what_it_is_not_for(make_batch: Make) -> None:
-    spec = SPECS["classification"]
-    with pytest.raises(ValueError, match="no effect"):
-        Snail(shots=1).spec(replace(spec, conditioning="norm"), 1)
-    with pytest.raises(ValueError, match="is a transformer, not an LSTM"):
-        Snail(shots=1).spec(replace(spec, backbone="lstm"), 1)
-    model, batch = sharp(spec), make_batch(spec)
-    with pytest.raises(ValueError, match="give the batch a support"):
-        model(None, batch)

@@ -1,6 +1,5 @@
 """A network for each task: what one vmapped pass gives equals a network after another."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 
@@ -9,9 +8,7 @@ from torch import Tensor
 
 from tam.methods import weights
 from tam.models import Batch, Model, ModelSpec, build_model
-
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
+from tests.methods.small import make_batch, make_model
 
 
 def scattered(model: Model, tasks: int, z: Tensor | None) -> Tensor:
@@ -42,16 +39,12 @@ def check(model: Model, z: Tensor | None, batch: Batch) -> None:
         assert task == 0 or (together[task] != together[0]).any()
 
 
-def test_each_task_is_answered_by_its_own_network(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_each_task_is_answered_by_its_own_network(spec: ModelSpec) -> None:
     model = make_model(spec)
     check(model, model.blank(3), make_batch(spec, 3, 4))
 
 
-def test_so_it_is_without_task_embeddings(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_so_it_is_without_task_embeddings(plain_spec: ModelSpec) -> None:
     spec = plain_spec.without_embedding()
     batch = make_batch(spec, 3, 4)
     if spec.kind == "classification":  # a task need not have all classes
@@ -59,9 +52,7 @@ def test_so_it_is_without_task_embeddings(
     check(make_model(spec), None, batch)
 
 
-def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(
-    spec: ModelSpec, make_model: MakeModel
-) -> None:
+def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec) -> None:
     asked = {"unknown": True} if spec.compositional else {"tasks": 7}
     model, plain = make_model(replace(spec, **asked)), make_model(spec)
     numbers = sum(parameter.numel() for parameter in plain.parameters())
@@ -75,13 +66,6 @@ def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(
     for name, parameter in plain.named_parameters():
         assert torch.equal(own[name], parameter.expand(2, *parameter.shape))
     assert set(weights.from_rows(model, weights.start(model, 2))) == set(own)
-
-
-def test_larger_models_are_adapted_to_fewer_tasks_at_once(
-    plain_spec: ModelSpec, make_model: MakeModel
-) -> None:
-    small, large = (weights.tasks_at_once(make_model(replace(plain_spec, width=width))) for width in (8, 64))
-    assert 0 < large < small / 20
 
 
 def test_memory_is_bounded_for_the_papers_model() -> None:

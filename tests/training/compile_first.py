@@ -14,7 +14,7 @@ from tam.models import Transformer, transformer
 from tam.training import adam
 from tam.training import trainer as trainers
 from tests.models import fake_gpu
-from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
+from tests.training.toys import toy_config, toy_tasks
 
 RUNS = (
     ("tam", "classification", {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)}),
@@ -39,8 +39,8 @@ if __name__ == "__main__":
     adam.Adam._has_kernels = lambda self: True  # pyright: ignore[reportPrivateUsage]
     trainers.compiles_ahead = lambda: True
     for method, kind, settings in RUNS:
-        config = _toy_config(method, width=16, heads=1, **settings)
-        trainer = trainers.Trainer(config, _toy_tasks(kind), Path(sys.argv[1]))
+        config = toy_config(method, width=16, heads=1, **settings)
+        trainer = trainers.Trainer(config, toy_tasks(kind), Path(sys.argv[1]))
         assert isinstance(trainer.model.backbone, Transformer)
         trainer.model.backbone.fused = trainer.model.backbone.kernels = True
         count, before = len(compiled), changed_by_steps(trainer)

@@ -16,15 +16,17 @@ from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.loop import train
 from tam.training.trainer import DivergedError, Trainer
-from tests.training.toys import MakeConfig, MakeTasks, ignore
+from tests.training.toys import ignore, toy_config, toy_tasks
 
 LEARNS: dict[str, dict[str, Any]] = {
+    "tam": {"rate": 0.02, "steps": 80, "inner_steps": 5, "patience": None, "adapt_steps": (5, 10)},
     "agnostic": {"rate": 0.02, "adapt_rates": (0.02,)},
     "multitask": {"rate": 0.005, "adapt_rates": (0.005,)},
     "maml": {"rate": 0.01, "adapt_rates": (0.1,), "support_sizes": (12, 12)},
     "cavia": {"rate": 0.01, "adapt_rates": (1.0,), "support_sizes": (12, 12), "inner_rate": 1.0},
 }
-METHODS = pytest.mark.parametrize("method", LEARNS)
+LEARNS["tam, interleaved"] = LEARNS["tam"] | {"rate": 0.005, "steps": 50, "theta_update": "interleaved"}
+METHODS = pytest.mark.parametrize("method", ["agnostic", "multitask", "maml", "cavia"])
 FORMS: dict[str, dict[str, Any]] = {
     "classification": {},
     "transduction": {"kind": "transduction"},
@@ -32,33 +34,30 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-@METHODS
-def test_it_learns(method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNS)
+def test_it_learns(name: str, tmp_path: Path) -> None:
     """Better than chance, one in three, and than its own untrained self."""
-    larger: dict[str, Any] = {"width": 16, "tasks": 6, "rows": 32, "steps": 80, "validate_every": 1000}
+    larger: dict[str, Any] = {"width": 16, "tasks": 6, "rows": 32, "steps": 60, "validate_every": 1000}
     protocol: dict[str, Any] = {"shots": (4,), "supports": 4, "queries": 40, "adapt_steps": (1, 4)}
     tasks = toy_tasks(size=80)
     before: list[KShotScore] = []
     after: list[KShotScore] = []
-    for seed in range(3):  # six training tasks are few: one seed alone says little
-        config = toy_config(method, seed=seed, **larger | protocol | LEARNS[method])
+    for seed in (1, 2):  # six training tasks are few: one seed alone says little
+        config = toy_config(name.partition(",")[0], seed=seed, **larger | protocol | LEARNS[name])
         folder = tmp_path / str(seed)
         folder.mkdir()
         before += Trainer(config, tasks, folder).validate()
         after += train(config, tasks, folder, ignore).validate()
-    gain = np.mean([score.accuracy for score in after]) - np.mean([score.accuracy for score in before])
-    assert gain > 0.1
-    assert np.mean([score.accuracy for score in after]) > 0.7
-    assert np.median([score.perplexity for score in after]) < np.median(
-        [score.perplexity for score in before]
-    )
+    accuracy = np.mean([score.accuracy for score in after])
+    assert accuracy > 0.75
+    assert accuracy > np.mean([score.accuracy for score in before]) + 0.1
+    assert np.mean([score.perplexity for score in after]) < np.mean([score.perplexity for score in before])
 
 
 @pytest.mark.parametrize("form", FORMS)
 @METHODS
-def test_the_seed_decides_and_a_stopped_run_ends_the_same(
-    method: str, form: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str, tmp_path: Path) -> None:
     tasks = toy_tasks(**FORMS[form])
     folders = {name: tmp_path / name for name in ("whole", "parts", "other")}
     for name, folder in folders.items():
@@ -82,9 +81,7 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(
 
 @pytest.mark.parametrize("form", FORMS)
 @METHODS
-def test_it_saves_and_loads(
-    method: str, form: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_it_saves_and_loads(method: str, form: str, tmp_path: Path) -> None:
     tasks = toy_tasks(**FORMS[form])
     learner = tam.Learner(method)
     learner.config = toy_config(method, steps=2, validate_every=2)
@@ -107,31 +104,22 @@ def _written(rule: tam.TaskEmbedding, path: Path) -> Path:
     return path
 
 
-# ── Second-order explosions ───────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("method", ["maml", "cavia"])
 def test_an_exploding_inner_loop_is_reported(
-    method: str,
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainers, "check_config", lambda *_: None)  # the rate that explodes comes later
     train(toy_config(method, steps=2, checkpoint_every=1), toy_tasks(), tmp_path, ignore)
     good = read_tensors(checkpoint_file(tmp_path))[0]
     config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)
-    with pytest.raises(DivergedError, match=r"diverged at step 3: .*checkpoint stays.*smaller inner_rate"):
+    with pytest.raises(DivergedError, match=r"step 3: .*inner_rate"):
         train(config, toy_tasks(), tmp_path, ignore)
     kept = read_tensors(checkpoint_file(tmp_path))[0]
     assert all(torch.equal(kept[name], value) for name, value in good.items())
 
 
 @pytest.mark.parametrize("method", ["maml", "cavia"])
-def test_an_exploding_gradient_is_clipped(
-    method: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_an_exploding_gradient_is_clipped(method: str, tmp_path: Path) -> None:
     """Far above the clip but finite: θ moves by no more than Adam lets it."""
     config = toy_config(method, clip=1e-3, inner_rate=5.0, steps=3)
     records: list[Mapping[str, Any]] = []

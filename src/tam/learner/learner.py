@@ -56,7 +56,7 @@ class Learner:
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         if "benchmark" in values:
-            raise UserError("there is no setting 'benchmark': fit is given the tasks, and knows theirs")
+            raise UserError("there is no setting 'benchmark': give the tasks to fit")
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
@@ -66,19 +66,17 @@ class Learner:
 
         Args:
             tasks: A benchmark, or tasks of your own.
-            folder: Where checkpoints and metrics go; a run that was stopped there is taken up again. One
-                that is finished and a saved model stay: such a folder is an error.
-            log: Is given a record for every look at the losses and every validation.
+            folder: Where checkpoints and metrics go. A run that was stopped there is resumed; a folder with a
+                finished run or a saved model is an error.
+            log: Gets a record for every look at the losses and every validation.
         """
         if not isinstance(tasks, TaskSet):
-            raise UserError(
-                f"fit takes tasks: tam.benchmark('classification') or tam.read_tasks(path), not {tasks!r}"
-            )
-        if self._start is not None and self.config == self._made:  # else it is the user's own
+            raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
+        if self._start is not None and self.config == self._made:  # else the user has set a config
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
-            if os.path.exists(checkpoint_file(place)):  # training looks whose it is
+            if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
                 check_free(place, ["result.json"])
             else:
                 check_free(place)
@@ -111,7 +109,7 @@ class Learner:
 
         Args:
             examples: Pairs of an input and its answer, in your own tokens and labels.
-            primitives: For a compositional model, the task's primitives; one of them is unknown to it.
+            primitives: For a compositional model, the task's primitives; the model must not know one of them.
         """
         return self.adapt_many([examples], None if primitives is None else [primitives])[0]
 
@@ -126,10 +124,10 @@ class Learner:
         """
         intake, given = self._fitted._intake, listed(tasks)
         if given is None:
-            raise UserError(f"expected a list with the examples of each task, not {shown(tasks)}")
+            raise UserError(f"tasks must be a list with the examples of each task: got {shown(tasks)}")
         each = [()] * len(given) if primitives is None else listed(primitives)
         if each is None or len(each) != len(given):
-            raise UserError(f"{len(given)} tasks have as many lists of primitives, not {shown(primitives)}")
+            raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
         made = [
             intake.task(f"task {number}", examples, names)
             for number, (examples, names) in enumerate(zip(given, each, strict=True))
@@ -152,7 +150,7 @@ class Learner:
         with torch.no_grad():
             losses = task_losses(self.method.outcomes(self.model_, states, support), support).tolist()
         vectors = list(states.cpu().numpy())
-        if self.method.keeps_support:  # as long as the largest of the supports
+        if self.method.keeps_support:  # states are as long as the largest support needs
             rows = [vector.reshape(support.rows, -1) for vector in vectors]
             vectors = [row[: len(task)].flatten() for row, task in zip(rows, tasks, strict=True)]
         return [
@@ -177,13 +175,12 @@ class Learner:
         """Answer inputs.
 
         Args:
-            rules: What was learned of the task, or of the task of each input.
+            rules: The task embedding, or one for each input.
             inputs: In your own tokens.
-            beams: For sequences, how many beginnings are followed at a time; 1 decodes greedily.
+            beams: For sequences, the number of beams; 1 decodes greedily. Classification ignores it.
         """
         if self._fitted.model_.spec.kind == "transduction":
             return [self.vocabulary_.decode(d.sequences[0]) for d in self._decoded(rules, inputs, beams)]
-        self._check_beams(beams)
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
     def predict_proba(
@@ -192,12 +189,11 @@ class Learner:
         inputs: Iterable[Sequence[Token]],
         beams: int = 1,
     ) -> list[dict[Any, float]]:
-        """For each input the probabilities of its labels, or of the likeliest sequences, best first.
+        """For each input the probabilities of its labels, or of the most likely sequences, best first.
 
-        Of sequences there are as many as beams, or all that are possible if these are fewer.
+        There are as many sequences as beams, or all possible ones if these are fewer.
         """
         if self._fitted.model_.spec.kind == "classification":
-            self._check_beams(beams)
             return self._label_probabilities(rules, inputs)
         return [
             {
@@ -208,24 +204,18 @@ class Learner:
         ]
 
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
-        """Score tasks at each k; how to adapt was chosen on the validation tasks when fitting.
+        """Score tasks at each k, adapting as chosen on the validation tasks when fitting.
 
         Args:
-            tasks: Tasks of the kind and of the tokens that the model knows, such as `tasks.test`.
+            tasks: Tasks of the kind and with the tokens that the model knows, such as `tasks.test`.
             shots: The values of k; those of the config if not given.
         """
         own = self._fitted._intake.tasks(tasks)
-        protocol = self.config.protocol
-        if shots is not None:
-            values = [plain(k) for k in listed(shots) or ()]
-            if not values or not all(isinstance(k, int) for k in values):
-                raise UserError(f"shots are values of k in a list, such as [1, 5], not {shown(shots)}")
-            asked = self.config.override(shots=tuple(values))
-            check_integers(asked)
-            protocol = asked.protocol
+        config = self.config if shots is None else self.config.override(shots=listed(shots) or shots)
+        check_integers(config)
         return [
-            score(self.method, self.model_, own, k, self._choice_at(k), protocol, self.primitives_)
-            for k in protocol.shots
+            score(self.method, self.model_, own, k, self._choice_at(k), config.protocol, self.primitives_)
+            for k in config.protocol.shots
         ]
 
     def save(self, folder: str | Path) -> None:
@@ -240,11 +230,11 @@ class Learner:
     @property
     def _fitted(self) -> "Learner":
         if not hasattr(self, "model_"):
-            raise UserError("the learner knows nothing yet: call fit first, or tam.load")
+            raise UserError("the learner is not trained: call fit first, or tam.load")
         return self
 
     def _choice(self, task: Task) -> Choice:
-        """How to adapt to so many examples: as at the nearest k that was validated."""
+        """How to adapt to this many examples: as at the nearest k that was validated."""
         classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
         return self._choice_at(max(1, round(len(task) / classes)))
 
@@ -255,7 +245,7 @@ class Learner:
     def _batches(
         self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
     ) -> Iterable[tuple[list[TaskEmbedding], torch.Tensor, Batch]]:
-        """Rows of possibly different tasks: their embeddings, states and a batch with one row a task."""
+        """Rows of possibly different tasks: their embeddings, states, and a batch with one row per task."""
         x = self._fitted._intake.inputs(inputs)
         each = self._each_rule(rules, len(x))
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
@@ -263,7 +253,7 @@ class Learner:
             some = each[start : start + most]
             batch = self._asked(Sequences(x.ids[start : start + most], x.lengths[start : start + most]), some)
             longest = max(len(rule.vector) for rule in some)
-            # A state that holds the support is as long as that is; zeros at its end are no examples.
+            # Supports differ in length; zeros at the end of a packed support are not examples.
             vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
             yield some, torch.from_numpy(vectors).to(self.config.device), batch
 
@@ -289,12 +279,9 @@ class Learner:
             return [rules] * inputs
         each = listed(rules)
         if each is None or not all(isinstance(rule, TaskEmbedding) for rule in each):
-            raise UserError(
-                "expected a task embedding, which adapt returns and tam.TaskEmbedding.load reads, or a list "
-                f"of them, not {shown(rules)}"
-            )
+            raise UserError(f"rules must be a task embedding or a list of them: got {shown(rules)}")
         if len(each) != inputs:
-            raise UserError(f"{inputs} inputs but {len(each)} task embeddings: give one, or one an input")
+            raise UserError(f"rules must be one, or one per input: got {len(each)} for {inputs} inputs")
         for number, rule in {id(rule): (number, rule) for number, rule in enumerate(each)}.values():
             try:
                 self._check_rule(rule)
@@ -304,44 +291,33 @@ class Learner:
 
     def _check_rule(self, rule: TaskEmbedding) -> None:
         """Raise an error unless this model could have made it."""
-        spec = self.model_.spec
+        spec, method = self.model_.spec, self.method
         if rule.model != self.identity_:
-            raise EmbeddingError(
-                "a task embedding belongs to the model that it was fitted with, and this is another"
-            )
-        least = min(1, spec.classes)
-        if not least <= len(rule.labels) <= spec.classes:
-            known = f"{least} to {spec.classes} labels" if spec.classes else "no labels"
-            raise EmbeddingError(f"a task has {known} in this model, not {len(rule.labels)}")
-        if rule.is_support != self.method.keeps_support:
-            expected = "true" if self.method.keeps_support else "false"
-            raise EmbeddingError(f"is_support is {expected} for this model, and here it is not")
+            raise EmbeddingError("the task embedding belongs to another model")
+        least, most = min(1, spec.classes), spec.classes
+        if not least <= len(rule.labels) <= most:
+            raise EmbeddingError(f"a task must have {least} to {most} labels: got {len(rule.labels)}")
+        if rule.is_support != method.keeps_support:
+            raise EmbeddingError(f"is_support must be {method.keeps_support} for this model")
+        if (rule.searches > 1) != (method.searches > 1):
+            raise EmbeddingError(f"searches must be {method.searches} for this model: got {rule.searches}")
         try:
             self._intake.task_primitives("its task", rule.primitives)
             if rule.is_support:
                 check_packed(rule.vector, spec, len(rule.labels))
-            elif (rule.searches > 1) != (self.method.searches > 1):
-                raise UserError(f"searches must be {self.method.searches} for this model: {rule.searches}")
             elif len(rule.vector) != (size := self._state_size(rule)):
-                raise UserError(f"the vector has {size} numbers in this model, not {len(rule.vector)}")
+                raise UserError(f"the vector has {len(rule.vector)} numbers, and must have {size}")
         except UserError as error:
             raise EmbeddingError(str(error)) from None
 
     def _state_size(self, rule: TaskEmbedding) -> int:
-        """How many numbers a task's state has: as many as that of a task with an example and no token."""
+        """The length of a task's state, from that of a task with one empty example."""
         if self._size is None:
             choice = self._choice_at(1)
             blank = self._asked(self._intake.inputs([[]]), [rule])
             (states,) = self.method.adapt(self.model_, blank, (min(choice.steps, 1),), choice.rate)
             self._size = states.shape[1]
         return self._size // self.method.searches * rule.searches
-
-    def _check_beams(self, beams: object) -> int:
-        if self.model_.spec.kind == "classification" and beams != 1:
-            raise UserError(f"beams has no effect on classification: leave it out (given: {shown(beams)})")
-        if not isinstance(count := plain(beams), int) or not 1 <= count <= 1000:
-            raise UserError(f"beams is an integer from 1 to 1000, not {shown(beams)}")
-        return count
 
     def _label_probabilities(
         self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
@@ -359,7 +335,8 @@ class Learner:
         inputs: Iterable[Sequence[Token]],
         beams: int,
     ) -> list[Decoded]:
-        count = self._check_beams(beams)
+        if not isinstance(count := plain(beams), int) or count < 1:
+            raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         found: list[Decoded] = []
         for _, states, batch in self._batches(rules, inputs):
             found += decode(self.method, self.model_, states, batch, count)

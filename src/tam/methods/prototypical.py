@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tam.config.methods import MethodSettings
 from tam.errors import SettingError
-from tam.methods.episode import in_support, learn, network_for, unknown_primitive
+from tam.methods.episodes import in_support, learn, log_uniform, network_for, unknown_primitive
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
@@ -27,12 +27,12 @@ class Prototypical(MethodSettings, Method):
     by_steps: ClassVar[bool] = False
     classification_only: ClassVar[bool] = True
     most_shots: int = 20
-    """The supports of training have 1 to so many examples a class, log-uniformly."""
+    """The supports of training have 1 to this many examples per class, log-uniformly."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.most_shots < 1:
-            raise SettingError(f"most_shots is at least 1, not {self.most_shots}")
+            raise SettingError(f"most_shots must be at least 1: got {self.most_shots}")
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that gives features."""
@@ -41,7 +41,7 @@ class Prototypical(MethodSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """The first rows of each class are the support, all others are queries."""
         assert batch.chance is not None
-        shots = (self.most_shots ** batch.chance[:, :1]).round()
+        shots = log_uniform((1, self.most_shots), batch.chance[:, :1])
         chosen = in_support(batch, shots, model.spec.classes)
         features = model(unknown_primitive(model, batch), batch)
         log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec))
@@ -49,7 +49,7 @@ class Prototypical(MethodSettings, Method):
         return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The prototypes of the support; steps and rate are not looked at."""
+        """The prototypes of the support; steps and rate are ignored."""
         with torch.no_grad():
             features = model(unknown_primitive(model, support), support)
             return [prototypes(features, support, model.spec).flatten(1)] * len(steps)

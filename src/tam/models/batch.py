@@ -94,8 +94,8 @@ class Batch:
         """Where the tensors are."""
         return self.x.device
 
-    def part(self, tasks: slice) -> "Batch":
-        """The same for some of the tasks."""
+    def part(self, tasks: slice | Tensor) -> "Batch":
+        """The same for some of the tasks: a range of them, or those of these numbers."""
         return self._each(lambda tensor: tensor[tasks])
 
     def repeat(self, times: int) -> "Batch":

@@ -17,18 +17,18 @@ from tam.errors import UserError
 from tam.io import json_text, replacing
 
 _PART = re.compile(r"\..+\.\d+\.part")
-"""What a file is called until it is whole: its name, and the process that writes it."""
+"""The name of a file while it is written: its final name, and the process that writes it."""
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what earlier processes had begun to write when they were killed."""
+    """Remove files that earlier processes were writing when they were killed."""
     for path in folder.glob(".*.part"):
         if _PART.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all, with a checksum of its tensors."""
+    """Write a file atomically, with a checksum of its tensors."""
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         try:
@@ -40,32 +40,32 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write JSON atomically."""
     write_text(path, json_text(value, indent=1) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write text atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the header of a file that `write_tensors` wrote; an error if any has changed since."""
+    """The tensors and the header of a file that `write_tensors` wrote; an error if a tensor has changed."""
     if not os.path.isfile(path):
         raise UserError(f"{path}: there is no such file")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["tam"])
             if not isinstance(header, dict):
-                raise KeyError("its header is no object")
+                raise KeyError("its header is not an object")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             # Files of earlier versions have no checksum.
             if header.pop("checksum", wanted := checksum(tensors)) != wanted:
                 raise KeyError("its checksum is wrong")
             return tensors, header
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a file of tam, or a damaged one ({error})") from None
+        raise UserError(f"{path}: not a file of tam, or damaged ({error})") from None
 
 
 def checksum(tensors: Mapping[str, Tensor]) -> str:
