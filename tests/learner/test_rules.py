@@ -75,15 +75,19 @@ def test_a_rule_that_the_model_did_not_make(method: str, change: dict[str, Any],
 
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("kind", ["classification", "transduction"])
-def test_every_method_takes_its_own_rules(method: str, kind: str) -> None:
-    """Also compositional ones; with the rules of a model that was read anew, which has adapted to nothing."""
+def test_a_loaded_learner_of_every_method_takes_saved_rules(method: str, kind: str, tmp_path: Path) -> None:
     for form in ({}, {"primitives": 3, "slots": 2}):
         if (METHODS[method].classification_only and kind == "transduction") or (
             method == "agnostic" and form
         ):
             continue
-        learner, again = untrained(method, kind, **form), untrained(method, kind, **form)
+        learner = untrained(method, kind, **form)
+        learner.save(tmp_path / "model")
+        loaded = tam.load(tmp_path / "model")
         shots = learner.config.protocol.shots[0]
         pairs: list[Any] = [([1] * 5, 0), ([2], 1)] if kind == "classification" else [(X, [1, 2])]
         rule = learner.adapt(pairs * shots, primitives=["new", "1"] if form else ())
-        assert again.predict_proba(rule, [X, []]) == learner.predict_proba(rule, [X, []])
+        rule.save(tmp_path / "rule.json")
+        read = tam.TaskEmbedding.load(tmp_path / "rule.json")
+        assert read == rule == loaded.adapt(pairs * shots, primitives=rule.primitives)
+        assert loaded.predict_proba(read, [X, []]) == learner.predict_proba(rule, [X, []])

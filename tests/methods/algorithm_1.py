@@ -17,16 +17,7 @@ RATE, CLIP = 0.01, 0.5
 
 def take(batch: Batch, task: int, rows: Sequence[int]) -> Batch:
     """Some rows of one task."""
-    one = batch.part(slice(task, task + 1))
-    index = torch.tensor(list(rows))
-    return replace(
-        one,
-        x=one.x[:, index],
-        x_length=one.x_length[:, index],
-        y=one.y[:, index],
-        y_length=None if one.y_length is None else one.y_length[:, index],
-        present=None,
-    )
+    return replace(batch.part(slice(task, task + 1)).take(torch.tensor([list(rows)])), present=None)
 
 
 def mean_loss(outcomes: Tensor, batch: Batch) -> Tensor:

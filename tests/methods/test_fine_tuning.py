@@ -1,6 +1,7 @@
 """Adapting is torch's optimiser on a model of its own for each task; the trained model stays as it is."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -55,6 +56,8 @@ def test_adapting_is_an_optimiser_on_a_model_of_its_own(name: str, form: str) ->
     method, rate, _ = METHODS[name]
     model = trained(method.spec(SPECS[form], 7))
     batch, before = make_batch(model.spec, 3, 4), deepcopy(model)
+    if batch.y_length is None:  # a task need not have all classes
+        batch = replace(batch, classes=torch.tensor([3, 2, 3]), y=batch.y.clamp(max=1))
     answers = [method.outcomes(model, states, batch) for states in method.adapt(model, batch, STEPS, rate)]
     for task in range(3):
         alone, part = deepcopy(model), batch.part(slice(task, task + 1))

@@ -6,7 +6,6 @@ each of five tokens stands for another one. Tokens behind the first say nothing.
 
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,20 +148,6 @@ def test_the_same_seed_gives_the_same_numbers(name: str) -> None:
     assert first.evaluate(tasks.test) == again.evaluate(tasks.test)
     assert first.identity_ == again.identity_
     assert first.identity_ != other.identity_
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_it_is_saved_and_loaded_with_its_rules(name: str, tmp_path: Path) -> None:
-    learner = trained(name, 0)
-    learner.save(tmp_path / "model")
-    loaded = tam.load(tmp_path / "model")
-    assert loaded.config.protocol == learner.config.protocol
-    rule = learner.adapt(examples_of(name, 0))
-    rule.save(tmp_path / "rule.json")
-    inputs = [x for x, _ in examples_of(name, 1)]
-    expected = learner.predict_proba(rule, inputs)
-    assert loaded.predict_proba(tam.TaskEmbedding.load(tmp_path / "rule.json"), inputs) == expected
-    assert accuracy(loaded, name) == accuracy(learner, name)
 
 
 @pytest.mark.parametrize("name", CASES)

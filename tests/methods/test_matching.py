@@ -109,21 +109,6 @@ def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
     assert scores.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_absent_examples_and_padding_change_nothing(name: str) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
-    support = batch.support
-    assert support is not None
-    assert support.present is not None
-    in_x = (torch.arange(3) < support.x_length.unsqueeze(-1)) & support.present.unsqueeze(-1)
-    absurd = replace(
-        support, x=support.x.masked_fill(~in_x, -777), y=support.y.masked_fill(~support.present, 999)
-    )
-    changed = replace(batch, support=absurd)
-    expected = combine(scores_of(model, batch), batch, 3)
-    torch.testing.assert_close(combine(scores_of(model, changed), changed, 3), expected, rtol=0, atol=0)
-
-
 def test_the_state_is_the_support() -> None:
     model = sharp(PLAIN)
     support = replace(make_batch(PLAIN, 3, 6, seed=1), y=torch.tensor([[0, 1, 2, 0, 1, 2]] * 3))

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import tam
-from tam.errors import UserError
 from tam.methods import METHODS, Prototypical
 from tam.methods.prototypical import near, prototypes
 from tam.models import Batch, ModelSpec, build_model
@@ -114,8 +113,6 @@ def test_what_it_is_not_for() -> None:
         model.outcomes(model.condition(None, batch), batch)
     with pytest.raises(ValueError, match="classification"):
         Prototypical().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2), 1)
-    with pytest.raises(UserError, match="most_shots"):
-        Prototypical(most_shots=0)
 
 
 @pytest.mark.slow

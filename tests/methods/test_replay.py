@@ -81,24 +81,6 @@ def test_methods_adapt_the_same(name: str, plain_spec: ModelSpec, monkeypatch: p
     assert recorder.calls == ["run"] * 2 + ["record"] + ["replay"] * 11 + ["free"]
 
 
-class Counter:
-    """Counts in a tensor and in Python."""
-
-    def __init__(self) -> None:
-        self.tensor, self.python = torch.zeros(()), 0
-
-    def change(self) -> None:
-        self.tensor = self.tensor + 1
-        self.python += 1
-
-
-def test_only_tensors_are_carried_over() -> None:
-    counter = Counter()
-    assert list(repeat(counter, counter.change, 6, Rerun(counter))) == list(range(6))
-    assert counter.tensor == 6
-    assert counter.python == 3, "the double must not help: a recording knows nothing of Python"
-
-
 def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnGpu(Tensor):
         is_cuda = True

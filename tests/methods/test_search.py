@@ -57,22 +57,6 @@ def test_a_task_stops_when_its_loss_has_not_improved_on_its_best_for_so_long(pat
             assert (search.z[task] == before[task]).all().item() == stopped
 
 
-def test_it_remembers_where_the_loss_was_lowest() -> None:
-    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.8, None)
-    visited: list[Tensor] = []
-    losses: list[Tensor] = []
-    for _ in range(25):
-        loss, gradient = bowls(search.z)
-        visited.append(search.z)
-        losses.append(loss)
-        search.observe(loss)
-        expected = torch.stack(losses).argmin(0)
-        assert torch.equal(search.best_z, torch.stack(visited)[expected, torch.arange(3)])
-        assert torch.equal(search.best, torch.stack(losses).min(0).values)
-        search.step(gradient)
-    assert (torch.stack(losses).argmin(0) < 24).any(), "the last place must not be the best everywhere"
-
-
 @pytest.mark.parametrize("kind", [Descent, Search])
 def test_following_is_a_loop_of_looks_and_steps(kind: type[Descent]) -> None:
     start = torch.zeros(3, 2, dtype=torch.float64)

@@ -142,33 +142,6 @@ def test_the_shared_support_is_one_long_sequence_for_each_query(name: str) -> No
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_the_support_is_a_set(name: str) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
-    assert batch.support is not None
-    order = torch.tensor([2, 0, 3, 1]).expand(3, -1)
-    turned = replace(batch, support=batch.support.take(order))
-    torch.testing.assert_close(answers(model, turned), answers(model, batch))
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_absent_pairs_and_padding_change_nothing(name: str) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
-    support = batch.support
-    assert support is not None
-    assert support.present is not None
-    absent = ~support.present
-    absurd = {"x": support.x.masked_fill(absent.unsqueeze(-1), -999)}
-    if support.y_length is None:
-        absurd["y"] = support.y.masked_fill(absent, 12345)
-    else:
-        absurd["y"] = support.y.masked_fill(absent.unsqueeze(-1), -5)
-    in_x = torch.arange(3) < support.x_length.unsqueeze(-1)
-    absurd["x"] = absurd["x"].masked_fill(~in_x, 777)
-    changed = replace(batch, support=replace(support, **absurd))
-    torch.testing.assert_close(answers(model, changed), answers(model, batch), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("name", SPECS)
 def test_labels_matter(name: str) -> None:
     """Two pairs exchange their answers, and the predictions change."""
     model, batch = sharp(SPECS[name]), with_support(SPECS[name])

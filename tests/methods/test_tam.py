@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.methods import TAM, Losses
 from tam.methods.objective import Objective
 from tam.models import Batch, Model, ModelSpec
@@ -99,24 +98,6 @@ def test_once_all_tasks_have_stopped_theta_stands_still(plain_spec: ModelSpec) -
             assert torch.equal(a, b)
 
 
-def test_the_folded_loop_equals_a_loop_over_tasks(spec: ModelSpec) -> None:
-    settings = TAM(inner_steps=4, inner_rate=0.3, patience=1)
-    batch = make_batch(spec, 4, 5)
-    sums: list[list[Tensor]] = []
-    counts: list[float] = []
-    losses: list[Losses] = []
-    for part in [slice(0, 4), *(slice(task, task + 1) for task in range(4))]:
-        model = make_model(spec)
-        losses.append(settings.training_step(model, batch.part(part), lambda n: counts.append(n.item()), 0))
-        sums.append([torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()])
-    for place, together in enumerate(sums[0]):
-        torch.testing.assert_close(together, torch.stack([alone[place] for alone in sums[1:]]).sum(0))
-    assert counts[0] == sum(counts[1:])
-    alone = zip(*(loss.means for loss in losses[1:]), strict=True)
-    for together, each in zip(losses[0].means, alone, strict=True):
-        torch.testing.assert_close(together, torch.stack(list(each)).mean())
-
-
 def test_gradients_equal_finite_differences(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     generator = torch.Generator().manual_seed(3)
@@ -184,21 +165,3 @@ def test_algorithm_2_trains_the_known_primitives_and_infers_the_unknown(
     other = make_model(compositional_spec)
     _, same = _one_step(other, replace(batch, primitives=torch.tensor([[1, 5, 3], [1, 0, 3]])))
     assert torch.equal(gradients, same)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"inner_steps": 0},
-        {"patience": 0},
-        {"inner_rate": -0.1},
-        {"theta_update": "sometimes"},
-        {"support": "some"},
-        {"support": "mixed", "small_sizes": (0, 4)},
-        {"support": "mixed", "small_sizes": (8, 4)},
-        {"support": "mixed", "small_share": 1.5},
-    ],
-)
-def test_wrong_settings_are_errors(settings: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=list(settings)[-1]):
-        TAM(**settings)  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from tam.methods import TAM
-from tam.methods.objective import Objective
 from tam.models import Batch, ModelSpec
 from tests.methods.algorithm_1 import (
     algorithm_1,
@@ -50,23 +49,6 @@ def test_with_mixed_supports_z_follows_the_chosen_rows_and_theta_all(
     assert_same_theta(model, reference)
     assert losses[0].steps.item() == pytest.approx(sum(walk.steps for walk in walks) / 4)
     assert losses[0].end.item() == pytest.approx(sum(walk.losses[-1] for walk in walks) / 4)
-
-
-def test_zs_gradient_is_that_of_the_support_alone(spec: ModelSpec) -> None:
-    model, batch = make_model(spec), make_batch(spec, 2, 6)
-    chosen = torch.tensor([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1]], dtype=torch.float64)
-    z = torch.randn(2, model.task_size, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    loss, gradient, _ = Objective(model, batch, chosen, accumulate=False).at(z, theta=z.new_ones(2))
-    theta = [parameter.grad for parameter in model.parameters()]
-    for task, rows in enumerate(([0, 1], [2, 4, 5])):
-        alone = z[task].clone().requires_grad_()
-        expected = task_loss(model, alone, batch, task, rows)
-        torch.testing.assert_close(loss[task], expected.detach())
-        torch.testing.assert_close(gradient[task], torch.autograd.grad(expected, alone)[0])
-    everything = make_model(spec)
-    Objective(everything, batch, accumulate=False).at(z, theta=z.new_ones(2))
-    for a, b in zip(theta, everything.parameters(), strict=True):
-        torch.testing.assert_close(a, b.grad)
 
 
 def test_small_supports_come_after_their_phase_and_at_their_share(plain_spec: ModelSpec) -> None:

@@ -114,27 +114,6 @@ def test_without_any_step_nothing_moves() -> None:
     assert not first.state()["mean"].isnan().any()
 
 
-def test_a_state_can_be_taken_up() -> None:
-    def run(model: nn.Module, adam: Adam, steps: range) -> None:
-        adam.rate.fill_(0.1)
-        for step in steps:
-            backward(model, step)
-            adam.move(torch.tensor(1.0))
-
-    whole, parts = two_layers(), two_layers()
-    run(whole, Adam(whole, (), 1.0), range(6))
-    first = Adam(parts, (), 1.0)
-    run(parts, first, range(3))
-    state = {name: value.clone() for name, value in first.state().items()}
-    second = two_layers()
-    second.load_state_dict(parts.state_dict())
-    adam = Adam(second, (), 1.0)
-    adam.load(state)
-    run(second, adam, range(3, 6))
-    for a, b in zip(whole.parameters(), second.parameters(), strict=True):
-        assert torch.equal(a, b)
-
-
 def test_the_rate_rises_then_falls_along_a_cosine() -> None:
     at: Callable[[int], float] = lambda step: rate_at(step, peak=2.0, warmup=4, steps=24)  # noqa: E731
     assert [at(step) for step in range(4)] == [0.5, 1.0, 1.5, 2.0]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-import tam
 from tam.evaluation.protocol import KShotScore
 from tam.training import trainer as trainers
 from tam.training.checkpoint import read_tensors
@@ -77,31 +76,6 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str
         whole, parts, other = ((folder / file).read_bytes() for folder in folders.values())
         assert whole == parts
         assert whole != other
-
-
-@pytest.mark.parametrize("form", FORMS)
-@METHODS
-def test_it_saves_and_loads(method: str, form: str, tmp_path: Path) -> None:
-    tasks = toy_tasks(**FORMS[form])
-    learner = tam.Learner(method)
-    learner.config = toy_config(method, steps=2, validate_every=2)
-    learner.fit(tasks).save(tmp_path)
-    again = tam.load(tmp_path)
-    first = tasks.test[0]
-    primitives = first.primitives if learner.primitives_ is not None else ()
-    examples = [(example.x, example.y) for example in first]
-    rules = [one.adapt(examples[:4], primitives) for one in (learner, again)]
-    assert rules[0] == rules[1]
-    loaded = tam.TaskEmbedding.load(_written(rules[0], tmp_path / "rule.json"))
-    inputs = [x for x, _ in examples[4:8]]
-    assert again.predict(loaded, inputs) == learner.predict(rules[0], inputs)
-    scores = [one.evaluate(tasks.test) for one in (learner, again)]
-    assert scores[0] == scores[1]
-
-
-def _written(rule: tam.TaskEmbedding, path: Path) -> Path:
-    rule.save(path)
-    return path
 
 
 @pytest.mark.parametrize("method", ["maml", "cavia"])

@@ -51,7 +51,7 @@ def check_support(rows: int, sizes: tuple[int, int]) -> None:
     """Raise an error unless a support of any of these sizes leaves rows to query."""
     if sizes[1] >= rows:
         raise SettingError(
-            f"support_sizes must leave rows to query: got up to {sizes[1]}, and a task has {rows} rows in a step"
+            f"support_sizes must leave rows to query: got up to {sizes[1]}, but a task has {rows} rows a step"
         )
 
 
