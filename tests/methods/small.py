@@ -25,6 +25,12 @@ SPECS: dict[str, ModelSpec] = {
 }
 
 
+def some(value: Tensor | None) -> Tensor:
+    """A tensor that is there."""
+    assert value is not None
+    return value
+
+
 def make_batch(spec: ModelSpec, tasks: int = 3, rows: int = 5, seed: int = 0) -> Batch:
     generator = torch.Generator().manual_seed(seed)
 

@@ -12,7 +12,7 @@ from tam.methods.episodes import unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.compare import CompareModel
-from tests.methods.small import make_batch
+from tests.methods.small import make_batch, some
 
 PLAIN = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
 SPECS = {"plain": PLAIN, "compositional": replace(PLAIN, primitives=6, slots=3)}
@@ -43,16 +43,11 @@ def one_score(model: CompareModel, batch: Batch, task: int, row: int, other: int
     assert support is not None
     tokens = list(model.places)
     if batch.primitives is not None:
-        assert batch.unknown is not None
-        assert model.primitives is not None
-        assert model.unknown is not None
-        assert model.cls is not None
         for slot in range(model.spec.slots):
-            known = slot != int(batch.unknown[task])
-            tokens[slot] = tokens[slot] + (
-                model.primitives[batch.primitives[task, slot]] if known else model.unknown[0]
-            )
-        tokens = [model.cls[0], *tokens]
+            known = slot != int(some(batch.unknown)[task])
+            table = some(model.primitives)[batch.primitives[task]]
+            tokens[slot] = tokens[slot] + (table[slot] if known else some(model.unknown)[0])
+        tokens = [some(model.cls)[0], *tokens]
     for place in range(int(batch.x_length[task, row])):
         tokens.append(model.x.token[batch.x[task, row, place]] + model.x.position[place])
     for place in range(int(support.x_length[task, other])):

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tam.methods import Agnostic, Method, Multitask
 from tam.models import Batch, Model, ModelSpec
-from tests.methods.small import assert_same_gradients, make_batch, make_model, plain_loss
+from tests.methods.small import assert_same_gradients, make_batch, make_model, plain_loss, some
 from tests.methods.test_fine_tuning import trained
 
 ALL = slice(None)
@@ -51,12 +51,8 @@ def test_a_multitask_step_follows_each_tasks_own_embedding(spec: ModelSpec) -> N
         if reference.task_embeddings is not None:
             z = reference.task_embeddings[number]
         else:  # the first and the last play unknown
-            assert batch.primitives is not None
-            assert batch.unknown is not None
-            assert reference.primitives is not None
-            assert reference.unknown is not None
-            own = reference.primitives[int(batch.primitives[task, int(batch.unknown[task])])]
-            z = own if task == 1 else reference.unknown[0]
+            own = some(reference.primitives)[some(batch.primitives)[task, some(batch.unknown)[task]]]
+            z = own if task == 1 else some(reference.unknown)[0]
         losses.append(plain_loss(reference, dict(reference.named_parameters()), z, batch, task, ALL))
     torch.stack(losses).sum().backward()
     assert_same_gradients(model, reference)
@@ -71,9 +67,5 @@ def test_a_primitive_that_plays_unknown_gets_no_gradient(compositional_spec: Mod
     for share, rows, unknown in ((0.0, [1, 2, 3, 4], False), (1.0, [1, 3], True)):
         model = make_model(Multitask().spec(compositional_spec, 7))
         one_step(model, batch, Multitask(unknown_share=share))
-        assert model.primitives is not None
-        assert model.primitives.grad is not None
-        assert model.unknown is not None
-        assert model.unknown.grad is not None
-        assert model.primitives.grad.ne(0).any(1).nonzero().flatten().tolist() == rows
-        assert model.unknown.grad.ne(0).any().item() == unknown
+        assert some(some(model.primitives).grad).any(1).nonzero().flatten().tolist() == rows
+        assert some(some(model.unknown).grad).any().item() == unknown

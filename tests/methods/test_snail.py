@@ -14,7 +14,7 @@ from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.attention import plain_attention
 from tam.models.pairs import PairsModel
 from tam.models.transformer import Block
-from tests.methods.small import make_batch
+from tests.methods.small import make_batch, some
 
 
 def sharp(spec: ModelSpec) -> PairsModel:
@@ -58,21 +58,17 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
 
     task_tokens = list(model.places)
     if batch.primitives is not None:
-        assert batch.unknown is not None
-        assert model.primitives is not None
-        assert model.unknown is not None
         for slot in range(spec.slots):
-            known = slot != int(batch.unknown[task])
-            primitive = model.primitives[batch.primitives[task, slot]] if known else model.unknown[0]
-            task_tokens[slot] = task_tokens[slot] + primitive
+            known = slot != int(some(batch.unknown)[task])
+            table = some(model.primitives)[batch.primitives[task]]
+            task_tokens[slot] = task_tokens[slot] + (table[slot] if known else some(model.unknown)[0])
         add(-1, *task_tokens)
     for number in range(support.rows):
         if support.present is not None and not support.present[task, number]:
             continue
         given = embedded(model.x, support.x[task, number, : support.x_length[task, number]])
         if support.y_length is None:
-            assert model.labels is not None
-            answer = [model.labels[support.y[task, number]]]
+            answer = [some(model.labels)[support.y[task, number]]]
         else:
             assert model.y is not None
             answer = embedded(model.y, support.y[task, number, : support.y_length[task, number]])

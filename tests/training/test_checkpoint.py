@@ -10,9 +10,8 @@ import torch
 from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import train
 from tam.training.trainer import Trainer
-from tests.training.toys import ignore, toy_config, toy_tasks
+from tests.training.toys import toy_config, toy_tasks, train_in
 
 
 def _without_optimiser(path: Path) -> None:
@@ -48,14 +47,14 @@ def test_a_damaged_checkpoint_is_an_error(how: str, tmp_path: Path) -> None:
     Trainer(toy_config(), toy_tasks(), tmp_path).read_checkpoint()
     DAMAGES[how](checkpoint_file(tmp_path))
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .*(damaged|another model)"):
-        train(toy_config(), toy_tasks(), tmp_path, ignore)
+        train_in(tmp_path)
 
 
 BEST = [1, [0.5, 0.5], [1, 0.1]]
 
 
 def test_a_checkpoint_s_header_is_checked(tmp_path: Path) -> None:
-    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    train_in(tmp_path, toy_config(steps=1))
     path = checkpoint_file(tmp_path)
     tensors, header = read_tensors(path)
     changes: list[dict[str, Any]] = [
@@ -74,7 +73,7 @@ def test_a_checkpoint_s_header_is_checked(tmp_path: Path) -> None:
 
 
 def test_the_best_weights_say_how_they_validated(tmp_path: Path) -> None:
-    trainer = train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    trainer = train_in(tmp_path, toy_config(steps=1))
     path = best_file(tmp_path, 1)
     tensors, header = read_tensors(path)
     assert header == {"best": trainer.state.best[1].to_json()}

@@ -8,6 +8,7 @@ import torch
 from tam.models import Batch
 from tam.tasks.task import Classes, Task
 from tam.training.data import TrainingData
+from tests.methods.small import some
 from tests.training.toys import toy_tasks
 
 
@@ -47,10 +48,9 @@ def test_a_batch_holds_examples_of_different_tasks(kind: str) -> None:
     assert data.tasks == 6
     for seed in range(5):
         batch = draw(data, seed=seed)
-        assert batch.task is not None
-        assert batch.task.unique().numel() == batch.tasks == 4
+        assert some(batch.task).unique().numel() == batch.tasks == 4
         assert batch.rows == 8
-        for place, number in enumerate(batch.task.tolist()):
+        for place, number in enumerate(some(batch.task).tolist()):
             pool = originals(tasks.train[number])
             for example in examples(batch, place):
                 pool.remove(example)  # an error if it is not there, or no longer
@@ -97,12 +97,10 @@ def test_a_random_slot_plays_unknown() -> None:
     slots = torch.zeros(2)
     for _ in range(100):
         batch = data.draw(4, 2, generator)
-        assert batch.unknown is not None
-        assert batch.primitives is not None
-        assert batch.task is not None
-        slots += torch.bincount(batch.unknown, minlength=2)
-        for place, number in enumerate(batch.task.tolist()):
-            assert batch.primitives[place].tolist() == [ids[name] for name in tasks.train[number].primitives]
+        slots += torch.bincount(some(batch.unknown), minlength=2)
+        for place, number in enumerate(some(batch.task).tolist()):
+            expected = [ids[name] for name in tasks.train[number].primitives]
+            assert some(batch.primitives)[place].tolist() == expected
     assert slots.sum() == 400
     assert slots.min() > 150
     assert draw(TrainingData(tasks.train, "cpu")).unknown is None
@@ -114,11 +112,9 @@ def test_what_is_not_there_is_not_present() -> None:
     data = TrainingData(tasks, "cpu")
     for seed in range(5):
         batch = draw(data, 6, 8, seed)
-        assert batch.present is not None
-        assert batch.task is not None
-        for place, number in enumerate(batch.task.tolist()):
+        for place, number in enumerate(some(batch.task).tolist()):
             there = min(8, len(tasks[number]))
-            assert batch.present[place].tolist() == [True] * there + [False] * (8 - there)  # in front
+            assert some(batch.present)[place].tolist() == [True] * there + [False] * (8 - there)  # in front
             pool = originals(tasks[number])
             for example in examples(batch, place):
                 pool.remove(example)

@@ -196,20 +196,6 @@ def test_any_rank_may_ask_for_a_stop_and_the_first_decides_when_training_ends(
     assert [trainer.first_rank(own) for own in (False, True)] == [others, others]
 
 
-def test_a_lost_process_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("[/src/pair.cc:5] Connection closed by peer [::1]:4. This is\ntypical")
-
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "all_reduce", fail)
-    monkeypatch.setattr(distribution, "world_size", lambda: 3)
-    monkeypatch.setattr(distribution, "rank", lambda: 1)
-    with pytest.raises(distribution.LostProcessError) as caught:
-        distribution.add_up([torch.ones(1)])
-    assert str(caught.value).startswith("process 1 (of 3, from 0)")
-    assert str(caught.value).endswith("Connection closed by peer [::1]:4")
-
-
 def test_what_happened_is_said_before_the_launcher_ends_the_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

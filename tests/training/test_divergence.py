@@ -1,4 +1,4 @@
-"""Numbers that are none: a loss that is nan or infinite ends a run, and harms no file of it."""
+"""A loss that is not finite ends a run, and harms none of its files."""
 
 import math
 import signal
@@ -13,16 +13,31 @@ from tam.methods import Losses
 from tam.training import loop
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import checkpoint_file
-from tam.training.loop import train
 from tam.training.trainer import DivergedError, Trainer
 from tests.training.run_folder import assert_same_weights, records, weights
-from tests.training.toys import ignore, toy_config, toy_tasks
+from tests.training.toys import toy_config, toy_tasks, train_in
 
 
-def test_divergence_says_where_and_what_to_try(tmp_path: Path) -> None:
-    config = toy_config(rate=1e30, warmup=0, checkpoint_every=1)
+def poison(patch: pytest.MonkeyPatch, at: int, value: float, *, stop: bool = False) -> None:
+    """After this step, weights and loss have this value, and perhaps the run is asked to stop."""
+    step = Trainer.step
+
+    def poisoned(self: Trainer) -> Losses:
+        losses = step(self)
+        if self.state.step != at:
+            return losses
+        with torch.no_grad():
+            next(self.model.parameters()).fill_(value)
+        if stop:
+            signal.raise_signal(signal.SIGINT)
+        return losses._replace(end=torch.tensor(value))
+
+    patch.setattr(Trainer, "step", poisoned)
+
+
+def test_a_rate_that_is_too_large_diverges(tmp_path: Path) -> None:
     with pytest.raises(DivergedError, match=r"step 2: loss nan"):
-        train(config, toy_tasks(), tmp_path, ignore)
+        train_in(tmp_path, toy_config(rate=1e30, warmup=0, checkpoint_every=1))
     assert [record["step"] for record in records(tmp_path)] == [1]
     assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 1
 
@@ -32,48 +47,25 @@ def test_after_divergence_the_last_good_checkpoint_stays(
     value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "diverged"
-    for place in (whole, folder):
-        place.mkdir()
-    train(toy_config(), toy_tasks(), whole, ignore)
-    step = Trainer.step
-
-    def poisoned(self: Trainer) -> Losses:
-        losses = step(self)
-        if self.state.step == 4:
-            with torch.no_grad():
-                next(self.model.parameters()).fill_(value)
-            return losses._replace(end=torch.tensor(value))
-        return losses
-
+    train_in(whole)
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "step", poisoned)
+        poison(patch, 4, value)
         with pytest.raises(DivergedError, match="step 4"):
-            train(toy_config(), toy_tasks(), folder, ignore)
+            train_in(folder)
     assert read_tensors(checkpoint_file(folder))[1]["step"] == 2
-    train(toy_config(), toy_tasks(), folder, ignore)
+    train_in(folder)
     assert_same_weights(weights(folder), weights(whole))
     assert records(folder) == records(whole)
 
 
-def test_a_stop_between_two_looks_writes_nothing_that_is_no_number(
+def test_a_stop_between_two_looks_writes_nothing_that_is_not_finite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU, losses are looked at every few steps; Ctrl-C may come after any."""
-    step = Trainer.step
-
-    def poisoned(self: Trainer) -> Losses:
-        losses = step(self)
-        if self.state.step == 3:
-            with torch.no_grad():
-                next(self.model.parameters()).fill_(math.nan)
-            signal.raise_signal(signal.SIGINT)
-            return losses._replace(end=torch.tensor(math.nan))
-        return losses
-
-    monkeypatch.setattr(Trainer, "step", poisoned)
+    poison(monkeypatch, 3, math.nan, stop=True)
     monkeypatch.setattr(loop, "_look_every", lambda _: 10)
     with pytest.raises(DivergedError, match="step 3"):
-        train(toy_config(validate_every=6), toy_tasks(), tmp_path, ignore)
+        train_in(tmp_path, toy_config(validate_every=6))
     assert read_tensors(checkpoint_file(tmp_path))[1]["step"] == 2
 
 
@@ -81,7 +73,7 @@ def test_an_infinite_perplexity_is_taken_up_as_such(tmp_path: Path, monkeypatch:
     config, tasks = toy_config(steps=3), toy_tasks("transduction")
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "_task_score", lambda *_: TaskScore(0.0, math.inf))
-        train(config, tasks, tmp_path, ignore)
+        train_in(tmp_path, config, tasks)
     assert read_tensors(checkpoint_file(tmp_path))[1]["best"]["1"][1] == [None, 0.0]
     trainer = Trainer(config, tasks, tmp_path)
     trainer.read_checkpoint()
@@ -93,5 +85,5 @@ def test_an_infinite_perplexity_is_taken_up_as_such(tmp_path: Path, monkeypatch:
 def test_a_blank_loss_that_is_infinite_is_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = Trainer.step
     monkeypatch.setattr(Trainer, "step", lambda self: step(self)._replace(start=torch.tensor(math.inf)))
-    train(toy_config(steps=1), toy_tasks(), tmp_path, ignore)
+    train_in(tmp_path, toy_config(steps=1))
     assert records(tmp_path)[0]["blank_loss"] is None

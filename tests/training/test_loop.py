@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore
-from tam.training.loop import train
 from tam.training.run import run, start
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
-from tests.training.toys import ignore, toy_config, toy_tasks
+from tests.training.toys import ignore, toy_config, toy_tasks, train_in
 
 GOLDEN: dict[str, tuple[dict[str, Any], list[float], list[float]]] = {
     "classification": (
@@ -57,7 +56,7 @@ def test_golden_losses(name: str, tmp_path: Path) -> None:
     options, blank, adapted = GOLDEN[name]
     kind, _, form = name.partition("-")
     tasks = toy_tasks(kind, compositional=form == "compositional")
-    train(toy_config(validate_every=6, **options), tasks, tmp_path, ignore)
+    train_in(tmp_path, toy_config(validate_every=6, **options), tasks)
     losses = [record for record in records(tmp_path) if "loss" in record]
     assert [record["blank_loss"] for record in losses] == pytest.approx(blank, abs=1e-4)
     assert [record["loss"] for record in losses] == pytest.approx(adapted, abs=1e-4)
@@ -76,20 +75,18 @@ def test_training_stops_when_validation_no_longer_improves(
 
     monkeypatch.setattr("tam.training.trainer.choose", choose)
     config = toy_config(steps=50, validate_every=2, stop_after=3)
-    trainer = train(config, toy_tasks(), tmp_path, ignore)
+    trainer = train_in(tmp_path, config)
     assert trainer.state.step == 8
     assert {k: best.step for k, best in trainer.state.best.items()} == {1: 2, 2: 4}
     monkeypatch.setattr(Trainer, "step", lambda _: pytest.fail("nothing is left to train"))
-    train(config, toy_tasks(), tmp_path, ignore)
+    train_in(tmp_path, config)
 
 
 def test_the_seed_decides(tmp_path: Path) -> None:
     results: list[dict[str, torch.Tensor]] = []
     for place, seed in enumerate((0, 0, 1)):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        train(toy_config(seed=seed, steps=3), toy_tasks(), folder, ignore)
-        results.append(weights(folder))
+        train_in(tmp_path / str(place), toy_config(seed=seed, steps=3))
+        results.append(weights(tmp_path / str(place)))
     draws = Trainer(toy_config(seed=3), toy_tasks(), tmp_path).generator
     assert draws.initial_seed() != 3, "draws must not be the numbers that made the weights"
     assert_same_weights(results[0], results[1])
@@ -98,29 +95,26 @@ def test_the_seed_decides(tmp_path: Path) -> None:
     )
 
 
-def test_a_model_of_each_sort_trains(tmp_path: Path) -> None:
-    for number, options in enumerate(
-        (
-            {"conditioning": "adapter", "bottleneck": 2},
-            {"conditioning": "norm"},
-            {"backbone": "lstm", "heads": 4},
-            {"support": "mixed", "small_after": 1, "small_sizes": (1, 4)},
-        )
-    ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        config = toy_config(steps=2, **options)
-        before = dict(Trainer(config, toy_tasks(), folder).model.named_parameters())
-        train(config, toy_tasks(), folder, ignore)
-        after = weights(folder)
-        assert all(value.isfinite().all() and value.dtype == torch.float32 for value in after.values())
-        assert all(not torch.equal(value, before[name]) for name, value in after.items())
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"conditioning": "adapter", "bottleneck": 2},
+        {"conditioning": "norm"},
+        {"backbone": "lstm", "heads": 4},
+    ],
+)
+def test_a_model_of_each_sort_trains(options: dict[str, Any], tmp_path: Path) -> None:
+    config = toy_config(steps=2, **options)
+    before = dict(Trainer(config, toy_tasks(), tmp_path).model.named_parameters())
+    train_in(tmp_path, config)
+    for name, after in weights(tmp_path).items():
+        assert after.isfinite().all()
+        assert not torch.equal(after, before[name])
 
 
 def test_records_follow_every_step_and_validation(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
-    config = toy_config(steps=7)
-    train(config, toy_tasks(), tmp_path, seen.append)
+    train_in(tmp_path, toy_config(steps=7), log=seen.append)
     assert [record["step"] for record in seen if "loss" in record] == [1, 2, 3, 4, 5, 6, 7]
     assert [record["step"] for record in seen if "valid" in record] == [3, 6, 7]
     assert [{k: v for k, v in record.items() if k != "seconds"} for record in seen] == records(tmp_path)

@@ -13,9 +13,8 @@ from tam.evaluation.protocol import KShotScore
 from tam.training import trainer as trainers
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import train
 from tam.training.trainer import DivergedError, Trainer
-from tests.training.toys import ignore, toy_config, toy_tasks
+from tests.training.toys import toy_config, toy_tasks, train_in
 
 LEARNS: dict[str, dict[str, Any]] = {
     "tam": {"rate": 0.02, "steps": 80, "inner_steps": 5, "patience": None, "adapt_steps": (5, 10)},
@@ -44,10 +43,8 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     after: list[KShotScore] = []
     for seed in (1, 2):  # six training tasks are few: one seed alone says little
         config = toy_config(name.partition(",")[0], seed=seed, **larger | protocol | LEARNS[name])
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        before += Trainer(config, tasks, folder).validate()
-        after += train(config, tasks, folder, ignore).validate()
+        after += train_in(tmp_path / str(seed), config, tasks).validate()
+        before += Trainer(config, tasks, tmp_path).validate()
     accuracy = np.mean([score.accuracy for score in after])
     assert accuracy > 0.75
     assert accuracy > np.mean([score.accuracy for score in before]) + 0.1
@@ -60,7 +57,6 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str
     tasks = toy_tasks(**FORMS[form])
     folders = {name: tmp_path / name for name in ("whole", "parts", "other")}
     for name, folder in folders.items():
-        folder.mkdir()
         config = toy_config(method, steps=4, validate_every=2, seed=int(name == "other"))
         if name == "parts":
 
@@ -69,8 +65,8 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str
                     raise MemoryError
 
             with pytest.raises(MemoryError):
-                train(config, tasks, folder, crash)
-        train(config, tasks, folder, ignore)
+                train_in(folder, config, tasks, crash)
+        train_in(folder, config, tasks)
     files = [Path("model.safetensors"), *(best_file(Path(), k) for k in (1, 2))]
     for file in files:
         whole, parts, other = ((folder / file).read_bytes() for folder in folders.values())
@@ -83,11 +79,11 @@ def test_an_exploding_inner_loop_is_reported(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainers, "check_config", lambda *_: None)  # the rate that explodes comes later
-    train(toy_config(method, steps=2, checkpoint_every=1), toy_tasks(), tmp_path, ignore)
+    train_in(tmp_path, toy_config(method, steps=2, checkpoint_every=1))
     good = read_tensors(checkpoint_file(tmp_path))[0]
     config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)
     with pytest.raises(DivergedError, match=r"step 3: .*inner_rate"):
-        train(config, toy_tasks(), tmp_path, ignore)
+        train_in(tmp_path, config)
     kept = read_tensors(checkpoint_file(tmp_path))[0]
     assert all(torch.equal(kept[name], value) for name, value in good.items())
 
@@ -97,7 +93,7 @@ def test_an_exploding_gradient_is_clipped(method: str, tmp_path: Path) -> None:
     """Far above the clip but finite: θ moves by no more than Adam lets it."""
     config = toy_config(method, clip=1e-3, inner_rate=5.0, steps=3)
     records: list[Mapping[str, Any]] = []
-    train(config, toy_tasks(), tmp_path, records.append)
+    train_in(tmp_path, config, log=records.append)
     norms = [record["gradient"] for record in records if "gradient" in record]
     assert max(norms) > 1
     assert all(math.isfinite(norm) for norm in norms)

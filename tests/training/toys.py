@@ -12,6 +12,9 @@ from tam.tasks.draws import Draws
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
+from tam.training.folder import Log
+from tam.training.loop import train
+from tam.training.trainer import Trainer
 
 MakeTasks = Callable[..., TaskSet]
 MakeConfig = Callable[..., Config]
@@ -77,3 +80,11 @@ def toy_config(method: str = "tam", **values: Any) -> Config:
 
 def ignore(_: Mapping[str, Any]) -> None:
     """A log that keeps nothing."""
+
+
+def train_in(
+    folder: Path, config: Config | None = None, tasks: TaskSet | None = None, log: Log = ignore
+) -> Trainer:
+    """Train, by default with the toy config on the toy tasks, in a folder that is made if need be."""
+    folder.mkdir(exist_ok=True)
+    return train(config or toy_config(), tasks or toy_tasks(), folder, log)
