@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,20 +10,15 @@ import numpy as np
 import pytest
 
 import tam
-from tam.cli.train import Train
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import InterruptedRunError
 from tests.learner.small import X, small_benchmark
 
-_PARTS = ("network", "settings", "training", "protocol")
 
-
-@pytest.mark.parametrize("benchmark_name", ["classification", "transduction", "pathfinding"])
-def test_a_benchmark_s_presets_are_those_of_the_command(
-    benchmark_name: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also when the same learner is fitted again, to another benchmark."""
+@pytest.mark.parametrize("name", ["classification", "transduction", "pathfinding"])
+def test_fit_takes_the_presets_of_the_benchmark(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the same learner is fitted again, to another benchmark; not if the user set a config."""
     trained: list[Config] = []
 
     def stop(config: Config, *_: Any) -> None:
@@ -30,22 +26,18 @@ def test_a_benchmark_s_presets_are_those_of_the_command(
         raise InterruptedError
 
     monkeypatch.setattr("tam.learner.learner.train", stop)
-    tasks, others = small_benchmark(benchmark_name), small_benchmark("transduction")
-    for preset in get_args(Preset):
-        given: dict[str, Any]
-        for given in ({}, {"inner_rate": 0.7}):
-            learner = tam.Learner(preset=preset, **given)
-            words = ["--preset", preset, "--out", "unused"]
-            command: Any = Train.with_defaults_of([benchmark_name, *words])
-            expected = Config(**{part: command.__dataclass_fields__[part].default for part in _PARTS})
-            for fitted in (others, tasks):
-                with pytest.raises(InterruptedError):
-                    learner.fit(fitted)
-            assert trained[-1] == expected.override(**given)
-            learner.config = expected.override(seed=3)
+    tasks, others = small_benchmark(name), small_benchmark("transduction")
+    settings: list[dict[str, Any]] = [{}, {"inner_rate": 0.7}]
+    for preset, given in product(get_args(Preset), settings):
+        learner = tam.Learner(preset=preset, **given)
+        for fitted in (others, tasks):
             with pytest.raises(InterruptedError):
-                learner.fit(others)
-            assert trained[-1] == learner.config  # one's own config is not touched
+                learner.fit(fitted)
+        assert trained[-1] == Config.from_preset(preset, "tam", benchmark=name, **given)
+        learner.config = trained[-1].override(seed=3)
+        with pytest.raises(InterruptedError):
+            learner.fit(others)
+        assert trained[-1] == learner.config
 
 
 def test_what_cannot_be_fitted() -> None:

@@ -140,17 +140,6 @@ def test_training_is_what_makes_a_network_use_the_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_seed_gives_the_same_numbers(name: str) -> None:
-    case = CASES[name]
-    tasks = toy_tasks(case.kind, case.noise)
-    steps = min(5, case.settings["steps"])
-    first, again, other = (case.learner(steps, seed=seed).fit(tasks) for seed in (0, 0, 1))
-    assert first.evaluate(tasks.test) == again.evaluate(tasks.test)
-    assert first.identity_ == again.identity_
-    assert first.identity_ != other.identity_
-
-
-@pytest.mark.parametrize("name", CASES)
 def test_rows_of_different_tasks_in_one_batch(name: str) -> None:
     """For classification, tasks with three and with two labels."""
     case = CASES[name]

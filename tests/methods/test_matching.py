@@ -114,14 +114,3 @@ def test_the_state_is_the_support() -> None:
         found = method.outcomes(model, state, query)
     asked = replace(query, support=support)
     torch.testing.assert_close(found, combine(scores_of(model, asked), asked, 3))
-
-
-def test_what_it_is_not_for() -> None:
-    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2)
-    with pytest.raises(ValueError, match="classification"):
-        Matching(shots=1).spec(spec, 1)
-    model, batch = sharp(PLAIN), make_batch(PLAIN)
-    with pytest.raises(ValueError, match="scores"):
-        model.outcomes(model.condition(None, batch), batch)
-    with pytest.raises(ValueError, match="support"):
-        model(None, batch)

@@ -104,17 +104,6 @@ def test_a_class_without_a_row_takes_no_part() -> None:
         assert Prototypical().outcomes(model, state, batch)[..., 2].isneginf().all()
 
 
-def test_what_it_is_not_for() -> None:
-    model, batch = (
-        build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)),
-        make_batch(SPEC),
-    )
-    with pytest.raises(ValueError, match="features"):
-        model.outcomes(model.condition(None, batch), batch)
-    with pytest.raises(ValueError, match="classification"):
-        Prototypical().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2), 1)
-
-
 @pytest.mark.slow
 def test_the_page_is_a_method_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's example in a file of one's own, registered by one line, does what the package's does."""

@@ -9,12 +9,11 @@ import pytest
 from tam.methods import CAVIA
 from tam.training import trainer as trainers
 from tam.training.checks import spec_of
-from tam.training.loop import train
 from tam.training.run import best_models
 from tam.training.saved import Saved
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, weights
-from tests.training.toys import ignore, toy_config, toy_tasks
+from tests.training.toys import toy_config, toy_tasks, train_in
 
 
 def test_training_and_what_is_read_later_have_the_precision_of_the_config(
@@ -23,15 +22,13 @@ def test_training_and_what_is_read_later_have_the_precision_of_the_config(
     """On a CPU it has no effect, and is an error where a run is started."""
     tasks, config = toy_tasks(), toy_config(precision="bfloat16")
     monkeypatch.setattr(trainers, "check_settings", lambda config, tasks: spec_of(tasks, config))
-    for folder in ("half", "single"):
-        (tmp_path / folder).mkdir()
-    trainer = train(config, tasks, tmp_path / "half", ignore)
+    trainer = train_in(tmp_path / "half", config)
     read = [
         *best_models(config, tasks, tmp_path / "half").values(),
         Saved.read(tmp_path / "half", "cpu").model,
     ]
     assert [model.precision for model in (trainer.model, *read)] == ["bfloat16"] * 4
-    single = train(config.override(precision="float32"), tasks, tmp_path / "single", ignore)
+    single = train_in(tmp_path / "single", config.override(precision="float32"))
     assert single.model.precision == "float32"
     assert_same_weights(weights(tmp_path / "half"), weights(tmp_path / "single"))
 
