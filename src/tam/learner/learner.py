@@ -36,6 +36,12 @@ _ROWS_AT_ONCE = 4096
 Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
 """Examples of one task: pairs of an input and its answer."""
 
+Rules = TaskEmbedding | Iterable[TaskEmbedding]
+"""The task embedding of all inputs, or one for each."""
+
+Inputs = Iterable[Sequence[Token]]
+"""Inputs, each a sequence of tokens."""
+
 
 class Learner:
     """Teaches one network a family of tasks; a new task is then learned from a few examples.
@@ -166,12 +172,7 @@ class Learner:
             for vector, task, loss in zip(vectors, tasks, losses, strict=True)
         ]
 
-    def predict(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int = 1,
-    ) -> list[Label] | list[list[Token]]:
+    def predict(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[Label] | list[list[Token]]:
         """Answer inputs.
 
         Args:
@@ -183,12 +184,7 @@ class Learner:
             return [self.vocabulary_.decode(d.sequences[0]) for d in self._decoded(rules, inputs, beams)]
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
-    def predict_proba(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int = 1,
-    ) -> list[dict[Any, float]]:
+    def predict_proba(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[dict[Any, float]]:
         """For each input the probabilities of its labels, or of the most likely sequences, best first.
 
         There are as many sequences as beams, or all possible ones if these are fewer.
@@ -243,7 +239,7 @@ class Learner:
         return self.choices_[nearest]
 
     def _batches(
-        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
+        self, rules: Rules, inputs: Inputs
     ) -> Iterable[tuple[list[TaskEmbedding], torch.Tensor, Batch]]:
         """Rows of possibly different tasks: their embeddings, states, and a batch with one row per task."""
         x = self._fitted._intake.inputs(inputs)
@@ -272,7 +268,7 @@ class Learner:
         ]
         return collate(tasks, [np.arange(1)] * len(tasks), self.primitives_).to(self.config.device)
 
-    def _each_rule(self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: int) -> list[TaskEmbedding]:
+    def _each_rule(self, rules: Rules, inputs: int) -> list[TaskEmbedding]:
         """The task embedding of every input."""
         if isinstance(rules, TaskEmbedding):
             self._check_rule(rules)
@@ -319,9 +315,7 @@ class Learner:
             self._size = states.shape[1]
         return self._size // self.method.searches * rule.searches
 
-    def _label_probabilities(
-        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
-    ) -> list[dict[Label, float]]:
+    def _label_probabilities(self, rules: Rules, inputs: Inputs) -> list[dict[Label, float]]:
         found: list[dict[Label, float]] = []
         for some, states, batch in self._batches(rules, inputs):
             with torch.no_grad():
@@ -329,12 +323,7 @@ class Learner:
             found += [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(some, rows, strict=True)]
         return found
 
-    def _decoded(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int,
-    ) -> list[Decoded]:
+    def _decoded(self, rules: Rules, inputs: Inputs, beams: int) -> list[Decoded]:
         if not isinstance(count := plain(beams), int) or count < 1:
             raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         found: list[Decoded] = []

@@ -45,7 +45,7 @@ class TAM(TamSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
-        One pass gives both gradients at a z: that of θ for this turn of the loop (line 7) and that of z for
+        One pass gives both gradients at a z: that of θ for this iteration (line 7) and that of z for
         the next (line 6). A task that stops stays where it is and weighs nothing.
 
         Our extensions enter through `Objective` (which rows z follows), `Start` (where z starts), `Updates`

@@ -187,17 +187,14 @@ class Trainer:
             reached = quality(score, self.tasks.kind)
             if k not in self.state.best or reached < self.state.best[k].quality:
                 best = self.state.best[k] = Best(self.state.step, reached, score.choice)
-                self.write_weights(best_file(self.folder, k), best)
+                if distribution.rank() == 0:
+                    header = {"best": best.to_json()}
+                    write_tensors(best_file(self.folder, k), self.model.state_dict(), header)
         return scores
 
     def saved(self) -> Saved:
         """The current model, with what is needed to use it."""
         return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
-
-    def write_weights(self, path: Path, best: Best) -> None:
-        """Write the current weights, with their validation."""
-        if distribution.rank() == 0:
-            write_tensors(path, self.model.state_dict(), {"best": best.to_json()})
 
     def write_checkpoint(self) -> None:
         """Write everything that is needed to continue exactly from here."""
