@@ -15,7 +15,7 @@ from tam.training import adam
 from tam.training import trainer as trainers
 from tam.training.preflight import prepare
 from tests.models import fake_gpu
-from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
+from tests.training.toys import toy_config, toy_tasks
 
 RUNS = (
     ("tam", "classification", {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)}),
@@ -40,8 +40,8 @@ if __name__ == "__main__":
     trainers.compiles_ahead = lambda _: True
     KShotScore.is_nan = False  # pyright: ignore[reportAttributeAccessIssue]  # whatever it computes
     for method, kind, settings in RUNS:
-        config = _toy_config(method, width=16, heads=1, **settings)
-        trainer = trainers.Trainer(prepare(config, _toy_tasks(kind)), Path(sys.argv[1]))
+        config = toy_config(method, width=16, heads=1, **settings)
+        trainer = trainers.Trainer(prepare(config, toy_tasks(kind)), Path(sys.argv[1]))
         count, before = len(compiled), changed_by_steps(trainer)
         trainer.compile()
         for a, b in zip(before, changed_by_steps(trainer), strict=True):

@@ -111,7 +111,7 @@ class Predict:
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
     """Inputs, their tokens separated by spaces, or as a JSON list: '["a b", 1]'."""
     beams: int = 1
-    """For sequences: how many beginnings are followed at a time, up to 1000."""
+    """For sequences: how many beginnings are followed at a time."""
 
     def run(self) -> None:
         """Predict and print one line per input."""
