@@ -25,7 +25,7 @@ def test_fit_takes_the_presets_of_the_benchmark(name: Any, monkeypatch: pytest.M
         trained.append(config)
         raise InterruptedError
 
-    monkeypatch.setattr("tam.learner.learner.train", stop)
+    monkeypatch.setattr("tam.learner.learner.prepare", stop)
     tasks, others = small_benchmark(name), small_benchmark("transduction")
     settings: list[dict[str, Any]] = [{}, {"inner_rate": 0.7}]
     for preset, given in product(get_args(Preset), settings):

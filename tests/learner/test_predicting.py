@@ -44,7 +44,7 @@ def test_wrong_arguments(transducer: tam.Learner) -> None:
     rule = learner.adapt([(X, X)])
     for use, about in (
         (lambda: learner.adapt_many(None), "tasks"),
-        (lambda: learner.adapt_many([[(X, X)], [(X, [99])]]), "task 1, example 0, y: unknown token 99"),
+        (lambda: learner.adapt_many([[(X, X)], [(X, [99])]]), "task 1, example 0: y: unknown token 99"),
         (lambda: learner.adapt_many([[(X, X)]], [(), ()]), "primitives"),
         (lambda: learner.predict(rule, [X, X, [99]]), "input 2: unknown token 99"),
         (lambda: learner.predict("rule.json", [X]), "rules .*'rule.json'"),

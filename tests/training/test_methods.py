@@ -79,7 +79,7 @@ def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str
 def test_an_exploding_inner_loop_is_reported(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainers, "check_config", lambda *_: None)  # the rate that explodes comes later
+    monkeypatch.setattr(trainers, "check_same", lambda *_: None)  # the rate that explodes comes later
     train_in(tmp_path, toy_config(method, steps=2, checkpoint_every=1))
     good = read_tensors(checkpoint_file(tmp_path))[0]
     config = toy_config(method, steps=4, inner_rate=1e38, inner_steps=4, checkpoint_every=1)

@@ -206,12 +206,12 @@ def test_a_run_is_not_resumed_with_other_tasks_or_settings(tmp_path: Path) -> No
     config = toy_config(steps=2)
     run(prepare(config, toy_tasks()), tmp_path, ignore)
     with pytest.raises(UserError, match=r"result\.json: .* fingerprint"):
-        run(prepare(config, toy_tasks(size=41)), tmp_path, ignore)
+        run(prepare(config, toy_tasks(size=50)), tmp_path, ignore)
     with pytest.raises(UserError, match=r"result\.json: .*seed was 0 and is 9"):
         run(prepare(toy_config(steps=2, seed=9), toy_tasks()), tmp_path, ignore)
     Trainer(prepare(config, toy_tasks()), tmp_path).write_checkpoint()
     Trainer(prepare(config, toy_tasks()), tmp_path).read_checkpoint()
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .* fingerprint"):
-        Trainer(prepare(config, toy_tasks(size=41)), tmp_path).read_checkpoint()
+        Trainer(prepare(config, toy_tasks(size=50)), tmp_path).read_checkpoint()
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .*seed was 0 and is 1; rate was 0.01"):
         train_in(tmp_path, toy_config(steps=2, seed=1, rate=0.5))
