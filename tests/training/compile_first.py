@@ -21,6 +21,8 @@ RUNS = (
     ("tam", "classification", {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)}),
     ("tam", "transduction", {"theta_update": "interleaved"}),
     ("cavia", "transduction", {"order": "first"}),
+    ("tam", "classification", {"starts": 3, "proposer": True, "learn_blank": True, "warm_share": 0.5}),
+    ("tam", "transduction", {"starts": 3, "task_first": True, "task_tokens": 2}),
 )
 
 
@@ -29,7 +31,8 @@ def changed_by_steps(trainer: trainers.Trainer) -> list[torch.Tensor]:
     optimiser = trainer.adam
     tensors = [optimiser.gradient, optimiser.norm, optimiser.rate, *optimiser.state().values()]
     return [
-        tensor.clone() for tensor in (*trainer.model.parameters(), *tensors, trainer.generator.get_state())
+        tensor.clone()
+        for tensor in (*trainer.model.state_dict().values(), *tensors, trainer.generator.get_state())
     ]
 
 
