@@ -10,10 +10,10 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test run docs pages format clean
+.PHONY: help install test test-fast run docs pages format clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(INSTALLED) ## Create .venv with everything in it, if needed
 
@@ -35,6 +35,10 @@ test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run 
 	$(BIN)/basedpyright
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/pytest -n 2 -q
+
+test-fast: $(INSTALLED) ## Check lint and run the tests that take no time, in under a minute
+	$(BIN)/ruff check
+	$(BIN)/pytest -n 2 -q -m "not slow"
 
 run: $(INSTALLED) ## Train TAM on the CPU, in minutes, and show how well it learns new tasks
 	$(BIN)/tam tasks classification --show 2

@@ -17,6 +17,8 @@ from tam.tasks.benchmark import VERSION
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
 from tam.tasks.integers import ELEMENTWISE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
+
 TINY = {"layers": 1, "width": 8, "heads": 2, "tasks": 3, "rows": 2, "tokens": 4, "inner_steps": 2}
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.real_command import COMMAND, run
 from tests.cli.small_sets import SETS
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_real_command() -> None:
     done = run("tasks", *SETS["classification"], "--show", "1")

@@ -10,6 +10,8 @@ import pytest
 import tam
 from tests.cli.small_sets import SETS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("case", SETS)
 def test_show(case: str, call: Any) -> None:

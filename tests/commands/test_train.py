@@ -8,6 +8,8 @@ import pytest
 from tests.commands.own import write_in_every_split
 from tests.in_process import tam
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

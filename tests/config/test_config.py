@@ -20,6 +20,8 @@ from tam.methods import METHODS
 from tam.training.run import load_tasks, read_config
 from tests.in_process import tam
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("preset", get_args(Preset))

@@ -18,6 +18,8 @@ from tam.experiments.results import Places, status
 from tam.experiments.runner import Runner, next_job
 from tests.experiments.small import small
 
+pytestmark = pytest.mark.slow
+
 NEVER_ENDS = {"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10}
 
 

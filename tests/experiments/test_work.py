@@ -18,6 +18,8 @@ from tam.experiments.work import VALIDATIONS, Order, work
 from tam.tasks.benchmark import VERSION
 from tests.experiments.small import small
 
+pytestmark = pytest.mark.slow
+
 
 def do(job: Job, places: Places) -> dict[str, Any]:
     work(Order(job, places, 1, time.time()))

@@ -9,6 +9,8 @@ import pytest
 import tam
 from tests.learner.small import small_benchmark
 
+pytestmark = pytest.mark.slow
+
 SETTINGS: dict[str, Any] = {"warm_share": 0.5, "learn_blank": True, "task_tokens": 2, "task_first": True}
 
 

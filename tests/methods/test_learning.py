@@ -18,6 +18,8 @@ from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.slow
+
 VOCABULARY = Vocabulary(range(6))
 SCORED: dict[str, Any] = {"supports": 2, "queries": 20}
 SMALL: dict[str, Any] = SCORED | {
@@ -108,7 +110,6 @@ def examples_of(name: str, task: int, turn: int = 0) -> list[tuple[list[Any], An
     return [(x, y) for (x, _), y in zip(found, answers, strict=True)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_it_learns(name: str) -> None:
     """Better than chance, and than itself before training, if it is trained."""
@@ -132,7 +133,6 @@ def uses_labels(learner: Learner, name: str) -> float:
     return (right[0] - right[1]) / asked
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["snail", "snail-transduction"])
 def test_training_is_what_makes_a_network_use_the_labels(name: str) -> None:
     assert uses_labels(trained(name), name) > 0.25

@@ -16,6 +16,8 @@ from tam.models.fast.gpu_blocks import in_rows, takes, takes_cache, weights_of
 from tam.training.adam import Adam
 from tests.models.interpreter import interpreted, run_script
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("triton")
 
 CASES = [  # see `Case` in benchmarks/agreement.py

@@ -16,6 +16,8 @@ from tam.tasks.benchmark import BenchmarkOptions, Name, draw_recipes, family_of,
 from tam.tasks.task import Classes, Sequences
 from tam.tasks.taskset import TaskSet
 
+pytestmark = pytest.mark.slow
+
 NAMES: tuple[Name, ...] = get_args(Name)
 
 # The default sets

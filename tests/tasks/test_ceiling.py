@@ -19,6 +19,8 @@ from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.transduction import TransductionFamily
 from tam.tasks.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.slow
+
 QUERIES, SUPPORTS = 12, 2
 
 

@@ -17,6 +17,8 @@ from tam.tasks.integers import inputs, random_inputs
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = list(product(range(12), repeat=5))
 GOLDEN = "mul 2 → not greater than 5 → count"
 

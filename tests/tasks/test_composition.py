@@ -13,6 +13,8 @@ from tam.tasks.family import Family, Recipe
 from tam.tasks.integers import random_inputs
 from tam.tasks.rng import Rng
 
+pytestmark = pytest.mark.slow
+
 NAMES: tuple[Name, ...] = get_args(Name)
 SIZES = {"train": 5000, "valid": 100, "test": 100}
 HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time

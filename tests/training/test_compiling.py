@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("triton")
 
 
-@pytest.mark.slow
 def test_the_first_step_finds_all_kernels_compiled(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {

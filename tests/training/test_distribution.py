@@ -20,6 +20,8 @@ from tests.in_process import tam
 from tests.training.run_folder import records, weights
 from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks, train_in
 
+pytestmark = pytest.mark.slow
+
 
 def losses(folder: Path) -> list[dict[str, Any]]:
     return [record for record in records(folder) if "loss" in record]
@@ -36,7 +38,6 @@ def assert_close_weights(first: Path, second: Path) -> None:
         torch.testing.assert_close(other, value, rtol=1e-5, atol=5e-6, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "theta_update"), [(2, "accumulated"), (3, "interleaved")])
 def test_several_processes_give_the_weights_of_one(
     processes: int, theta_update: str, write_config: WriteConfig, start_run: Start, tmp_path: Path
@@ -89,7 +90,6 @@ command.main()
 """
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_ends_the_run_and_it_resumes(
     write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:

@@ -12,6 +12,8 @@ from tam.training.run import read_config, start
 from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
     source, folder = {"path": "-"}, tmp_path / "a" / "run"

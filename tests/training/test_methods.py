@@ -17,6 +17,8 @@ from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 from tests.training.toys import toy_config, toy_tasks, train_in
 
+pytestmark = pytest.mark.slow
+
 LEARNS: dict[str, dict[str, Any]] = {
     "tam": {"rate": 0.02, "steps": 80, "inner_steps": 5, "patience": None, "adapt_steps": (5, 10)},
     "agnostic": {"rate": 0.02, "adapt_rates": (0.02,)},
@@ -33,7 +35,6 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNS)
 def test_it_learns(name: str, tmp_path: Path) -> None:
     """Better than chance, one in three, and than its own untrained self."""

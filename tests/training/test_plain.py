@@ -15,6 +15,8 @@ from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 from tests.training.toys import MakeConfig, MakeTasks
 
+pytestmark = pytest.mark.slow
+
 STEPS = 3
 
 

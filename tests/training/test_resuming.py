@@ -24,6 +24,8 @@ from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, plain, records, weights
 from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks, train_in
 
+pytestmark = pytest.mark.slow
+
 SORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "transduction": ({"kind": "transduction"}, {"theta_update": "interleaved", "patience": None}),
@@ -133,7 +135,6 @@ def wait_for_step(folder: Path, step: int, process: "subprocess.Popen[str]") -> 
         time.sleep(0.005)
 
 
-@pytest.mark.slow
 def test_a_real_process_stopped_at_random_moments_ends_the_same(
     write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
