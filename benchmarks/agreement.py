@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tam.models import Transformer
 from tam.models.attention import Mask
-from tam.models.fast import gpu_blocks
+from tam.models.fast import context, gpu_blocks
 
 
 class Case(NamedTuple):
@@ -71,7 +71,8 @@ class Example:
         """What is read, by the kernels or by plain code."""
         before = self.case.before
         if not kernels:
-            return self.model(hidden, self.mask)[:, before:][:, self.read]
+            with context.plain():  # long sequences would be given to torch's kernel on a GPU
+                return self.model(hidden, self.mask)[:, before:][:, self.read]
         cache: list[Tensor] = []
         if before:
             valid = self.valid_before if self.case.masked else None

@@ -1,4 +1,4 @@
-"""A task is learned from a user's examples, and what cannot be learned says why."""
+"""A task is learned from a user's examples."""
 
 import math
 from typing import Any
@@ -11,22 +11,15 @@ import tam
 from tests.learner.small import X, untrained
 
 
-def test_a_task_is_learned_from_the_users_own_labels(classifier: tam.Learner) -> None:
-    rule = classifier.adapt([(X, "odd"), ([2, 2, 2, 2, 2], "even"), ([1, 1, 1, 1, 1], "odd")])
-    assert rule.labels == ("even", "odd")
-    assert set(classifier.predict(rule, [X, [2, 4, 6, 8, 10]])) <= {"even", "odd"}
-    for row in classifier.predict_proba(rule, [X]):
-        assert sum(row.values()) == pytest.approx(1.0, abs=1e-5)
-        assert set(row) == {"even", "odd"}
-
-
 def test_the_embedding_fits_the_examples_better_than_a_blank_one(classifier: tam.Learner) -> None:
-    examples = [(X, 1), ([2, 2, 2, 2, 2], 0), ([0, 0, 0, 0, 1], 1), ([9, 9, 9, 2, 2], 0)]
+    examples = [(X, "odd"), ([2] * 5, "even"), ([0, 0, 0, 0, 1], "odd"), ([9, 9, 9, 2, 2], "even")]
     rule = classifier.adapt(examples)
+    assert rule.labels == ("even", "odd")
     blank = tam.TaskEmbedding.from_json(rule.to_json() | {"vector": [0.0] * len(rule.vector)})
 
     def loss(embedding: tam.TaskEmbedding) -> float:
         rows = classifier.predict_proba(embedding, [x for x, _ in examples])
+        assert [sum(row.values()) for row in rows] == pytest.approx([1.0] * 4, abs=1e-5)
         return -float(np.mean([math.log(row[y]) for row, (_, y) in zip(rows, examples, strict=True)]))
 
     assert loss(rule) == pytest.approx(rule.loss, abs=1e-5)
@@ -68,7 +61,7 @@ def test_rules_are_the_same_whatever_they_are_learned_beside(method: str) -> Non
 
 def test_a_compositional_task_has_one_unknown_primitive() -> None:
     """Answers follow the known ones by name, and the unknown one by what was learned, whatever its name."""
-    tasks = tam.benchmark("transduction", compositional=True, train=300, valid=2, test=2)
+    tasks = tam.benchmark("transduction", compositional=True, train=60, valid=2, test=2)
     learner = tam.Learner(preset="smoke").fit(tasks)
     names = ["mul 1", "something new", "reverse"]
     rule = learner.adapt([(X, X)], primitives=names)
@@ -81,40 +74,7 @@ def test_a_compositional_task_has_one_unknown_primitive() -> None:
 
     assert answers(1, "something newer") == learner.predict_proba(rule, [X], beams=3)
     assert answers(0, "mul 3") != learner.predict_proba(rule, [X], beams=3)
-    with pytest.raises(tam.UserError, match="exactly one"):
-        learner.adapt([(X, X)], primitives=["new", "newer", "reverse"])
-    with pytest.raises(tam.UserError, match="3 primitives"):
+    with pytest.raises(tam.UserError, match=r"^task 0: .*primitives"):
         learner.adapt([(X, X)])
-
-
-@pytest.mark.parametrize(
-    ("primitives", "message"),
-    [(["0", "1"], "not 0 of"), (["new"], "2 primitives"), ([], "2 primitives")],
-)
-def test_a_rule_has_one_unknown_primitive(primitives: list[str], message: str) -> None:
-    learner = untrained("tam", primitives=3, slots=2)
-    with pytest.raises(tam.UserError, match=f"^task 0: .*{message}"):
-        learner.adapt([(X, 0)], primitives)
-    rule = learner.adapt([(X, 0)], ["new", "1"])
-    with pytest.raises(tam.UserError, match=f"^its task: .*{message}"):
-        learner.predict(tam.TaskEmbedding.from_json(rule.to_json() | {"primitives": primitives}), [X])
-
-
-@pytest.mark.parametrize(
-    ("examples", "message"),
-    [
-        ([], "pairs"),
-        ([([3, 99], 1)], "unknown token 99"),
-        ([([1] * 6, 1)], "6 tokens; the model takes up to 5"),
-        ([([1], label) for label in range(5)], "5 different labels, but the model knows 4"),
-        ([([1], 1.5)], "a label, an integer or a string"),
-        ([("12", 1)], "a list of tokens"),
-        ([(1, 1)], "a list of tokens"),
-        ([[1, 2, 3]], "a pair"),
-    ],
-)
-def test_what_cannot_be_learned_says_why(
-    classifier: tam.Learner, examples: list[tuple[object, object]], message: str
-) -> None:
-    with pytest.raises(tam.UserError, match=message):
-        classifier.adapt(examples)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(tam.UserError, match=r"^its task: .*exactly one"):
+        answers(1, "mul 3")

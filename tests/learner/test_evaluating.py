@@ -85,13 +85,7 @@ def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:
     assert classifier.evaluate(turned, np.array([1])) == classifier.evaluate(test, [1])
 
 
-@pytest.mark.parametrize("shots", [5, [], "5", [1.5], [None], {1: 2}, [0], [10**400]])
+@pytest.mark.parametrize("shots", [5, [], [1.5], [0]])
 def test_shots_are_values_of_k(classifier: tam.Learner, shots: Any) -> None:
-    test = small_benchmark("classification").test
     with pytest.raises(tam.UserError, match=r"^shots "):
-        classifier.evaluate(test, shots)
-
-
-def test_evaluate_takes_the_tasks_of_a_split(classifier: tam.Learner) -> None:
-    with pytest.raises(tam.UserError, match=r"such as tasks\.test"):
-        classifier.evaluate(small_benchmark("classification"))  # pyright: ignore[reportArgumentType]
+        classifier.evaluate(small_benchmark("classification").test, shots)

@@ -1,7 +1,7 @@
 """A plain reading of Algorithm 1, one task after another, one example at a time; and our steps beside it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -12,24 +12,12 @@ from tam.methods.losses import example_losses
 from tam.models import Batch, Model
 from tam.training.adam import Adam
 
-Make = Callable[..., Batch]
-MakeModel = Callable[..., Model]
-
 RATE, CLIP = 0.01, 0.5
 
 
 def take(batch: Batch, task: int, rows: Sequence[int]) -> Batch:
     """Some rows of one task."""
-    one = batch.part(slice(task, task + 1))
-    index = torch.tensor(list(rows))
-    return replace(
-        one,
-        x=one.x[:, index],
-        x_length=one.x_length[:, index],
-        y=one.y[:, index],
-        y_length=None if one.y_length is None else one.y_length[:, index],
-        present=None,
-    )
+    return replace(batch.part(slice(task, task + 1)).take(torch.tensor([list(rows)])), present=None)
 
 
 def mean_loss(outcomes: Tensor, batch: Batch) -> Tensor:

@@ -1,6 +1,5 @@
 """What training computes with the CPU engine is what plain code gives."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,8 +7,9 @@ import torch
 from torch import Tensor
 
 from tam.methods import CAVIA, MAML, TAM, Method
-from tam.models import Batch, Model, ModelSpec
+from tam.models import ModelSpec
 from tam.models.fast.context import plain
+from tests.methods.small import make_batch, make_model
 
 METHODS: dict[str, Method] = {
     "tam": TAM(inner_steps=3, inner_rate=0.3, patience=None),
@@ -30,12 +30,7 @@ SPECS = {
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("form", SPECS)
-def test_gradients_and_adaptation(
-    name: str,
-    form: str,
-    make_model: Callable[..., Model],
-    make_batch: Callable[..., Batch],
-) -> None:
+def test_gradients_and_adaptation(name: str, form: str) -> None:
     method = METHODS[name]
     model, batch = make_model(method.spec(SPECS[form], 3)), make_batch(SPECS[form])
 

@@ -6,14 +6,12 @@ each of five tokens stands for another one. Tokens behind the first say nothing.
 
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tam
-from tam.config.config import Config
 from tam.learner.learner import Learner
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Sequences, Task
@@ -110,6 +108,7 @@ def examples_of(name: str, task: int, turn: int = 0) -> list[tuple[list[Any], An
     return [(x, y) for (x, _), y in zip(found, answers, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_it_learns(name: str) -> None:
     """Better than chance, and than itself before training, if it is trained."""
@@ -133,6 +132,7 @@ def uses_labels(learner: Learner, name: str) -> float:
     return (right[0] - right[1]) / asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["snail", "snail-transduction"])
 def test_training_is_what_makes_a_network_use_the_labels(name: str) -> None:
     assert uses_labels(trained(name), name) > 0.25
@@ -140,54 +140,22 @@ def test_training_is_what_makes_a_network_use_the_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_seed_gives_the_same_numbers(name: str) -> None:
-    case = CASES[name]
-    tasks = toy_tasks(case.kind, case.noise)
-    steps = min(5, case.settings["steps"])
-    first, again, other = (case.learner(steps, seed=seed).fit(tasks) for seed in (0, 0, 1))
-    assert first.evaluate(tasks.test) == again.evaluate(tasks.test)
-    assert first.identity_ == again.identity_
-    assert first.identity_ != other.identity_
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_it_is_saved_and_loaded_with_its_rules(name: str, tmp_path: Path) -> None:
-    learner = trained(name)
-    learner.save(tmp_path / "model")
-    loaded = tam.load(tmp_path / "model")
-    assert loaded.config.protocol == learner.config.protocol
-    rule = learner.adapt(examples_of(name, 0))
-    rule.save(tmp_path / "rule.json")
-    inputs = [x for x, _ in examples_of(name, 1)]
-    expected = learner.predict_proba(rule, inputs)
-    assert loaded.predict_proba(tam.TaskEmbedding.load(tmp_path / "rule.json"), inputs) == expected
-    assert accuracy(loaded, name) == accuracy(learner, name)
-
-
-@pytest.mark.parametrize("name", CASES)
 def test_rows_of_different_tasks_in_one_batch(name: str) -> None:
-    learner = trained(name)
-    rules = learner.adapt_many([examples_of(name, 0), examples_of(name, 1)])
-    inputs = [[place % 5] * (1 + CASES[name].noise) for place in range(6)]
+    """For classification, tasks with three and with two labels."""
+    case = CASES[name]
+    learner, noise = trained(name, 0), [0] * case.noise
+    other: list[Any] = examples_of(name, 1)
+    if case.kind == "classification":
+        other = [([token, *noise], "xy"[token % 2]) for token in range(4)]
+    rules = learner.adapt_many([examples_of(name, 0), other])
+    inputs = [[place % 5, *noise] for place in range(6)]
     mixed = learner.predict_proba([rules[place % 2] for place in range(6)], inputs)
     for place, row in enumerate(mixed):
         (alone,) = learner.predict_proba(rules[place % 2], [inputs[place]])
         assert row == pytest.approx(alone, abs=1e-5)
-    assert mixed[0] != learner.predict_proba(rules[1], [inputs[0]])[0]
-
-
-def test_tasks_with_fewer_labels_than_the_model_knows() -> None:
-    """Rules of different length in one batch: the support of one has three classes, of the other two."""
-    for name in ("snail", "matching", "prototypical", "nearest"):
-        learner = trained(name)
-        noise = [0] * CASES[name].noise
-        two = learner.adapt([([0, *noise], "x"), ([1, *noise], "y"), ([2, *noise], "x"), ([3, *noise], "y")])
-        three = learner.adapt(examples_of(name, 0))
-        inputs = [[1, *noise], [2, *noise]]
-        mixed = learner.predict_proba([two, three], inputs)
-        assert set(mixed[0]) == {"x", "y"}
-        assert sum(mixed[0].values()) == pytest.approx(1.0, abs=1e-5)
-        assert mixed[0] == pytest.approx(learner.predict_proba(two, inputs[:1])[0], abs=1e-5)
+        if case.kind == "classification":
+            assert sum(row.values()) == pytest.approx(1.0, abs=1e-5)
+            assert len(row) == 3 - place % 2
 
 
 @pytest.mark.parametrize("name", ["snail", "snail-transduction", "matching", "prototypical", "nearest"])
@@ -207,29 +175,9 @@ def test_compositional(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["snail", "snail-transduction", "matching"])
 def test_a_model_is_for_one_k(name: str) -> None:
-    learner, case = trained(name), CASES[name]
+    learner, case = trained(name, 0), CASES[name]
     (shots,) = case.settings["shots"]
-    with pytest.raises(tam.UserError, match=f"this model is for k = {shots}"):
+    with pytest.raises(tam.UserError, match=f"k = {shots}"):
         learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1,))
-    with pytest.raises(tam.UserError, match=f"this model is for k = {shots}"):
+    with pytest.raises(tam.UserError, match=f"k = {shots}"):
         learner.adapt(examples_of(name, 0)[1:])
-    message = f"shots must be one value for {case.method}"
-    with pytest.raises(tam.UserError, match=message):
-        learner.evaluate(toy_tasks(case.kind, case.noise).test, shots=(1, 2))
-    with pytest.raises(tam.UserError, match=message):
-        Config.from_preset("quick", case.method, shots=(1, 5))
-
-
-@pytest.mark.parametrize("method", ["snail", "matching", "prototypical", "nearest"])
-@pytest.mark.parametrize("preset", ["smoke", "quick", "paper", "best"])
-def test_presets(method: str, preset: str) -> None:
-    config = Config.from_preset(preset, method)
-    assert len(config.protocol.shots) == 1 or not config.settings.per_shots
-    assert Config.from_json(config.to_json()) == config
-    with pytest.raises(tam.UserError, match="at least 0"):
-        Config.from_preset("quick", "tam", adapt_steps=(-1, 5))
-
-
-def test_a_step_needs_more_rows_than_a_support() -> None:
-    with pytest.raises(tam.UserError, match=r"rows is 20: .*more than the 30 examples"):
-        CASES["snail"].learner(shots=(10,)).fit(toy_tasks("classification", 0))

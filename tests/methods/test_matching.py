@@ -1,21 +1,18 @@
 """Matching networks: every comparison by itself, and their convex combination pair by pair."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.methods import Matching
-from tam.methods.episode import unknown_primitive
+from tam.methods.episodes import unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.support_networks import CompareModel
-
-Make = Callable[..., Batch]
+from tests.methods.small import make_batch, some
 
 PLAIN = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
 SPECS = {"plain": PLAIN, "compositional": replace(PLAIN, primitives=6, slots=3)}
@@ -32,7 +29,7 @@ def sharp(spec: ModelSpec) -> CompareModel:
     return model
 
 
-def with_support(spec: ModelSpec, make_batch: Make) -> Batch:
+def with_support(spec: ModelSpec) -> Batch:
     """Queries with a support of six examples, of which one of the second task is not there."""
     support = replace(make_batch(spec, 3, 6, seed=1), y=torch.tensor([[0, 1, 2, 0, 1, 2]] * 3))
     present = torch.ones(3, 6, dtype=torch.bool)
@@ -46,16 +43,11 @@ def one_score(model: CompareModel, batch: Batch, task: int, row: int, other: int
     assert support is not None
     tokens = list(model.places)
     if batch.primitives is not None:
-        assert batch.unknown is not None
-        assert model.primitives is not None
-        assert model.unknown is not None
-        assert model.cls is not None
         for slot in range(model.spec.slots):
-            known = slot != int(batch.unknown[task])
-            tokens[slot] = tokens[slot] + (
-                model.primitives[batch.primitives[task, slot]] if known else model.unknown[0]
-            )
-        tokens = [model.cls[0], *tokens]
+            known = slot != int(some(batch.unknown)[task])
+            table = some(model.primitives)[batch.primitives[task]]
+            tokens[slot] = tokens[slot] + (table[slot] if known else some(model.unknown)[0])
+        tokens = [some(model.cls)[0], *tokens]
     for place in range(int(batch.x_length[task, row])):
         tokens.append(model.x.token[batch.x[task, row, place]] + model.x.position[place])
     for place in range(int(support.x_length[task, other])):
@@ -69,8 +61,8 @@ def scores_of(model: Model, batch: Batch) -> Tensor:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_every_comparison_is_a_sequence_of_its_own(name: str, make_batch: Make) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
+def test_every_comparison_is_a_sequence_of_its_own(name: str) -> None:
+    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
     found = scores_of(model, batch)
     assert found.shape == (3, 4, 6)
     for task in range(3):
@@ -81,8 +73,8 @@ def test_every_comparison_is_a_sequence_of_its_own(name: str, make_batch: Make) 
                     torch.testing.assert_close(found[task, row, other], expected)
 
 
-def test_the_answer_is_the_convex_combination_of_the_labels(make_batch: Make) -> None:
-    batch = with_support(PLAIN, make_batch)
+def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
+    batch = with_support(PLAIN)
     support = batch.support
     assert support is not None
     assert support.present is not None
@@ -98,8 +90,8 @@ def test_the_answer_is_the_convex_combination_of_the_labels(make_batch: Make) ->
             assert found[task, row].tolist() == pytest.approx(expected)
 
 
-def test_a_class_without_examples_has_no_probability_and_no_gradient(make_batch: Make) -> None:
-    batch = with_support(PLAIN, make_batch)
+def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
+    batch = with_support(PLAIN)
     assert batch.support is not None
     batch = replace(batch, support=replace(batch.support, y=torch.tensor([[0, 1, 0, 0, 1, 1]] * 3)))
     scores = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -112,22 +104,7 @@ def test_a_class_without_examples_has_no_probability_and_no_gradient(make_batch:
     assert scores.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_absent_examples_and_padding_change_nothing(name: str, make_batch: Make) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name], make_batch)
-    support = batch.support
-    assert support is not None
-    assert support.present is not None
-    in_x = (torch.arange(3) < support.x_length.unsqueeze(-1)) & support.present.unsqueeze(-1)
-    absurd = replace(
-        support, x=support.x.masked_fill(~in_x, -777), y=support.y.masked_fill(~support.present, 999)
-    )
-    changed = replace(batch, support=absurd)
-    expected = combine(scores_of(model, batch), batch, 3)
-    torch.testing.assert_close(combine(scores_of(model, changed), changed, 3), expected, rtol=0, atol=0)
-
-
-def test_the_state_is_the_support(make_batch: Make) -> None:
+def test_the_state_is_the_support() -> None:
     model = sharp(PLAIN)
     support = replace(make_batch(PLAIN, 3, 6, seed=1), y=torch.tensor([[0, 1, 2, 0, 1, 2]] * 3))
     support = replace(support, classes=torch.tensor([3, 3, 3]))
@@ -137,16 +114,3 @@ def test_the_state_is_the_support(make_batch: Make) -> None:
         found = method.outcomes(model, state, query)
     asked = replace(query, support=support)
     torch.testing.assert_close(found, combine(scores_of(model, asked), asked, 3))
-    with pytest.raises(UserError, match="this model is for k = 3"):
-        Matching(shots=3).adapt(model, support, (0,), 0.0)
-
-
-def test_what_it_is_not_for(make_batch: Make) -> None:
-    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2)
-    with pytest.raises(ValueError, match="to compare is for classification, not for transduction"):
-        Matching(shots=1).spec(spec, 1)
-    model, batch = sharp(PLAIN), make_batch(PLAIN)
-    with pytest.raises(ValueError, match="scores, and no answers"):
-        model.outcomes(model.condition(None, batch), batch)
-    with pytest.raises(ValueError, match="give the batch a support"):
-        model(None, batch)

@@ -8,13 +8,14 @@ from torch import Tensor
 from tam.methods import TAM
 from tam.methods.mixture import SUPPORT_SHARE, mixed_outcomes, nearest_known
 from tam.models import Batch, Model, ModelSpec
-from tests.methods.algorithm_1 import Make, MakeModel, mean_loss, task_loss
+from tests.methods.algorithm_1 import mean_loss, task_loss
+from tests.methods.small import make_batch, make_model
 
 METHOD = TAM(starts=3)
 STEPS, RATE = (0, 2), 0.1
 
 
-def knowing(spec: ModelSpec, make_model: MakeModel) -> Model:
+def knowing(spec: ModelSpec) -> Model:
     """A model that remembers five training tasks, or knows six primitives."""
     model = make_model(METHOD.spec(spec, 5))
     if model.kept is not None:
@@ -34,10 +35,8 @@ def whole_answer(outcomes: Tensor, batch: Batch) -> Tensor:
     return -mean_loss(outcomes, batch) * tokens
 
 
-def test_searches_start_at_the_known_embeddings_that_fit_best(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    model, batch = knowing(spec, make_model), make_batch(spec)
+def test_searches_start_at_the_known_embeddings_that_fit_best(spec: ModelSpec) -> None:
+    model, batch = knowing(spec), make_batch(spec)
     found = nearest_known(model, batch, 2)
     for task in range(batch.tasks):
         losses = [task_loss(model, z, batch, task).item() for z in known_to(model)]
@@ -45,10 +44,8 @@ def test_searches_start_at_the_known_embeddings_that_fit_best(
         torch.testing.assert_close(found[:, task], known_to(model)[best])
 
 
-def test_answers_are_an_average_weighted_by_the_likelihood_of_the_support(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    model, support = knowing(spec, make_model), make_batch(spec)
+def test_answers_are_an_average_weighted_by_the_likelihood_of_the_support(spec: ModelSpec) -> None:
+    model, support = knowing(spec), make_batch(spec)
     asked = make_batch(spec, rows=4, seed=1)
     asked = replace(asked, primitives=support.primitives, unknown=support.unknown)
     starts = torch.cat([model.blank(support.tasks).unsqueeze(0), nearest_known(model, support, 2)])
@@ -90,20 +87,16 @@ def outcomes_at(model: Model, z: Tensor, batch: Batch) -> Tensor:
     return model.outcomes(model.condition(z.view(1, 1, -1), batch), batch)
 
 
-def test_a_search_of_weight_zero_counts_for_nothing(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    model, batch = knowing(plain_spec, make_model), make_batch(plain_spec)
+def test_a_search_of_weight_zero_counts_for_nothing(plain_spec: ModelSpec) -> None:
+    model, batch = knowing(plain_spec), make_batch(plain_spec)
     (states,) = METHOD.adapt(model, batch, (1,), RATE)
     padded = torch.cat([states, torch.zeros_like(states)], dim=1)
     expected = mixed_outcomes(model, states, batch)
     torch.testing.assert_close(mixed_outcomes(model, padded, batch), expected)
 
 
-def test_each_task_may_have_a_rate_of_its_own(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    model, batch = knowing(plain_spec, make_model), make_batch(plain_spec)
+def test_each_task_may_have_a_rate_of_its_own(plain_spec: ModelSpec) -> None:
+    model, batch = knowing(plain_spec), make_batch(plain_spec)
     rates = [0.01, 0.1, 0.3]
     (together,) = METHOD.adapt(model, batch, (3,), torch.tensor(rates, dtype=torch.float64))
     for task, rate in enumerate(rates):

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,10 @@ import pytest
 import torch
 
 import tam
-from tam.errors import UserError
 from tam.methods import METHODS, Prototypical
 from tam.methods.prototypical import near, prototypes
 from tam.models import Batch, ModelSpec, build_model
-
-Make = Callable[..., Batch]
+from tests.methods.small import make_batch
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
@@ -27,7 +24,7 @@ def features_of(batch: Batch) -> torch.Tensor:
     return torch.randn(batch.tasks, batch.rows, 8, generator=generator, dtype=torch.float64)
 
 
-def test_means_and_distances(make_batch: Make) -> None:
+def test_means_and_distances() -> None:
     batch = make_batch(SPEC, 3, 9)
     present = torch.ones(3, 9, dtype=torch.bool)
     present[1, ::2] = False
@@ -55,7 +52,7 @@ def test_means_and_distances(make_batch: Make) -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"primitives": 6, "slots": 3}, {"backbone": "lstm"}])
-def test_a_task_is_its_prototypes(form: dict[str, Any], make_batch: Make) -> None:
+def test_a_task_is_its_prototypes(form: dict[str, Any]) -> None:
     spec = replace(SPEC, **form)
     model = build_model(Prototypical().spec(spec, 1), torch.Generator().manual_seed(0))
     support, query = make_batch(spec, 3, 6, seed=1), make_batch(spec, 3, 4)
@@ -73,7 +70,7 @@ def test_a_task_is_its_prototypes(form: dict[str, Any], make_batch: Make) -> Non
     torch.testing.assert_close(alone[0], log_prob[1])
 
 
-def test_training_asks_the_rows_that_are_not_in_the_support(make_batch: Make) -> None:
+def test_training_asks_the_rows_that_are_not_in_the_support() -> None:
     """With chance 0 there is one example of each class, and all other rows are asked."""
     model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)).double()
     batch = replace(
@@ -88,7 +85,7 @@ def test_training_asks_the_rows_that_are_not_in_the_support(make_batch: Make) ->
     torch.testing.assert_close(told.end.double(), expected.double())
 
 
-def test_a_class_without_a_row_takes_no_part(make_batch: Make) -> None:
+def test_a_class_without_a_row_takes_no_part() -> None:
     """A step on three classes of which a batch has two is a step on two classes, to the gradient."""
     model = build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)).double()
     batch = make_batch(SPEC, 2, 8)
@@ -107,19 +104,7 @@ def test_a_class_without_a_row_takes_no_part(make_batch: Make) -> None:
         assert Prototypical().outcomes(model, state, batch)[..., 2].isneginf().all()
 
 
-def test_what_it_is_not_for(make_batch: Make) -> None:
-    model, batch = (
-        build_model(Prototypical().spec(SPEC, 1), torch.Generator().manual_seed(0)),
-        make_batch(SPEC),
-    )
-    with pytest.raises(ValueError, match="features, and no answers"):
-        model.outcomes(model.condition(None, batch), batch)
-    with pytest.raises(ValueError, match="to embed is for classification"):
-        Prototypical().spec(ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2), 1)
-    with pytest.raises(UserError, match="most_shots"):
-        Prototypical(most_shots=0)
-
-
+@pytest.mark.slow
 def test_the_page_is_a_method_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's example in a file of one's own, registered by one line, does what the package's does."""
     page = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")

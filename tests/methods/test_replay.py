@@ -10,8 +10,9 @@ from tam.config.config import Config
 from tam.methods import Method, make_method, replay, search
 from tam.methods.replay import recorder_for, repeat
 from tam.methods.search import Descent, Search
-from tam.models import Batch, Model, ModelSpec
+from tam.models import ModelSpec
 from tests.methods.rerun import Rerun
+from tests.methods.small import make_batch, make_model
 from tests.models.test_device import NoReadBack
 
 CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]])
@@ -51,9 +52,7 @@ def made(name: str) -> Method:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_adapting_reads_no_value_back(
-    name: str, plain_spec: ModelSpec, make_model: Callable[..., Model], make_batch: Callable[..., Batch]
-) -> None:
+def test_adapting_reads_no_value_back(name: str, plain_spec: ModelSpec) -> None:
     method = made(name)
     model, batch = make_model(method.spec(plain_spec, 3)).float(), make_batch(plain_spec)
     with NoReadBack():
@@ -62,13 +61,7 @@ def test_adapting_reads_no_value_back(
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_adapt_the_same(
-    name: str,
-    plain_spec: ModelSpec,
-    make_model: Callable[..., Model],
-    make_batch: Callable[..., Batch],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_methods_adapt_the_same(name: str, plain_spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     method = made(name)
     model = make_model(method.spec(plain_spec, 3)).float()
     batch, steps, rate = make_batch(plain_spec, 3, 5), [3, 9, 12], torch.tensor([0.01, 0.1, 0.5])
@@ -86,24 +79,6 @@ def test_methods_adapt_the_same(
         assert not ours.requires_grad
     (recorder,) = recorders
     assert recorder.calls == ["run"] * 2 + ["record"] + ["replay"] * 11 + ["free"]
-
-
-class Counter:
-    """Counts in a tensor and in Python."""
-
-    def __init__(self) -> None:
-        self.tensor, self.python = torch.zeros(()), 0
-
-    def change(self) -> None:
-        self.tensor = self.tensor + 1
-        self.python += 1
-
-
-def test_only_tensors_are_carried_over() -> None:
-    counter = Counter()
-    assert list(repeat(counter, counter.change, 6, Rerun(counter))) == list(range(6))
-    assert counter.tensor == 6
-    assert counter.python == 3, "the double must not help: a recording knows nothing of Python"
 
 
 def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

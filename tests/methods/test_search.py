@@ -57,48 +57,6 @@ def test_a_task_stops_when_its_loss_has_not_improved_on_its_best_for_so_long(pat
             assert (search.z[task] == before[task]).all().item() == stopped
 
 
-def test_a_stopped_task_never_starts_again() -> None:
-    search = Search(torch.zeros(1, 1), 0.1, 1)
-    for loss in (2.0, 3.0, 1.0, 0.5):
-        search.observe(torch.tensor([loss]))
-    assert search.active.item() == 0
-
-
-def test_it_remembers_where_the_loss_was_lowest() -> None:
-    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.8, None)
-    visited: list[Tensor] = []
-    losses: list[Tensor] = []
-    for _ in range(25):
-        loss, gradient = bowls(search.z)
-        visited.append(search.z)
-        losses.append(loss)
-        search.observe(loss)
-        expected = torch.stack(losses).argmin(0)
-        assert torch.equal(search.best_z, torch.stack(visited)[expected, torch.arange(3)])
-        assert torch.equal(search.best, torch.stack(losses).min(0).values)
-        search.step(gradient)
-    assert (torch.stack(losses).argmin(0) < 24).any(), "the last place must not be the best everywhere"
-
-
-def test_a_stop_of_one_task_leaves_the_others_alone() -> None:
-    both, alone = Search(torch.zeros(2, 2), 0.1, 1), Search(torch.zeros(1, 2), 0.1, 1)
-    for step in range(6):
-        both.observe(torch.tensor([step, -step], dtype=torch.float32))
-        alone.observe(torch.tensor([-step], dtype=torch.float32))
-        gradient = torch.tensor([[1.0, 2.0]]) * (step + 1)
-        both.step(torch.cat([gradient, gradient]))
-        alone.step(gradient)
-    assert torch.equal(both.z[1:], alone.z)
-    assert both.active.tolist() == [0, 1]
-
-
-def test_it_reads_no_value_back() -> None:
-    """On the meta device there are no values, so any read-back is an error."""
-    search = Search(torch.zeros(2, 3, device="meta"), 0.1, 1)
-    search.observe(torch.zeros(2, device="meta"))
-    search.step(torch.zeros(2, 3, device="meta"))
-
-
 @pytest.mark.parametrize("kind", [Descent, Search])
 def test_following_is_a_loop_of_looks_and_steps(kind: type[Descent]) -> None:
     start = torch.zeros(3, 2, dtype=torch.float64)
@@ -112,13 +70,6 @@ def test_following_is_a_loop_of_looks_and_steps(kind: type[Descent]) -> None:
     for step, found in zip([7, 0, 2], followed, strict=True):
         torch.testing.assert_close(found, seen[step])
     assert start.eq(0).all()
-
-
-def test_plain_descent_steps_along_the_gradient() -> None:
-    search = Descent(torch.zeros(3, 2, dtype=torch.float64), 0.05)
-    _, gradient = bowls(search.z)
-    search.step(gradient)
-    torch.testing.assert_close(search.z, -0.05 * gradient)
 
 
 def test_a_search_that_diverges_returns_where_it_was_before() -> None:

@@ -7,18 +7,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.errors import SettingError
 from tam.methods import TAM
 from tam.methods.objective import Objective
 from tam.methods.start import Start
 from tam.models import Batch, Model, ModelSpec
-from tests.methods.algorithm_1 import Make, MakeModel, losses_at
+from tests.methods.algorithm_1 import losses_at
+from tests.methods.small import make_batch, make_model
 
 SETTINGS = TAM(inner_steps=2, inner_rate=0.1, patience=None, learn_blank=True, proposer=True)
 
 
 @pytest.fixture
-def proposing(plain_spec: ModelSpec, make_model: MakeModel) -> Model:
+def proposing(plain_spec: ModelSpec) -> Model:
     """A model whose proposals are far from 0."""
     model = make_model(SETTINGS.spec(plain_spec, 3))
     assert model.proposer is not None
@@ -32,16 +32,12 @@ def propose(model: Model, batch: Batch, rows: Tensor | None = None) -> Tensor:
     return model.proposer(batch, rows)
 
 
-def test_the_first_proposal_is_the_blank_embedding(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_the_first_proposal_is_the_blank_embedding(plain_spec: ModelSpec) -> None:
     model = make_model(SETTINGS.spec(plain_spec, 3))
     assert propose(model, make_batch(plain_spec)).eq(0).all()
 
 
-def test_a_proposal_is_of_a_set_of_the_rows_asked_for(
-    proposing: Model, plain_spec: ModelSpec, make_batch: Make
-) -> None:
+def test_a_proposal_is_of_a_set_of_the_rows_asked_for(proposing: Model, plain_spec: ModelSpec) -> None:
     batch = make_batch(plain_spec, 3, 5)
     rows = torch.zeros(3, 5, dtype=torch.float64)
     rows[:, :2] = 1
@@ -54,14 +50,7 @@ def test_a_proposal_is_of_a_set_of_the_rows_asked_for(
     assert (propose(proposing, batch) != expected).any()
 
 
-def test_examples_may_be_empty(proposing: Model, plain_spec: ModelSpec, make_batch: Make) -> None:
-    batch = make_batch(plain_spec, 3, 5)
-    empty = replace(batch, x=batch.x[..., :0], x_length=torch.zeros_like(batch.x_length))
-    padded = replace(batch, x_length=torch.zeros_like(batch.x_length))
-    torch.testing.assert_close(propose(proposing, empty), propose(proposing, padded))
-
-
-def test_the_answers_matter(proposing: Model, plain_spec: ModelSpec, make_batch: Make) -> None:
+def test_the_answers_matter(proposing: Model, plain_spec: ModelSpec) -> None:
     batch = make_batch(plain_spec, 3, 5)
     if batch.y_length is not None:
         batch = replace(batch, y_length=torch.full_like(batch.y_length, batch.y.shape[-1]))
@@ -70,7 +59,7 @@ def test_the_answers_matter(proposing: Model, plain_spec: ModelSpec, make_batch:
 
 
 def test_the_encoder_learns_by_the_gradient_of_the_loss_over_all_rows(
-    proposing: Model, plain_spec: ModelSpec, make_batch: Make
+    proposing: Model, plain_spec: ModelSpec
 ) -> None:
     """Also where z follows some rows only; a task with a warm start teaches it nothing."""
     batch = make_batch(plain_spec, 3, 5)
@@ -105,7 +94,7 @@ def test_the_encoder_learns_by_the_gradient_of_the_loss_over_all_rows(
 
 
 def test_a_search_starts_from_the_proposal(
-    proposing: Model, plain_spec: ModelSpec, make_batch: Make, monkeypatch: pytest.MonkeyPatch
+    proposing: Model, plain_spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = make_batch(plain_spec, 3, 5)
     proposed = propose(proposing, batch).detach()
@@ -117,14 +106,7 @@ def test_a_search_starts_from_the_proposal(
     assert len(moves) == 1
 
 
-def test_a_proposer_needs_the_first_pass() -> None:
-    with pytest.raises(SettingError, match="learn_blank"):
-        TAM(proposer=True)
-
-
-def test_a_compositional_model_has_none(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_a_compositional_model_has_none(compositional_spec: ModelSpec) -> None:
     model = make_model(SETTINGS.spec(compositional_spec, 3))
     assert model.proposer is None
     SETTINGS.training_step(model, make_batch(compositional_spec), lambda _: None, 0)

@@ -7,13 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.methods import TAM, Losses
 from tam.methods.objective import Objective
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import (
-    Make,
-    MakeModel,
     algorithm_1,
     assert_moved,
     assert_same_theta,
@@ -22,13 +19,12 @@ from tests.methods.algorithm_1 import (
     take,
     task_loss,
 )
+from tests.methods.small import make_batch, make_model
 
 
 @pytest.mark.parametrize("patience", [None, 1])
 @pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
-def test_a_training_step_is_algorithm_1(
-    spec: ModelSpec, theta_update: str, patience: int | None, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_a_training_step_is_algorithm_1(spec: ModelSpec, theta_update: str, patience: int | None) -> None:
     settings = TAM(inner_steps=4, inner_rate=0.3, patience=patience, theta_update=theta_update)  # pyright: ignore[reportArgumentType]
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     reference = deepcopy(model)
@@ -47,9 +43,7 @@ def test_a_training_step_is_algorithm_1(
 
 
 @pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
-def test_a_search_may_start_elsewhere_and_theta_learn_there(
-    spec: ModelSpec, theta_update: str, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_a_search_may_start_elsewhere_and_theta_learn_there(spec: ModelSpec, theta_update: str) -> None:
     settings = TAM(inner_steps=3, inner_rate=0.3, patience=None, learn_blank=True, theta_update=theta_update)  # pyright: ignore[reportArgumentType]
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     start = torch.randn(3, model.task_size, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
@@ -65,9 +59,7 @@ def test_a_search_may_start_elsewhere_and_theta_learn_there(
 
 
 @pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
-def test_tasks_stop_one_by_one(
-    plain_spec: ModelSpec, theta_update: str, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_tasks_stop_one_by_one(plain_spec: ModelSpec, theta_update: str) -> None:
     if plain_spec.kind == "classification":  # chosen such that tasks stop at different steps
         model, batch, rate = make_model(plain_spec), make_batch(plain_spec, 4, 8, seed=1), 0.6
     else:
@@ -89,9 +81,7 @@ def test_tasks_stop_one_by_one(
     assert_same_theta(model, reference)
 
 
-def test_once_all_tasks_have_stopped_theta_stands_still(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_once_all_tasks_have_stopped_theta_stands_still(plain_spec: ModelSpec) -> None:
     """More inner steps then change nothing, not even by momentum."""
     batch = make_batch(plain_spec, 4, 8, seed=1 if plain_spec.kind == "classification" else 3)
     batch = batch.part(slice(2, 4) if plain_spec.kind == "classification" else slice(0, 3))
@@ -108,27 +98,7 @@ def test_once_all_tasks_have_stopped_theta_stands_still(
             assert torch.equal(a, b)
 
 
-def test_the_folded_loop_equals_a_loop_over_tasks(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    settings = TAM(inner_steps=4, inner_rate=0.3, patience=1)
-    batch = make_batch(spec, 4, 5)
-    sums: list[list[Tensor]] = []
-    counts: list[float] = []
-    losses: list[Losses] = []
-    for part in [slice(0, 4), *(slice(task, task + 1) for task in range(4))]:
-        model = make_model(spec)
-        losses.append(settings.training_step(model, batch.part(part), lambda n: counts.append(n.item()), 0))
-        sums.append([torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()])
-    for place, together in enumerate(sums[0]):
-        torch.testing.assert_close(together, torch.stack([alone[place] for alone in sums[1:]]).sum(0))
-    assert counts[0] == sum(counts[1:])
-    alone = zip(*(loss.means for loss in losses[1:]), strict=True)
-    for together, each in zip(losses[0].means, alone, strict=True):
-        torch.testing.assert_close(together, torch.stack(list(each)).mean())
-
-
-def test_gradients_equal_finite_differences(spec: ModelSpec, make_model: MakeModel, make_batch: Make) -> None:
+def test_gradients_equal_finite_differences(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     generator = torch.Generator().manual_seed(3)
     z = 0.3 * torch.randn(3, model.task_size, generator=generator, dtype=torch.float64)
@@ -172,7 +142,7 @@ def _one_step(model: Model, batch: Batch) -> tuple[Losses, Tensor]:
 
 
 def test_algorithm_2_trains_the_known_primitives_and_infers_the_unknown(
-    compositional_spec: ModelSpec, make_model: MakeModel, make_batch: Make
+    compositional_spec: ModelSpec,
 ) -> None:
     model = make_model(compositional_spec)
     batch = replace(
@@ -195,24 +165,3 @@ def test_algorithm_2_trains_the_known_primitives_and_infers_the_unknown(
     other = make_model(compositional_spec)
     _, same = _one_step(other, replace(batch, primitives=torch.tensor([[1, 5, 3], [1, 0, 3]])))
     assert torch.equal(gradients, same)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"inner_steps": 0},
-        {"patience": 0},
-        {"inner_rate": -0.1},
-        {"theta_update": "sometimes"},
-        {"support": "some"},
-        {"small_share": 0.5},
-        {"small_after": 3},
-        {"small_sizes": (4, 64)},
-        {"support": "mixed", "small_sizes": (0, 4)},
-        {"support": "mixed", "small_sizes": (8, 4)},
-        {"support": "mixed", "small_share": 1.5},
-    ],
-)
-def test_wrong_settings_are_errors(settings: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=list(settings)[-1]):
-        TAM(**settings)  # pyright: ignore[reportArgumentType]

@@ -9,11 +9,8 @@ import torch
 from torch import Tensor
 
 from tam.methods import TAM
-from tam.methods.objective import Objective
 from tam.models import Batch, ModelSpec
 from tests.methods.algorithm_1 import (
-    Make,
-    MakeModel,
     algorithm_1,
     assert_same_theta,
     losses_at,
@@ -21,6 +18,7 @@ from tests.methods.algorithm_1 import (
     take,
     task_loss,
 )
+from tests.methods.small import make_batch, make_model
 
 MIXED = TAM(
     inner_steps=4,
@@ -40,7 +38,7 @@ def mixed_batch(batch: Batch) -> tuple[Batch, list[list[int] | None]]:
 
 @pytest.mark.parametrize(("patience", "theta_update"), [(1, "accumulated"), (None, "interleaved")])
 def test_with_mixed_supports_z_follows_the_chosen_rows_and_theta_all(
-    spec: ModelSpec, patience: int | None, theta_update: str, make_model: MakeModel, make_batch: Make
+    spec: ModelSpec, patience: int | None, theta_update: str
 ) -> None:
     settings = replace(MIXED, patience=patience, theta_update=theta_update)
     batch, chosen = mixed_batch(make_batch(spec, 4, 6))
@@ -53,28 +51,7 @@ def test_with_mixed_supports_z_follows_the_chosen_rows_and_theta_all(
     assert losses[0].end.item() == pytest.approx(sum(walk.losses[-1] for walk in walks) / 4)
 
 
-def test_zs_gradient_is_that_of_the_support_alone(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
-    model, batch = make_model(spec), make_batch(spec, 2, 6)
-    chosen = torch.tensor([[1.0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1]], dtype=torch.float64)
-    z = torch.randn(2, model.task_size, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    loss, gradient, _ = Objective(model, batch, chosen, accumulate=False).at(z, theta=z.new_ones(2))
-    theta = [parameter.grad for parameter in model.parameters()]
-    for task, rows in enumerate(([0, 1], [2, 4, 5])):
-        alone = z[task].clone().requires_grad_()
-        expected = task_loss(model, alone, batch, task, rows)
-        torch.testing.assert_close(loss[task], expected.detach())
-        torch.testing.assert_close(gradient[task], torch.autograd.grad(expected, alone)[0])
-    everything = make_model(spec)
-    Objective(everything, batch, accumulate=False).at(z, theta=z.new_ones(2))
-    for a, b in zip(theta, everything.parameters(), strict=True):
-        torch.testing.assert_close(a, b.grad)
-
-
-def test_small_supports_come_after_their_phase_and_at_their_share(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_small_supports_come_after_their_phase_and_at_their_share(plain_spec: ModelSpec) -> None:
     batch, _ = mixed_batch(make_batch(plain_spec, 4, 6))
 
     def theta(settings: TAM, step: int, batch: Batch = batch) -> list[Tensor]:
@@ -98,9 +75,7 @@ def test_small_supports_come_after_their_phase_and_at_their_share(
     assert not same(theta(MIXED, 100), theta(MIXED, 100, other))
 
 
-def test_small_supports_are_log_uniform(
-    plain_spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_small_supports_are_log_uniform(plain_spec: ModelSpec) -> None:
     """The number of rows that z follows, seen from outside: the loss is that of so many rows."""
     settings = replace(MIXED, small_share=1.0, small_sizes=(2, 8), inner_steps=1)
     batch, model = make_batch(plain_spec, 1, 9), make_model(plain_spec)
@@ -116,9 +91,7 @@ def test_small_supports_are_log_uniform(
     assert sizes == [round(math.exp(math.log(2) + p * math.log(4))) for p in places] == [2, 2, 3, 4, 5, 8]
 
 
-def test_rows_that_are_not_there_have_no_effect(
-    spec: ModelSpec, make_model: MakeModel, make_batch: Make
-) -> None:
+def test_rows_that_are_not_there_have_no_effect(spec: ModelSpec) -> None:
     whole = make_batch(spec, 2, 6)
     present = torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
     batch = replace(whole, present=present)

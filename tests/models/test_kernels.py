@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from tam.models import ModelSpec, Transformer, build_model, twice_differentiable
+from tam.models.attention import Mask
 from tam.models.fast import engine, gpu_device
 from tam.models.fast.context import plain
-from tam.models.fast.gpu_blocks import in_rows, takes_cache, weights_of
+from tam.models.fast.gpu_blocks import in_rows, takes, takes_cache, weights_of
 from tam.training.adam import Adam
 from tests.models.interpreter import interpreted, run_script
 
@@ -106,3 +107,15 @@ def test_what_is_too_much_is_not_cached() -> None:
     assert takes_cache(network, 4800, 64)
     assert not takes_cache(network, 4800, 65)
     assert not takes_cache(network, 2**31 // (4 * 2 * 128 * 64), 64)
+
+
+def test_blocks_follow_a_cached_x_that_sees_all_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: True)
+    network = Transformer(layers=2, width=32, heads=2, bottleneck=None, generator=torch.Generator())
+    hidden, cache = torch.zeros(2, 3, 32), [torch.zeros(2, 2, 2, 2, 5, 16)]
+    causal = Mask(torch.arange(8) != torch.tensor([[4], [9]]), causal=True)
+    full = causal._replace(front=5)
+    for mask, taken in ((causal, True), (full, True), (full._replace(front=6), False)):
+        assert takes(network, hidden, mask, cache) == taken
+    assert not takes(network, torch.zeros(2, 8, 32), full)
+    torch.testing.assert_close(full.matrix(3), causal.matrix(3))

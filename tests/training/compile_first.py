@@ -15,12 +15,14 @@ from tam.training import adam
 from tam.training import trainer as trainers
 from tam.training.preflight import prepare
 from tests.models import fake_gpu
-from tests.training.conftest import _toy_config, _toy_tasks  # pyright: ignore[reportPrivateUsage]
+from tests.training.toys import toy_config, toy_tasks
 
 RUNS = (
     ("tam", "classification", {"support": "mixed", "small_after": 2, "small_sizes": (1, 4)}),
     ("tam", "transduction", {"theta_update": "interleaved"}),
     ("cavia", "transduction", {"order": "first"}),
+    ("tam", "classification", {"starts": 3, "proposer": True, "learn_blank": True, "warm_share": 0.5}),
+    ("tam", "transduction", {"starts": 3, "task_first": True, "task_tokens": 2}),
 )
 
 
@@ -29,7 +31,8 @@ def changed_by_steps(trainer: trainers.Trainer) -> list[torch.Tensor]:
     optimiser = trainer.adam
     tensors = [optimiser.gradient, optimiser.norm, optimiser.rate, *optimiser.state().values()]
     return [
-        tensor.clone() for tensor in (*trainer.model.parameters(), *tensors, trainer.generator.get_state())
+        tensor.clone()
+        for tensor in (*trainer.model.state_dict().values(), *tensors, trainer.generator.get_state())
     ]
 
 
@@ -40,8 +43,8 @@ if __name__ == "__main__":
     trainers.compiles_ahead = lambda _: True
     KShotScore.is_nan = False  # pyright: ignore[reportAttributeAccessIssue]  # whatever it computes
     for method, kind, settings in RUNS:
-        config = _toy_config(method, width=16, heads=1, **settings)
-        trainer = trainers.Trainer(prepare(config, _toy_tasks(kind)), Path(sys.argv[1]))
+        config = toy_config(method, width=16, heads=1, **settings)
+        trainer = trainers.Trainer(prepare(config, toy_tasks(kind)), Path(sys.argv[1]))
         count, before = len(compiled), changed_by_steps(trainer)
         trainer.compile()
         for a, b in zip(before, changed_by_steps(trainer), strict=True):

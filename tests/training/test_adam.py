@@ -21,6 +21,11 @@ def backward(model: nn.Module, step: int, scale: float = 1.0) -> None:
     (model(x).square().sum() * scale).backward()
 
 
+def gradient_of(parameter: nn.Parameter) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
+
+
 @pytest.mark.parametrize("clip", [0.01, 2.0, 1e9])
 def test_it_is_torchs_adam_after_clipping(clip: float) -> None:
     model, reference = two_layers(), two_layers()
@@ -35,26 +40,15 @@ def test_it_is_torchs_adam_after_clipping(clip: float) -> None:
         count = step + 1
         backward(model, step, scale=count)  # a sum over so many, of which the mean counts
         backward(reference, step)
+        assert torch.equal(adam.gradient, torch.cat([gradient_of(p).flatten() for p in model.parameters()]))
         norms.append(torch.nn.utils.clip_grad_norm_(reference.parameters(), clip).item())
         adam.move(torch.tensor(float(count)))
         theirs.step()
+        assert adam.gradient.eq(0).all()
         assert adam.norm.item() == pytest.approx(norms[-1])
         for a, b in zip(model.parameters(), reference.parameters(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9)
     assert clip != 2.0 or min(norms) < 2 < max(norms), "some gradients must be clipped and some not"
-
-
-def test_gradients_are_cleared_and_collected_in_one_vector() -> None:
-    model = two_layers()
-    adam = Adam(model, (), 1.0)
-    backward(model, 0)
-    backward(model, 1)
-    parts = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
-    assert torch.equal(adam.gradient, torch.cat(parts))
-    assert adam.gradient.ne(0).any()
-    adam.move(torch.tensor(2.0))
-    assert adam.gradient.eq(0).all()
-    assert all(p.grad is not None and p.grad.eq(0).all() for p in model.parameters())
 
 
 class Table(nn.Module):
@@ -118,27 +112,6 @@ def test_without_any_step_nothing_moves() -> None:
     first.rate.fill_(0.1)
     first.move(torch.tensor(0.0))  # the very first, too
     assert not first.state()["mean"].isnan().any()
-
-
-def test_a_state_can_be_taken_up() -> None:
-    def run(model: nn.Module, adam: Adam, steps: range) -> None:
-        adam.rate.fill_(0.1)
-        for step in steps:
-            backward(model, step)
-            adam.move(torch.tensor(1.0))
-
-    whole, parts = two_layers(), two_layers()
-    run(whole, Adam(whole, (), 1.0), range(6))
-    first = Adam(parts, (), 1.0)
-    run(parts, first, range(3))
-    state = {name: value.clone() for name, value in first.state().items()}
-    second = two_layers()
-    second.load_state_dict(parts.state_dict())
-    adam = Adam(second, (), 1.0)
-    adam.load(state)
-    run(second, adam, range(3, 6))
-    for a, b in zip(whole.parameters(), second.parameters(), strict=True):
-        assert torch.equal(a, b)
 
 
 def test_the_rate_rises_then_falls_along_a_cosine() -> None:

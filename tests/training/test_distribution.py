@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,12 @@ import torch
 from tam.errors import InterruptedRunError, UserError
 from tam.methods import Losses
 from tam.training import distribution
-from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.run import load_tasks, read_config, run, start
 from tam.training.trainer import Trainer
 from tests.in_process import tam
 from tests.training.run_folder import records, weights
-from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
+from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks, train_in
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
@@ -37,15 +36,10 @@ def assert_close_weights(first: Path, second: Path) -> None:
         torch.testing.assert_close(other, value, rtol=1e-5, atol=5e-6, msg=lambda m, n=name: f"{n}: {m}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "theta_update"), [(2, "accumulated"), (3, "interleaved")])
 def test_several_processes_give_the_weights_of_one(
-    processes: int,
-    theta_update: str,
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
-    write_config: WriteConfig,
-    start_run: Start,
-    tmp_path: Path,
+    processes: int, theta_update: str, write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
     """Under torchrun, with tasks that stop by themselves, so that the processes take different counts.
 
@@ -95,41 +89,32 @@ command.main()
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_ends_the_run_and_it_resumes(
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
-    write_config: WriteConfig,
-    start_run: Start,
-    tmp_path: Path,
+    write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
-    """One of three is killed in the middle of the fourth step; the last checkpoint is of the second."""
+    """One of two is killed in the middle of the fourth step; the last checkpoint is of the second."""
     file = write_config(toy_tasks(), toy_config(steps=5, patience=None, shots=(1,), validate_every=100))
     script, logs, together, alone = (tmp_path / name for name in ("dying.py", "logs", "several", "one"))
     script.write_text(DYING, encoding="utf-8")
-    process = start_run(file, "--out", together, processes=3, script=script, logs=logs)
+    process = start_run(file, "--out", together, processes=2, script=script, logs=logs)
     alone.mkdir()
     config, source = read_config(file)
     run(prepare(config, load_tasks(source)), alone, ignore)
     _, launchers = process.communicate(timeout=60)
     assert process.returncode == 1
-    for rank in (0, 2):
-        (errors,) = (path.read_text(encoding="utf-8") for path in logs.glob(f"*/attempt_0/{rank}/stderr.log"))
-        assert "Traceback" not in errors
-        assert f"process {rank} (of 3, from 0) lost another process of the run" in errors
-        assert "stopped after step 3 of 5; continue with the same command and --resume" in errors
+    (errors,) = (path.read_text(encoding="utf-8") for path in logs.glob("*/attempt_0/0/stderr.log"))
+    assert "Traceback" not in errors
+    assert "lost another process of the run" in errors
+    assert "stopped after step 3 of 5" in errors
     assert "SIGKILL" in launchers
     assert [record["step"] for record in losses(together)] == [1, 2, 3]
-
-    process = start_run(file, "--out", together, "--resume", processes=2)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    run(prepare(config, load_tasks(source)), together, ignore)
     assert [record["step"] for record in losses(together)] == [1, 2, 3, 4, 5]
     assert_close_weights(alone, together)
 
 
 def test_a_finished_run_is_shown_by_the_first_process_alone(
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
     write_config: WriteConfig,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -159,9 +144,7 @@ def group_of_one(tmp_path: Path) -> Generator[None]:
 
 
 @pytest.mark.usefixtures("group_of_one")
-def test_processes_that_differ_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_processes_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As where a host does not see the checkpoint that the others resume from."""
     trainer = Trainer(prepare(toy_config(), toy_tasks()), tmp_path)
     trainer.check_ranks()
@@ -173,60 +156,48 @@ def test_processes_that_differ_are_an_error(
         values.copy_(torch.maximum(values, other))
 
     monkeypatch.setattr(torch.distributed, "all_reduce", with_another)
-    with pytest.raises(UserError, match="a run folder that they share"):
+    with pytest.raises(UserError, match="differ"):
         trainer.check_ranks()
 
 
-@pytest.mark.usefixtures("group_of_one")
-def test_losses_are_averaged_over_all_tasks_and_one_stop_is_for_all(
-    monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+@pytest.fixture
+def with_others(
+    group_of_one: None, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[int, int, list[float]], None]:
+    """Makes this process one rank of several; the others add these values to every sum."""
+
+    def pretend(rank: int, size: int, values: list[float]) -> None:
+        def add(tensor: torch.Tensor, _: Any) -> None:
+            tensor += torch.tensor(values)
+
+        monkeypatch.setattr(distribution, "world_size", lambda: size)
+        monkeypatch.setattr(distribution, "rank", lambda: rank)
+        monkeypatch.setattr(torch.distributed, "all_reduce", add)
+
+    return pretend
+
+
+def test_losses_are_averaged_over_all_tasks(
+    with_others: Callable[[int, int, list[float]], None], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(distribution, "world_size", lambda: 3)
-    monkeypatch.setattr(distribution, "rank", lambda: 2)
+    with_others(2, 3, [3.0, 2.0, 1.0])
     trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)  # 2 tasks of 4 are this rank's
-
-    def add_others(values: torch.Tensor, _: Any) -> None:
-        values += torch.tensor([3.0, 2.0, 1.0, 1.0])
-
-    monkeypatch.setattr(torch.distributed, "all_reduce", add_others)
-    own = Losses(*map(torch.tensor, (1.5, 1.0, 2.0)))
-    losses, stop = trainer.over_ranks(own, False)
+    losses = trainer.mean_losses(Losses(*map(torch.tensor, (1.5, 1.0, 2.0))))
     assert [value.item() for value in losses.means] == [1.5, 1.0, 1.25]
-    assert stop
 
 
-@pytest.mark.usefixtures("group_of_one")
-@pytest.mark.parametrize("first", [False, True])
-def test_the_first_process_decides_when_training_ends(
-    first: bool, monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+@pytest.mark.parametrize("others", [False, True])
+def test_any_rank_may_ask_for_a_stop_and_the_first_decides_when_training_ends(
+    others: bool, with_others: Callable[[int, int, list[float]], None], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(distribution, "world_size", lambda: 2)
-    monkeypatch.setattr(distribution, "rank", lambda: 1)
+    with_others(1, 2, [float(others)])
     trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)
-
-    def add_first(values: torch.Tensor, _: Any) -> None:
-        values += float(first)
-
-    monkeypatch.setattr(torch.distributed, "all_reduce", add_first)
-    assert [trainer.agree(own) for own in (False, True)] == [first, first]
-
-
-def test_a_lost_process_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("[/src/pair.cc:5] Connection closed by peer [::1]:4. This is\ntypical")
-
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "all_reduce", fail)
-    monkeypatch.setattr(distribution, "world_size", lambda: 3)
-    monkeypatch.setattr(distribution, "rank", lambda: 1)
-    with pytest.raises(distribution.LostProcessError) as caught:
-        distribution.add_up([torch.ones(1)])
-    start = "process 1 (of 3, from 0) lost another process of the run"
-    assert str(caught.value) == f"{start}: Connection closed by peer [::1]:4"
+    assert [trainer.any_rank(own) for own in (False, True)] == [others, True]
+    assert [trainer.first_rank(own) for own in (False, True)] == [others, others]
 
 
 def test_what_happened_is_said_before_the_launcher_ends_the_others(
-    monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def lose(_: Trainer) -> Losses:
         raise distribution.LostProcessError("process 0 lost another")
@@ -235,7 +206,7 @@ def test_what_happened_is_said_before_the_launcher_ends_the_others(
     before = signal.getsignal(signal.SIGTERM)
     try:
         with pytest.raises(InterruptedRunError, match="lost another; stopped after step 0"):
-            train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
+            train_in(tmp_path)
         os.kill(os.getpid(), signal.SIGTERM)  # as torchrun does; it would end this process
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -245,7 +216,7 @@ def test_processes_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WORLD_SIZE", "2")
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UserError, match="did not find one another"), distribution.process_group("cpu"):
+    with pytest.raises(UserError, match="could not connect"), distribution.process_group("cpu"):
         pass
 
 
@@ -263,22 +234,18 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return done
 
 
-def test_processes_on_cpus_leave_gpus_alone(joined: list[object]) -> None:
+def test_each_process_takes_its_gpu(joined: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     with distribution.process_group("cpu"):
         assert joined == ["gloo"]
-
-
-def test_each_process_takes_its_gpu(joined: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     with distribution.process_group("cuda"):
-        assert joined == [1, "nccl"]
+        assert joined[1:] == [1, "nccl"]
     assert not torch.distributed.is_initialized()
-    with pytest.raises(UserError, match="give device cuda, not cuda:1"):
+    with pytest.raises(UserError, match="cuda:1"):
         distribution.check_processes("cuda:1", 4)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    message = "2 processes on this host cannot share its GPUs, of which it has 1: start as many processes as"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"2 processes .* 1 GPUs"):
         distribution.check_processes("cuda", 4)
-    with pytest.raises(UserError, match=message), distribution.process_group("cuda"):
+    with pytest.raises(UserError, match=r"2 processes .* 1 GPUs"), distribution.process_group("cuda"):
         pass
     distribution.check_processes("cpu", 4)
 
@@ -295,37 +262,13 @@ def test_each_process_takes_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
         assert taken == list(range(8))
 
 
-def test_tasks_that_cannot_be_split_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(distribution, "world_size", lambda: 3)
-    with pytest.raises(UserError, match="2 tasks a step cannot be split over 3 processes"):
-        Trainer(prepare(toy_config(tasks=2), toy_tasks()), tmp_path)
-    Trainer(prepare(toy_config(tasks=3), toy_tasks()), tmp_path)
-
-
 @pytest.mark.parametrize("rank", ["0", "5"])
 def test_tasks_that_cannot_be_split_leave_no_folder(
-    rank: str,
-    monkeypatch: pytest.MonkeyPatch,
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
-    write_config: WriteConfig,
-    tmp_path: Path,
+    rank: str, monkeypatch: pytest.MonkeyPatch, write_config: WriteConfig, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "6")
     monkeypatch.setenv("RANK", rank)
     file = write_config(toy_tasks(), toy_config(tasks=4))
-    with pytest.raises(SystemExit, match=r"^error: 4 tasks a step cannot be split over 6 processes"):
+    with pytest.raises(SystemExit, match=r"4 tasks .* 6 processes"):
         tam("run", str(file), "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
-
-
-def test_alone_nothing_is_summed() -> None:
-    values = [torch.ones(2), torch.tensor(3.0)]
-    distribution.add_up(values)
-    assert values[0].tolist() == [1, 1]
-    assert values[1].item() == 3
-    with distribution.process_group("cuda"):
-        assert distribution.rank() == 0
-        assert distribution.world_size() == 1

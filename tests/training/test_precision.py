@@ -14,12 +14,10 @@ from tam.training.preflight import prepare
 from tam.training.saved import Saved
 from tam.training.trainer import Trainer
 from tests.training.run_folder import assert_same_weights, weights
-from tests.training.toys import MakeConfig, MakeTasks, ignore
+from tests.training.toys import ignore, toy_config, toy_tasks
 
 
-def test_training_and_what_is_read_later_have_the_precision_of_the_config(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_training_and_what_is_read_later_have_the_precision_of_the_config(tmp_path: Path) -> None:
     """On a CPU it has no effect, and is an error where a run is started."""
     single = prepare(toy_config(), toy_tasks())
     half = replace(single, config=toy_config(precision="bfloat16"))
@@ -35,7 +33,7 @@ def test_training_and_what_is_read_later_have_the_precision_of_the_config(
 
 @pytest.mark.parametrize("order", ["first", "second"])
 def test_only_training_with_second_derivatives_does_without_kernels(
-    order: str, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: dict[str, bool] = {}
 

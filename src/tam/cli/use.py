@@ -113,7 +113,7 @@ class Predict:
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
     """Inputs: tokens separated by spaces, or a JSON list, '["a b", 1]'."""
     beams: int = 1
-    """For sequences: beam width, 1 to 1000; 1 is greedy decoding."""
+    """For sequences: beam width; 1 is greedy decoding."""
 
     def run(self) -> None:
         """Predict and print one line per input."""

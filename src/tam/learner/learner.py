@@ -38,6 +38,12 @@ T = TypeVar("T")
 Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
 """Examples of one task: pairs of an input and its answer."""
 
+Rules = TaskEmbedding | Iterable[TaskEmbedding]
+"""The task embedding of all inputs, or one for each."""
+
+Inputs = Iterable[Sequence[Token]]
+"""Inputs, each a sequence of tokens."""
+
 
 class Learner:
     """Teaches one network a family of tasks; a new task is then learned from a few examples.
@@ -58,7 +64,7 @@ class Learner:
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         if "benchmark" in values:
-            raise UserError("there is no setting 'benchmark': fit is given the tasks, and knows theirs")
+            raise UserError("there is no setting 'benchmark': give the tasks to fit")
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
@@ -68,19 +74,17 @@ class Learner:
 
         Args:
             tasks: A benchmark, or tasks of your own.
-            folder: Where checkpoints and metrics go; a run that was stopped there is taken up again. One
-                that is finished and a saved model stay: such a folder is an error.
-            log: Is given a record for every look at the losses and every validation.
+            folder: Where checkpoints and metrics go. A run that was stopped there is resumed; a folder with a
+                finished run or a saved model is an error.
+            log: Gets a record for every look at the losses and every validation.
         """
         if not isinstance(tasks, TaskSet):
-            raise UserError(
-                f"fit takes tasks: tam.benchmark('classification') or tam.read_tasks(path), not {tasks!r}"
-            )
-        if self._start is not None and self.config == self._made:  # else it is the user's own
+            raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
+        if self._start is not None and self.config == self._made:  # else the user has set a config
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
-            if os.path.exists(checkpoint_file(place)):  # training looks whose it is
+            if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
                 check_free(place, ["result.json"])
             else:
                 check_free(place)
@@ -118,7 +122,7 @@ class Learner:
 
         Args:
             examples: Pairs of an input and its answer, in your own tokens and labels.
-            primitives: For a compositional model, the task's primitives; one of them is unknown to it.
+            primitives: For a compositional model, the task's primitives; the model must not know one of them.
         """
         return self.adapt_many([examples], None if primitives is None else [primitives])[0]
 
@@ -133,10 +137,10 @@ class Learner:
         """
         intake, given = self._fitted._intake, listed(tasks)
         if given is None:
-            raise UserError(f"expected a list with the examples of each task, not {shown(tasks)}")
+            raise UserError(f"tasks must be a list with the examples of each task: got {shown(tasks)}")
         each = [()] * len(given) if primitives is None else listed(primitives)
         if each is None or len(each) != len(given):
-            raise UserError(f"{len(given)} tasks have as many lists of primitives, not {shown(primitives)}")
+            raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
         made = [
             intake.task(f"task {number}", examples, names)
             for number, (examples, names) in enumerate(zip(given, each, strict=True))
@@ -160,7 +164,7 @@ class Learner:
         with torch.no_grad():
             losses = task_losses(self.method.outcomes(model, states, support), support).tolist()
         vectors = list(states.cpu().numpy())
-        if self.method.keeps_support:  # as long as the largest of the supports
+        if self.method.keeps_support:  # states are as long as the largest support needs
             rows = [vector.reshape(support.rows, -1) for vector in vectors]
             vectors = [row[: len(task)].flatten() for row, task in zip(rows, tasks, strict=True)]
         return [
@@ -176,36 +180,24 @@ class Learner:
             for vector, task, loss in zip(vectors, tasks, losses, strict=True)
         ]
 
-    def predict(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int = 1,
-    ) -> list[Label] | list[list[Token]]:
+    def predict(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[Label] | list[list[Token]]:
         """Answer inputs.
 
         Args:
-            rules: What was learned of the task, or of the task of each input.
+            rules: The task embedding, or one for each input.
             inputs: In your own tokens.
-            beams: For sequences, how many beginnings are followed at a time; 1 decodes greedily.
+            beams: For sequences, the number of beams; 1 decodes greedily. Classification ignores it.
         """
         if self._fitted.model_.spec.kind == "transduction":
             return [self.vocabulary_.decode(d.sequences[0]) for d in self._decoded(rules, inputs, beams)]
-        self._check_beams(beams)
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
-    def predict_proba(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int = 1,
-    ) -> list[dict[Any, float]]:
-        """For each input the probabilities of its labels, or of the likeliest sequences, best first.
+    def predict_proba(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[dict[Any, float]]:
+        """For each input the probabilities of its labels, or of the most likely sequences, best first.
 
-        Of sequences there are as many as beams, or all that are possible if these are fewer.
+        There are as many sequences as beams, or all possible ones if these are fewer.
         """
         if self._fitted.model_.spec.kind == "classification":
-            self._check_beams(beams)
             return self._label_probabilities(rules, inputs)
         return [
             {
@@ -216,22 +208,18 @@ class Learner:
         ]
 
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
-        """Score tasks at each k; how to adapt was chosen on the validation tasks when fitting.
+        """Score tasks at each k, adapting as chosen on the validation tasks when fitting.
 
         Args:
-            tasks: Tasks of the kind and of the tokens that the model knows, such as `tasks.test`.
+            tasks: Tasks of the kind and with the tokens that the model knows, such as `tasks.test`.
             shots: The values of k; those of the config if not given.
         """
         own = self._fitted._intake.tasks(tasks)
-        protocol = self.config.protocol
-        if shots is not None:
-            values = [plain(k) for k in listed(shots) or ()]
-            if not values or not all(isinstance(k, int) for k in values):
-                raise UserError(f"shots are values of k in a list, such as [1, 5], not {shown(shots)}")
-            protocol = self.config.override(shots=tuple(values)).protocol
-        used = ((k, *self._saved.at(k)) for k in protocol.shots)
+        config = self.config if shots is None else self.config.override(shots=listed(shots) or shots)
+        used = ((k, *self._saved.at(k)) for k in config.protocol.shots)
         return [
-            score(self.method, model, own, k, choice, protocol, self.primitives_) for k, model, choice in used
+            score(self.method, model, own, k, choice, config.protocol, self.primitives_)
+            for k, model, choice in used
         ]
 
     def save(self, folder: str | Path) -> None:
@@ -245,13 +233,13 @@ class Learner:
     @property
     def _fitted(self) -> "Learner":
         if not hasattr(self, "model_"):
-            raise UserError("the learner knows nothing yet: call fit first, or tam.load")
+            raise UserError("the learner is not trained: call fit first, or tam.load")
         return self
 
     def _answers(
         self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
+        rules: Rules,
+        inputs: Inputs,
         answer: Callable[[Model, list[TaskEmbedding], torch.Tensor, Batch], Iterable[T]],
     ) -> list[T]:
         """Answer rows of possibly different tasks, in batches with one row per task.
@@ -289,19 +277,16 @@ class Learner:
         ]
         return collate(tasks, [np.arange(1)] * len(tasks), self.primitives_).to(self.config.device)
 
-    def _each_rule(self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: int) -> list[TaskEmbedding]:
+    def _each_rule(self, rules: Rules, inputs: int) -> list[TaskEmbedding]:
         """The task embedding of every input."""
         if isinstance(rules, TaskEmbedding):
             self._check_rule(rules)
             return [rules] * inputs
         each = listed(rules)
         if each is None or not all(isinstance(rule, TaskEmbedding) for rule in each):
-            raise UserError(
-                "expected a task embedding, which adapt returns and tam.TaskEmbedding.load reads, or a list "
-                f"of them, not {shown(rules)}"
-            )
+            raise UserError(f"rules must be a task embedding or a list of them: got {shown(rules)}")
         if len(each) != inputs:
-            raise UserError(f"{inputs} inputs but {len(each)} task embeddings: give one, or one an input")
+            raise UserError(f"rules must be one, or one per input: got {len(each)} for {inputs} inputs")
         for number, rule in {id(rule): (number, rule) for number, rule in enumerate(each)}.values():
             try:
                 self._check_rule(rule)
@@ -311,31 +296,27 @@ class Learner:
 
     def _check_rule(self, rule: TaskEmbedding) -> None:
         """Raise an error unless this model could have made it."""
-        spec = self.model_.spec
+        spec, method = self.model_.spec, self.method
         if rule.model not in self._identities.values():
-            raise EmbeddingError(
-                "a task embedding belongs to the model that it was fitted with, and this is another"
-            )
-        least = min(1, spec.classes)
-        if not least <= len(rule.labels) <= spec.classes:
-            known = f"{least} to {spec.classes} labels" if spec.classes else "no labels"
-            raise EmbeddingError(f"a task has {known} in this model, not {len(rule.labels)}")
-        if rule.is_support != self.method.keeps_support:
-            expected = "true" if self.method.keeps_support else "false"
-            raise EmbeddingError(f"is_support is {expected} for this model, and here it is not")
+            raise EmbeddingError("the task embedding belongs to another model")
+        least, most = min(1, spec.classes), spec.classes
+        if not least <= len(rule.labels) <= most:
+            raise EmbeddingError(f"a task must have {least} to {most} labels: got {len(rule.labels)}")
+        if rule.is_support != method.keeps_support:
+            raise EmbeddingError(f"is_support must be {method.keeps_support} for this model")
+        if (rule.searches > 1) != (method.searches > 1):
+            raise EmbeddingError(f"searches must be {method.searches} for this model: got {rule.searches}")
         try:
             self._intake.task_primitives("its task", rule.primitives)
             if rule.is_support:
                 check_packed(rule.vector, spec, len(rule.labels))
-            elif (rule.searches > 1) != (self.method.searches > 1):
-                raise UserError(f"searches must be {self.method.searches} for this model: {rule.searches}")
             elif len(rule.vector) != (size := self._state_size(rule)):
-                raise UserError(f"the vector has {size} numbers in this model, not {len(rule.vector)}")
+                raise UserError(f"the vector has {len(rule.vector)} numbers, and must have {size}")
         except UserError as error:
             raise EmbeddingError(str(error)) from None
 
     def _state_size(self, rule: TaskEmbedding) -> int:
-        """How many numbers a task's state has: as many as that of a task with an example and no token."""
+        """The length of a task's state, from that of a task with one empty example."""
         if self._size is None:
             _, choice = self._saved.at(1)
             blank = self._asked(self._intake.inputs([[]]), [rule])
@@ -343,16 +324,7 @@ class Learner:
             self._size = states.shape[1]
         return self._size // self.method.searches * rule.searches
 
-    def _check_beams(self, beams: object) -> int:
-        if self.model_.spec.kind == "classification" and beams != 1:
-            raise UserError(f"beams has no effect on classification: leave it out (given: {shown(beams)})")
-        if not isinstance(count := plain(beams), int) or not 1 <= count <= 1000:
-            raise UserError(f"beams is an integer from 1 to 1000, not {shown(beams)}")
-        return count
-
-    def _label_probabilities(
-        self, rules: TaskEmbedding | Iterable[TaskEmbedding], inputs: Iterable[Sequence[Token]]
-    ) -> list[dict[Label, float]]:
+    def _label_probabilities(self, rules: Rules, inputs: Inputs) -> list[dict[Label, float]]:
         @torch.no_grad()
         def answer(
             model: Model, some: list[TaskEmbedding], states: torch.Tensor, batch: Batch
@@ -362,13 +334,9 @@ class Learner:
 
         return self._answers(rules, inputs, answer)
 
-    def _decoded(
-        self,
-        rules: TaskEmbedding | Iterable[TaskEmbedding],
-        inputs: Iterable[Sequence[Token]],
-        beams: int,
-    ) -> list[Decoded]:
-        count = self._check_beams(beams)
+    def _decoded(self, rules: Rules, inputs: Inputs, beams: int) -> list[Decoded]:
+        if not isinstance(count := plain(beams), int) or count < 1:
+            raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         return self._answers(
             rules,
             inputs,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.errors import UserError, shown
+from tam.errors import UserError
 from tam.io import (
     STRING,
     TRUTH,
@@ -34,17 +34,18 @@ class EmbeddingError(UserError):
 class TaskEmbedding:
     """The vector that `Learner.adapt` fits, with what is needed to use it again.
 
-    Two are equal if they give the same answers: in all but their loss.
+    Two are equal if they give the same answers; their losses may differ.
 
     Attributes:
         vector: The fitted numbers.
         labels: The task's labels in the order of the class ids; empty for transduction.
-        model: Which model it belongs to; it means nothing to another.
+        model: The identity of the model it belongs to; no other model can use it.
         loss: The loss on the examples that it was fitted to.
-        primitives: In a compositional model the task's primitives, the fitted one included.
-        is_support: Whether the numbers are the examples themselves, as with methods that look at them: such
-            embeddings have neither an average nor a similarity.
-        searches: How many searches found it. If several, the vector has for each its weight and its numbers.
+        primitives: In a compositional model the task's primitives, including the fitted one.
+        is_support: Whether the numbers are the examples themselves, as with methods that read the support:
+            such embeddings have neither a mean nor a similarity.
+        searches: The number of searches that found it. If several, the vector has the weight and the numbers
+            of each.
     """
 
     vector: NDArray[np.float32]
@@ -71,7 +72,7 @@ class TaskEmbedding:
 
     @property
     def point(self) -> NDArray[np.float32]:
-        """Where the task is among others: the vector, or the weighted mean of what several searches found."""
+        """The task as one point: the vector, or the weighted mean of what several searches found."""
         if self.searches == 1:
             return self.vector
         rows = self.vector.reshape(self.searches, -1)
@@ -85,22 +86,18 @@ class TaskEmbedding:
 
     @classmethod
     def mean(cls, embeddings: Iterable["TaskEmbedding"]) -> "TaskEmbedding":
-        """The average of embeddings of one task, fitted to different examples.
+        """The mean of embeddings of one task, fitted to different examples.
 
-        Where each has several searches, these answer together, with their weights.
+        If each has several searches, all of them answer together, with their weights.
         """
-        if not isinstance(embeddings, Iterable):
-            raise UserError(f"an average is of a list of task embeddings, not of {shown(embeddings)}")
         each = list(embeddings)
         if not each:
-            raise UserError("an average needs one task embedding or more, not none")
-        _check_is_one(first := each[0])
+            raise UserError("a mean needs at least one task embedding")
+        first = each[0]
         for other in each:
             first._check_same(other)
             if (other.labels, other.primitives) != (first.labels, first.primitives):
-                raise UserError(
-                    "only embeddings of tasks with the same labels and primitives have an average"
-                )
+                raise UserError("a mean needs embeddings of tasks with the same labels and primitives")
         loss = float(np.mean([e.loss for e in each]))
         if (searches := sum(e.searches for e in each)) > len(each):
             rows = np.concatenate([e.vector.reshape(e.searches, -1) for e in each])
@@ -110,13 +107,12 @@ class TaskEmbedding:
         return cls(vector, first.labels, first.model, loss, first.primitives)
 
     def _check_same(self, other: "TaskEmbedding") -> None:
-        _check_is_one(other)
         if self.model != other.model:
             raise UserError("these task embeddings belong to different models")
         if self.is_support or other.is_support:
             raise UserError(
-                "these task embeddings hold the examples themselves, which have neither an average nor a "
-                "similarity; a method that fits numbers to a task, such as tam, gives embeddings that have"
+                "these task embeddings hold the examples themselves, which have neither a mean nor a "
+                "similarity; those of methods that fit numbers to a task, such as tam, have both"
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -135,36 +131,26 @@ class TaskEmbedding:
     def from_json(cls, values: Mapping[str, Any]) -> "TaskEmbedding":
         """From plain values."""
         try:
-            given = {"is_support": False, "searches": 1, **values}  # older files do not say
+            given: dict[str, Any] = {"is_support": False, "searches": 1, **values}  # older files lack these
             check_parts(given, _PARTS)
             if unknown := [name for name in given if name not in _PARTS]:
-                raise ValueError(f"it has {', '.join(_PARTS)}, and no {unknown[0]!r}")
+                raise ValueError(f"it must have {', '.join(_PARTS)}, and no {unknown[0]!r}")
             with np.errstate(over="ignore"):
                 vector = np.array(given["vector"], dtype=np.float64).astype(np.float32)
             if not np.isfinite(vector).all():
-                raise ValueError("vector is a list of finite numbers, and one of these is not")
-            labels, primitives = tuple(given["labels"]), tuple(given["primitives"])
-            return cls(
-                vector,
-                labels,
-                given["model"],
-                float(infinite_if_none(given["loss"])),
-                primitives,
-                given["is_support"],
-                given["searches"],
-            )
+                raise ValueError("vector must be a list of finite numbers")
+            given["labels"], given["primitives"] = tuple(given["labels"]), tuple(given["primitives"])
+            given["loss"], given["vector"] = float(infinite_if_none(given["loss"])), vector
+            return cls(**given)
         except (UserError, TypeError, ValueError, OverflowError) as error:
             raise EmbeddingError(f"not a task embedding: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON; a file that was there is replaced once this one is written."""
-        values = self.to_json()
+        """Write it as JSON, atomically."""
         if not np.isfinite(self.vector).all():
-            raise EmbeddingError(
-                f"{path}: cannot be written: the task was not learned, its numbers are infinite"
-            )
+            raise EmbeddingError(f"{path}: cannot be written: the vector is not finite")
         with replacing(path) as file:
-            file.write_text(json_text(values) + "\n", encoding="utf-8")
+            file.write_text(json_text(self.to_json()) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "TaskEmbedding":
@@ -174,11 +160,6 @@ class TaskEmbedding:
             return cls.from_json(values)
         except UserError as error:
             raise EmbeddingError(f"{path}: {error}") from None
-
-
-def _check_is_one(value: object) -> None:
-    if not isinstance(value, TaskEmbedding):
-        raise UserError(f"expected a task embedding, not {shown(value)}")
 
 
 def _are_labels(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How it is learned: one file a method, behind one protocol."""
+"""Methods: how tasks are learned, one file each, behind one protocol."""
 
 from dataclasses import asdict
 
@@ -28,7 +28,7 @@ METHODS: dict[str, type[Method]] = {
 
 
 def make_method(config: Config) -> Method:
-    """The method of a config, with its settings, and its k if it is for one."""
+    """The method of a config, with its settings, and its k if it has one model per k."""
     values = asdict(config.settings)
     if config.settings.per_shots:
         (values["shots"],) = config.protocol.shots

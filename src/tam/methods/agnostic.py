@@ -15,39 +15,30 @@ from torch import Tensor
 from tam.config.methods import AgnosticSettings
 from tam.methods import weights
 from tam.methods.losses import example_losses
-from tam.methods.method import Losses, Method, Rate, Update, move
+from tam.methods.method import Losses, Rate, Update, move
 from tam.methods.search import Search
+from tam.methods.weights import OwnWeights
 from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agnostic(AgnosticSettings, Method):
+class Agnostic(AgnosticSettings, OwnWeights):
     """The task-agnostic transformer; it has no settings."""
 
     version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network that is told nothing of the task."""
+        """A network without a task embedding."""
         if spec.compositional:
-            raise ValueError("method 'agnostic' is told nothing of a task: set use_primitives to False")
+            raise ValueError("method 'agnostic' cannot use primitives: set use_primitives to False")
         return spec.without_embedding()
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ moves along the mean gradient of the batch."""
         losses = example_losses(model, None, batch).per_task()
-        move(model, losses, update)
-        mean = losses.detach().mean()
-        return Losses(mean, mean, losses.new_zeros(()))
-
-    def at_once(self, model: Model) -> int:
-        """Each task has weights of its own."""
-        return weights.tasks_at_once(model)
+        return move(model, losses, update)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of steps of Adam."""
         search = Search(weights.start(model, support.tasks), rate)
         return weights.fine_tune(search, model, support, steps)
-
-    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x; θ), each task with its own θ."""
-        return weights.outcomes(model, weights.from_rows(model, states), batch)

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from tam.config.methods import CaviaSettings
+from tam.methods.episodes import check_support, split
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Descent, fit_embeddings
-from tam.methods.split import check_support, split
-from tam.models import Batch, Model, ModelSpec, no_weight_gradients
+from tam.models import Batch, Model, no_weight_gradients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +31,11 @@ class CAVIA(CaviaSettings, Method):
 
     @property
     def allows_kernels(self) -> bool:
-        """Where there is no second derivative."""
+        """If there is no second derivative."""
         return self.order == "first"
 
-    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network conditioned on z."""
-        return spec
-
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """A support leaves rows to ask."""
+        """A support must leave rows to query."""
         check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
@@ -55,9 +51,8 @@ class CAVIA(CaviaSettings, Method):
                 (gradient,) = torch.autograd.grad(losses.sum(), z, create_graph=self.order == "second")
             z = z - self.inner_rate * gradient
         losses = example_losses(model, z.unsqueeze(1), query).per_task()
-        move(model, losses, update)  # θ ← θ − β ∇θ Σ L(φ_i, θ, query)
-        assert first is not None
-        return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
+        # θ ← θ − β ∇θ Σ L(φ_i, θ, query)
+        return move(model, losses, update, first=first, inner_steps=self.inner_steps)
 
     def shortened(self) -> Method:
         """The same with one inner step."""
@@ -66,7 +61,3 @@ class CAVIA(CaviaSettings, Method):
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
         return fit_embeddings(Descent(model.blank(support.tasks), rate), model, support, steps)
-
-    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x, z; θ), a z for each task."""
-        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)

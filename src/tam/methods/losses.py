@@ -110,7 +110,7 @@ def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -
 
 
 class ScoredLosses(NamedTuple):
-    """ScoredLosses of tasks and of examples, of which those of tasks alone have a gradient."""
+    """Losses of tasks, which have a gradient, and of examples, which have none."""
 
     tasks: Tensor  # [B]
     examples: ExampleLosses

@@ -18,29 +18,30 @@ from torch import Tensor
 
 from tam.config.methods import MamlSettings
 from tam.methods import weights
-from tam.methods.method import Losses, Method, Rate, Update, move
+from tam.methods.episodes import check_support, split
+from tam.methods.method import Losses, Rate, Update, move
 from tam.methods.search import Descent
-from tam.methods.split import check_support, split
+from tam.methods.weights import OwnWeights
 from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class MAML(MamlSettings, Method):
+class MAML(MamlSettings, OwnWeights):
     """MAML with its settings."""
 
     version: ClassVar[int] = 2
 
     @property
     def allows_kernels(self) -> bool:
-        """No: each task has weights of its own."""
+        """No: each task has its own weights."""
         return False
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network without a task embedding, or with one of any unknown primitive."""
+        """A network without a task embedding, or with one that stands for any unknown primitive."""
         return replace(spec, unknown=True) if spec.compositional else spec.without_embedding()
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """A support leaves rows to ask."""
+        """A support must leave rows to query."""
         check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
@@ -55,26 +56,17 @@ class MAML(MamlSettings, Method):
                 losses.sum(),
                 list(own.values()),
                 create_graph=self.order == "second",
-                materialize_grads=True,  # 0 where weights are not used, as those of y if all are empty
+                materialize_grads=True,  # zeros for unused weights, such as those of y if all y are empty
             )
             own = {
                 name: torch.add(weight, gradient, alpha=-self.inner_rate)
                 for (name, weight), gradient in zip(own.items(), gradients, strict=True)
             }
         losses = weights.losses(model, own, query)
-        move(model, losses, update)  # θ ← θ − β ∇ Σ L(θ_i, query)
-        assert first is not None
-        return Losses(first.detach().mean(), losses.detach().mean(), losses.new_full((), self.inner_steps))
-
-    def at_once(self, model: Model) -> int:
-        """Each task has weights of its own."""
-        return weights.tasks_at_once(model)
+        # θ ← θ − β ∇ Σ L(θ_i, query)
+        return move(model, losses, update, first=first, inner_steps=self.inner_steps)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of plain steps."""
         search = Descent(weights.start(model, support.tasks, model.unknown), rate)
         return weights.fine_tune(search, model, support, steps)
-
-    def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x; θ), each task with its own θ."""
-        return weights.outcomes(model, weights.from_rows(model, states), batch)

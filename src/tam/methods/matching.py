@@ -7,7 +7,6 @@ One model per k; nothing is fitted at test time. Classification only.
 Shapes: B tasks, N queries and M support examples of each, C classes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,50 +14,31 @@ import torch
 from torch import Tensor
 
 from tam.config.methods import MatchingSettings
-from tam.methods.episode import (
-    check_rows,
-    check_shots,
-    episode,
-    in_parts,
-    learn,
-    network_for,
-    unknown_primitive,
-)
+from tam.methods.episodes import EpisodicMethod, episode, in_parts, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Method, Rate, Update
+from tam.methods.method import Losses, Update
 from tam.models import Batch, Model, ModelSpec
-from tam.models.support_state import pack, unpack
+from tam.models.support_state import unpack
 
-_NEVER = -1e9  # a logarithm of nothing that has a gradient
+_NEVER = -1e9  # stands for log 0: −∞ would give NaN gradients
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matching(MatchingSettings, Method):
+class Matching(MatchingSettings, EpisodicMethod):
     """Matching networks with their settings; a task's state is its support."""
 
     version: ClassVar[int] = 2
-    keeps_support: ClassVar[bool] = True
     classification_only: ClassVar[bool] = True
-    shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network that compares inputs."""
         return network_for("compare", spec)
-
-    def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """An episode takes more than its support."""
-        check_rows(rows, shots, classes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""
         query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
         scores = model(unknown_primitive(model, query), query)
         return learn(model, losses_of(combine(scores, query, model.spec.classes), query), update)
-
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The support itself; steps and rate are not looked at."""
-        check_shots(support, self.shots)
-        return [pack(support, model.spec)] * len(steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, the support; θ)."""
@@ -67,12 +47,12 @@ class Matching(MatchingSettings, Method):
             query = replace(batch, support=unpack(states, model.spec))
             return combine(model(unknown_primitive(model, query), query), query, model.spec.classes)
 
-        inside = 4 * model.spec.width  # numbers a token, in the widest layer
+        inside = 4 * model.spec.width  # numbers per token in the widest layer
         return in_parts(states, batch, batch.rows * states.shape[1] * 2 * inside, answers)
 
 
 def combine(scores: Tensor, batch: Batch, classes: int) -> Tensor:
-    """Log of Σᵢ softmax(scores)ᵢ · [yᵢ = c], `[B, N, C]`; −∞ for a class that the support has not."""
+    """Log of Σᵢ softmax(scores)ᵢ · [yᵢ = c], `[B, N, C]`; −∞ for a class that is not in the support."""
     support = batch.support
     assert support is not None
     is_of = support.y.unsqueeze(1) == torch.arange(classes, device=scores.device).unsqueeze(1)  # [B, C, M]

@@ -1,4 +1,4 @@
-"""What every method is to the rest of the program.
+"""The protocol that every method follows.
 
 Shapes: B tasks, N rows of each.
 """
@@ -14,20 +14,14 @@ from tam.models import Batch, Model, ModelSpec
 TaskStates = Tensor
 """What a method knows of B tasks after adapting, a row of numbers for each: `[B, …]`.
 
-A vector for TAM, weights for a method that changes those, the support set itself for one that looks at it.
+A vector for TAM, weights for methods that change the weights, the support itself for methods that read it.
 """
 
 Rate = float | Tensor
-"""How large a step is with which tasks are learned: the same for all, or each task's own, `[B]`."""
+"""The step size with which tasks are learned: the same for all, or each task's own, `[B]`."""
 
 Update = Callable[[Tensor], None]
 """Moves θ by the gradients in `.grad`, a sum over this many (a tensor) task-steps, and clears them."""
-
-
-def move(model: Model, losses: Tensor, update: Update) -> None:
-    """Move θ once, along the mean gradient of the tasks' losses, `[B]`."""
-    backward(losses.sum(), list(model.parameters()))
-    update(losses.new_full((), len(losses)))
 
 
 class Losses(NamedTuple):
@@ -35,13 +29,27 @@ class Losses(NamedTuple):
 
     start: Tensor  # the loss with a blank task state
     end: Tensor  # the loss with the state at the end of the step
-    steps: Tensor  # how many inner steps were taken
+    steps: Tensor  # the number of inner steps
     z: Tensor | None = None  # where the search for each task's embedding ended, `[B, S]`, if there was one
 
     @property
     def means(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What is averaged over the tasks."""
+        """The averages over the tasks."""
         return self.start, self.end, self.steps
+
+
+def move(
+    model: Model, losses: Tensor, update: Update, *, first: Tensor | None = None, inner_steps: int = 0
+) -> Losses:
+    """Move θ once, along the mean gradient of the tasks' losses, `[B]`.
+
+    `first` are the losses before the inner steps, if there were any.
+    """
+    backward(losses.sum(), list(model.parameters()))
+    update(losses.new_full((), len(losses)))
+    end = losses.detach().mean()
+    start = end if first is None else first.detach().mean()
+    return Losses(start, end, losses.new_full((), inner_steps))
 
 
 class Method(Protocol):
@@ -58,7 +66,7 @@ class Method(Protocol):
 
     @property
     def searches(self) -> int:
-        """How many times a task's support is gone through at once when it is learned."""
+        """How many searches learn a task; each takes memory for the whole support."""
         return 1
 
     @property
@@ -68,10 +76,10 @@ class Method(Protocol):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The model that the method needs, given the one that TAM takes and the number of training tasks."""
-        ...
+        return spec
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """Raise an error if so many rows of a task are too few for a step; `shots` of one model per k."""
+        """Raise an error if this many rows of a task are too few for a step; `shots` of one model per k."""
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Outer step number `step`, on B tasks at once; calls `update` wherever θ moves."""
@@ -82,7 +90,7 @@ class Method(Protocol):
         return 0
 
     def shortened(self) -> "Method":
-        """The same with as few inner steps as use everything that a training step uses."""
+        """The same method with as few inner steps as still use everything that a training step uses."""
         return self
 
     def at_once(self, model: Model) -> int | None:
@@ -94,5 +102,8 @@ class Method(Protocol):
         ...
 
     def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
-        """Log-probabilities of all answers under these states, as `Model.outcomes` gives them."""
-        ...
+        """Log-probabilities of all answers under these states, as `Model.outcomes` gives them.
+
+        By default a state is a task embedding z, `[B, S]`: log p(· | x, z; θ).
+        """
+        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)

@@ -1,9 +1,9 @@
 """Mixtures: an extension of TAM in which several searches learn a new task, and answer together.
 
-One search starts at a blank z, as in the paper. The others start at the embeddings that the model already
-knows and that fit the support best: those of its training tasks or, where z is the embedding of a primitive,
-those of the other primitives. The answer is the average of what the searches found, weighted by how likely
-each makes the support, and for sequences also by how likely it made the tokens so far.
+One search starts at a blank z, as in the paper. The others start at the known embeddings that fit the support
+best: those of the training tasks or, where z is the embedding of a primitive, those of the other primitives.
+The answer is the average of what the searches found, weighted by the likelihood that each gives to the
+support, and for sequences also to the tokens so far.
 
 Shapes: B tasks, N rows of each, M searches, S components of a task embedding, Y width of y, V tokens.
 """
@@ -19,7 +19,7 @@ from tam.methods.search import Search, fit_embeddings
 from tam.models import Batch, Model, token_targets
 
 SUPPORT_SHARE = 0.5
-"""How much of a support's log-likelihood counts: a z that was fitted to it makes it look too likely."""
+"""The weight of a support's log-likelihood: below 1, since a z fitted to the support overestimates it."""
 _ROWS_AT_ONCE = 200_000
 
 
@@ -33,7 +33,7 @@ def fit_mixtures(
         support: The examples of the tasks.
         start: Where the first search of each task starts, `[B, S]`.
         searches: The number of searches, M.
-        steps: The numbers of steps to report.
+        steps: The numbers of steps to return states for.
         rate: The rate of every search.
 
     Returns:
@@ -69,7 +69,7 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
 
 @torch.no_grad()
 def _weighted(model: Model, z: Tensor, support: Batch) -> Tensor:
-    """The searches' ends, `[M · B, S]`, with their weights, packed: `[B, M · (1 + S)]`."""
+    """Where the searches ended, `[M · B, S]`, packed with their weights: `[B, M · (1 + S)]`."""
     each = z.unflatten(0, (-1, support.tasks))
     totals = [example_losses(model, one.unsqueeze(1), support).total.sum(1) for one in each]
     weights = torch.softmax(-SUPPORT_SHARE * torch.stack(totals), dim=0)

@@ -1,7 +1,7 @@
 """The multitask transformer: an embedding of each training task, learned by back-propagation with all else.
 
 A baseline of Logeswaran et al., Few-shot Sequence Learning with Transformers, 2020. A new task is learned by
-fine-tuning a fresh embedding and, unless told otherwise, all weights.
+fine-tuning a fresh embedding and, unless `finetune` says otherwise, all weights.
 
 In the compositional form the embeddings are those of the primitives. In a share of the tasks of a step the
 embedding of one primitive is replaced by a learned one that stands for any unknown primitive, and from which
@@ -33,18 +33,16 @@ class Multitask(MultitaskSettings, Method):
     version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network with an embedding of each training task, or of any unknown primitive."""
+        """A network with an embedding of each training task, or one that stands for any unknown primitive."""
         return replace(spec, unknown=True) if spec.compositional else replace(spec, tasks=tasks)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """θ, the embeddings included, moves along the mean gradient of the batch."""
         losses = example_losses(model, self._trained(model, batch).unsqueeze(1), batch).per_task()
-        move(model, losses, update)
-        mean = losses.detach().mean()
-        return Losses(mean, mean, losses.new_zeros(()))
+        return move(model, losses, update)
 
     def at_once(self, model: Model) -> int | None:
-        """Where all is fine-tuned, each task has weights of its own."""
+        """Bounded if each task has its own weights."""
         return weights.tasks_at_once(model) if self.finetune == "all" else None
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
@@ -56,10 +54,10 @@ class Multitask(MultitaskSettings, Method):
         return fit_embeddings(Search(z.expand(support.tasks, -1), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x, z; θ), each task with its own z, and with its own θ if all was fine-tuned."""
+        """Log p(· | x, z; θ), each task with its own z, and with its own θ if all weights were fine-tuned."""
         if self.finetune == "all":
             return weights.outcomes(model, weights.from_rows(model, states), batch)
-        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)
+        return super().outcomes(model, states, batch)
 
     def _trained(self, model: Model, batch: Batch) -> Tensor:
         """The embeddings of training tasks, or of the primitives that may play unknown: `[B, S]`."""
@@ -78,7 +76,7 @@ class Multitask(MultitaskSettings, Method):
 
 
 def fresh(model: Model) -> Tensor:
-    """Where a new embedding starts, `[1, S]`: at the mean of the training tasks', or as unknown."""
+    """Where a new embedding starts, `[1, S]`: the mean of those of the training tasks, or the unknown one."""
     start = model.unknown if model.task_embeddings is None else model.task_embeddings.mean(0, keepdim=True)
     assert start is not None
     return start.detach()

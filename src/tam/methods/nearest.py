@@ -1,7 +1,7 @@
-"""The nearest-neighbour floor: the answer of the support example whose input is most like the query's.
+"""The nearest-neighbour floor: the answer of the support example whose input is most similar to the query.
 
-Nothing is trained. Inputs are alike in as many places as they have the same token; where several are
-nearest, each has its share. The rest of the probability, `smoothing`, is spread over all answers.
+Nothing is trained. Similarity is the number of places with the same token; examples that tie share the
+probability. The rest of the probability, `smoothing`, is spread over all answers.
 
 Shapes: B tasks, N queries and M support examples of each, C classes, V tokens, X and Y padded widths.
 """
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tam.config.methods import NearestSettings
 from tam.errors import UserError
-from tam.methods.episode import in_parts
+from tam.methods.episodes import in_parts
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.layers import within
@@ -30,16 +30,16 @@ class Nearest(NearestSettings, Method):
     keeps_support: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """The smallest network there is, which is never asked."""
+        """The smallest network there is; it is never used."""
         small = {"layers": 1, "width": 1, "heads": 1, "bottleneck": None, "primitives": 0, "slots": 0}
         return replace(spec, conditioning="none", backbone="transformer", **small)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """An error: there is nothing to train."""
-        raise UserError("the nearest neighbour is not trained: give steps=0")
+        raise UserError("the nearest neighbour is not trained: steps must be 0")
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The support itself; steps and rate are not looked at."""
+        """The support itself; steps and rate are ignored."""
         return [pack(support, model.spec)] * len(steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
@@ -69,7 +69,7 @@ class Nearest(NearestSettings, Method):
 
 
 def nearest(batch: Batch, support: Batch) -> Tensor:
-    """Which examples are nearest to each query, as weights that sum to 1: `[B, N, M]`."""
+    """The examples nearest to each query, as weights that sum to 1: `[B, N, M]`."""
     width = max(batch.x.shape[-1], support.x.shape[-1])
     x, other = (_padded(some, width) for some in (batch, support))
     gap = (x.unsqueeze(2) != other.unsqueeze(1)).sum(-1)
@@ -80,7 +80,7 @@ def nearest(batch: Batch, support: Batch) -> Tensor:
 
 
 def _padded(batch: Batch, width: int) -> Tensor:
-    """Inputs `[B, N, X]` with −1 in the padding, so that a token is unlike the lack of one."""
+    """Inputs `[B, N, X]` with −1 in the padding, so that padding differs from every token."""
     x = batch.x.masked_fill(~within(batch.x_length, batch.x.shape[-1]), -1)
     return torch.nn.functional.pad(x, (0, width - x.shape[-1]), value=-1)
 

@@ -1,4 +1,4 @@
-"""What TAM minimises: the losses of a batch's tasks as a function of z, with their gradients in z and in θ.
+"""What TAM minimises: the losses of a batch's tasks as a function of z, with their gradients in z and θ.
 
 Shapes: B tasks, N rows of each, S components of a task embedding.
 """
@@ -16,7 +16,7 @@ from tam.models.fast.gpu_losses import chosen_rows
 
 
 class Gradients(NamedTuple):
-    """What one pass finds at z."""
+    """The losses at z and their gradients, from one pass."""
 
     loss: Tensor
     """Of each task over the rows that z follows, `[B]`."""
@@ -57,8 +57,8 @@ class Objective:
     def at(self, z: Tensor, theta: Tensor | None = None) -> Gradients:
         """The losses and their gradients at z, `[B, S]`, in one pass.
 
-        One backward pass serves z and θ: where z follows some rows only, every row has its own copy of z, so
-        that rows can be left out of z's gradient afterwards.
+        One backward pass serves z and θ: where z follows only some rows, every row has its own copy of z, so
+        that the other rows can be left out of z's gradient afterwards.
 
         Args:
             z: The task embeddings.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tam.config.methods import PrototypicalSettings
-from tam.methods.episode import in_support, learn, network_for, unknown_primitive
+from tam.methods.episodes import in_support, learn, log_uniform, network_for, unknown_primitive
 from tam.methods.losses import losses_of
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec
@@ -32,7 +32,7 @@ class Prototypical(PrototypicalSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """The first rows of each class are the support, all others are queries."""
         assert batch.chance is not None
-        shots = (self.most_shots ** batch.chance[:, :1]).round()
+        shots = log_uniform((1, self.most_shots), batch.chance[:, :1])
         chosen = in_support(batch, shots, model.spec.classes)
         features = model(unknown_primitive(model, batch), batch)
         log_prob = near(features, prototypes(features, replace(batch, present=chosen), model.spec))
@@ -40,7 +40,7 @@ class Prototypical(PrototypicalSettings, Method):
         return learn(model, losses_of(log_prob, replace(batch, present=present)), update)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The prototypes of the support; steps and rate are not looked at."""
+        """The prototypes of the support; steps and rate are ignored."""
         with torch.no_grad():
             features = model(unknown_primitive(model, support), support)
             return [prototypes(features, support, model.spec).flatten(1)] * len(steps)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 _EAGER = 2  # runs before recording, in which libraries set themselves up
-_MOST_QUEUED = 16  # replays
-_FEWEST = 8  # repetitions below which recording does not pay
+_MOST_QUEUED = 16  # replays queued at a time
+_FEWEST = 8  # with fewer repetitions, recording costs more than it saves
 _LOCK = RLock()  # torch can record only one graph at a time in a process
 
 
@@ -18,7 +18,7 @@ class Recorder(Protocol):
     """Records the GPU work of a function, and replays it on the same tensors without running Python."""
 
     def run(self, body: Callable[[], None]) -> None:
-        """Run it without recording, where it would be recorded."""
+        """Run it on the stream that would record it, without recording."""
         ...
 
     def record(self, body: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ def _stream_of(device: int) -> torch.cuda.Stream:
 
 
 def recorder_for(tensor: Tensor, times: int) -> Recorder | None:
-    """A recorder for work repeated on such tensors; None where recording is impossible or does not pay."""
+    """A recorder for work repeated on such tensors; None where recording is impossible or not worth it."""
     if not tensor.is_cuda or times < _FEWEST or torch.cuda.is_current_stream_capturing():
         return None
     return CudaRecorder()

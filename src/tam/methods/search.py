@@ -1,4 +1,4 @@
-"""The search for what is a task's own: gradient descent for B tasks at once, each stopping by itself.
+"""The inner loop: gradient descent for B tasks at once, each stopping by itself.
 
 Shapes: B tasks, S numbers of each: the components of a task embedding, or all weights.
 """
@@ -23,16 +23,16 @@ EPSILON = 1e-8
 class Descent:
     """Points on their way down, by plain gradient descent.
 
-    Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; of `watch` in place of `observe` where
-    nobody asks which z was the best. No value is read back to Python, and all state is in tensors that are
-    attributes, so that the loop, or one turn of it, can be recorded as a CUDA graph.
+    Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; `watch` replaces `observe` where the
+    best z is not needed. No value is read back to Python, and all state is in tensors that are attributes, so
+    that the loop, or one iteration of it, can be recorded as a CUDA graph.
 
     Attributes:
         z: Where the search is, `[B, S]`.
         best: The lowest loss, `[B]`.
         best_z: Where it was, `[B, S]`.
         active: Which tasks still move, `[B]`, as 0 or 1.
-        count: How many these are.
+        count: The number of active tasks.
     """
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
@@ -62,9 +62,9 @@ class Descent:
     def follow(
         self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: Recorder | None = None
     ) -> list[Tensor]:
-        """Descend; what had the lowest loss within each number of steps, `[B, S]` each.
+        """Descend; return the z with the lowest loss within each number of steps, `[B, S]` each.
 
-        A loss that is no number is lower than none, so a search that diverges returns where it was before.
+        NaN never counts as an improvement, so a diverged search returns its last good point.
 
         Args:
             losses: The loss of every task, `[B]`, at z, `[B, S]`.
@@ -75,13 +75,13 @@ class Descent:
         last = max(steps)
         recorder = recorder_for(self.z, last) if recorder is None else recorder
         if recorder is not None:
-            # The last turn moves z once too often, but the best z is noted before that.
-            for step in repeat(self, lambda: self._turn(losses), last + 1, recorder):
+            # The last iteration moves z once too often, but the best z is noted before that.
+            for step in repeat(self, lambda: self._iterate(losses), last + 1, recorder):
                 if step in steps:
                     found[step] = self.best_z.clone()
             return [found[step] for step in steps]
         for step in range(last):
-            self._turn(losses)
+            self._iterate(losses)
             if step in steps:
                 found[step] = self.best_z
         with torch.no_grad():
@@ -89,7 +89,7 @@ class Descent:
         found[last] = self.best_z
         return [found[step] for step in steps]
 
-    def _turn(self, losses: Callable[[Tensor], Tensor]) -> None:
+    def _iterate(self, losses: Callable[[Tensor], Tensor]) -> None:
         with torch.enable_grad():
             z = self.z.detach().requires_grad_()
             loss = losses(z)
@@ -106,19 +106,19 @@ def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
 def _watch(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The lowest loss so far, for how many steps there was none lower, which tasks move, and how many."""
+    """The lowest loss, the number of steps since it improved, which tasks are active, and their number."""
     worse = torch.where(loss < best, 0.0, worse + 1)
     active = active * (worse < patience)
     return torch.minimum(best, loss), worse, active, active.sum()
 
 
 class Search(Descent):
-    """The same by Adam."""
+    """Points on their way down, by Adam."""
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
-        # Adam's decays to the power of how many steps there were.
+        # Adam's decays to the power of the number of steps.
         self._powers = start.new_ones(2, dtype=torch.float64)
 
     def step(self, gradient: Tensor) -> None:

@@ -4,54 +4,34 @@ Mishra, Rohaninejad, Chen, Abbeel: A Simple Neural Attentive Meta-Learner, ICLR 
 the place of its convolutions, as in the TAM paper. One model per k; nothing is fitted at test time.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from torch import Tensor
 
 from tam.config.methods import SnailSettings
-from tam.methods.episode import (
-    check_rows,
-    check_shots,
-    episode,
-    in_parts,
-    learn,
-    network_for,
-    unknown_primitive,
-)
+from tam.methods.episodes import EpisodicMethod, episode, in_parts, learn, network_for, unknown_primitive
 from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Method, Rate, Update
+from tam.methods.method import Losses, Update
 from tam.models import Batch, Model, ModelSpec
-from tam.models.support_state import pack, unpack
+from tam.models.support_state import unpack
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snail(SnailSettings, Method):
+class Snail(SnailSettings, EpisodicMethod):
     """SNAIL with its settings; a task's state is its support."""
 
     version: ClassVar[int] = 2
-    keeps_support: ClassVar[bool] = True
-    shots: int
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network that looks at pairs."""
+        """A network that reads pairs."""
         return network_for("answer from pairs", spec)
-
-    def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """An episode takes more than its support."""
-        check_rows(rows, shots, classes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """One episode of each task."""
         query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
         log_prob = model(unknown_primitive(model, query), query)
         return learn(model, losses_of(log_prob, query), update)
-
-    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The support itself; steps and rate are not looked at."""
-        check_shots(support, self.shots)
-        return [pack(support, model.spec)] * len(steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, the support; θ)."""

@@ -1,8 +1,8 @@
-"""Where the searches of a training step start: at a blank z in the paper, and in our extensions elsewhere.
+"""Where the searches of a training step start: at a blank z in the paper, elsewhere in our extensions.
 
-With warm starts, some tasks go on from the z where their last visit ended (`tam.methods.warm_starts`). With a
-proposer, an encoder of the support says where the others start. It is trained along, by what Algorithm 1
-computes anyway: the gradient in z of its first pass goes on into the encoder.
+With warm starts, some tasks continue from the z where their last visit ended (`tam.methods.warm_starts`).
+With a proposer, an encoder of the support proposes where the others start. It is trained by what Algorithm 1
+computes anyway: the gradient in z of the first pass is propagated into the encoder.
 
 Shapes: B tasks, S components of a task embedding.
 """
@@ -34,7 +34,7 @@ class Start:
         self.z = torch.where(warm, self.z, self._proposed.detach())
 
     def learn(self, found: Gradients) -> None:
-        """Pass the gradient at `z` on to the encoder, if there is one: its weights' go to `.grad`."""
+        """Propagate the gradient at `z` into the `.grad` of the encoder's weights, if there is an encoder."""
         if self._encoder is not None:
             weights = list(self._encoder.parameters())
             gradient = found.over_all_rows * self._learns

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from tam.config.methods import TamSettings
+from tam.methods.episodes import log_uniform
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.mixture import fit_mixtures, mixed_outcomes
 from tam.methods.objective import Objective
@@ -31,7 +32,7 @@ class TAM(TamSettings, Method):
     version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network conditioned on z; unless z is of a primitive, with a proposer and a memory if asked."""
+        """A network conditioned on z, with a proposer and a memory of z if the settings ask for them."""
         if spec.compositional:
             return spec
         return replace(spec, proposer=self.proposer, kept=tasks if self.starts > 1 else 0)
@@ -44,7 +45,7 @@ class TAM(TamSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
-        One pass gives both gradients at a z: that of θ for this turn of the loop (line 7) and that of z for
+        One pass gives both gradients at a z: that of θ for this iteration (line 7) and that of z for
         the next (line 6). A task that stops stays where it is and weighs nothing.
 
         Our extensions enter through `Objective` (which rows z follows), `Start` (where z starts), `Updates`
@@ -58,12 +59,12 @@ class TAM(TamSettings, Method):
         first = found = objective.at(search.z, theta=search.active if self.learn_blank else None)
         start.learn(first)
         if self.learn_blank:
-            theta.met(search.count)
+            theta.add(search.count)
         for _ in range(self.inner_steps):  # line 5: while the loss improves, T times at most
             search.watch(found.loss)
             search.step(found.in_z)  # line 6: z ← z − ∇z
             found = objective.at(search.z, theta=search.active)  # line 7: Δθ ← Δθ − ∇θ
-            theta.met(search.count)
+            theta.add(search.count)
         objective.finish()
         theta.finish()  # line 8: θ ← θ + Δθ
         moves = torch.stack(theta.counts[-self.inner_steps :]).sum()
@@ -81,7 +82,7 @@ class TAM(TamSettings, Method):
         """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
 
         With several starts, a mixture of them; see `tam.methods.mixture`.
-        Patience is for training: here a task goes on, since the best z is known, and may come later.
+        Patience is for training only: here the search goes on, since the best z is kept and may come later.
         """
         start = model.blank(support.tasks)
         if model.proposer is not None:
@@ -95,38 +96,37 @@ class TAM(TamSettings, Method):
         """Log p(· | x, z; θ), a z for each task, or a mixture of several."""
         if self.starts > 1:
             return mixed_outcomes(model, states, batch)
-        return model.outcomes(model.condition(states.unsqueeze(1), batch), batch)
+        return super().outcomes(model, states, batch)
 
     def _small_supports(self, batch: Batch, step: int) -> Tensor | None:
         """Which rows z follows, `[B, N]`; None for all. Rows are in random order, so the first are a draw."""
         if self.small is None or self.phase(step) == 0:
             return None
         assert batch.chance is not None
-        low, high = self.small.sizes
-        size = (low * (high / low) ** batch.chance[:, 0]).round()
+        size = log_uniform(self.small.sizes, batch.chance[:, 0])
         size = torch.where(batch.chance[:, 1] < self.small.share, size, float(batch.rows))
         rows = torch.arange(batch.rows, device=batch.device) < size.unsqueeze(1)
         return rows.to(batch.chance.dtype)
 
 
 class Updates:
-    """Moves θ by the gradients that were met: once at the end, as in the paper, or after each of them.
+    """Moves θ: once at the end by the sum of all gradients, as in the paper, or after each of them.
 
     Attributes:
-        counts: How many tasks each gradient is a sum over.
+        counts: For each gradient, the number of tasks it is a sum over.
     """
 
     def __init__(self, update: Update, *, interleaved: bool) -> None:
         self._update, self._interleaved = update, interleaved
         self.counts: list[Tensor] = []
 
-    def met(self, count: Tensor) -> None:
-        """Note that a gradient over so many tasks is in `.grad`."""
+    def add(self, count: Tensor) -> None:
+        """Note that a gradient, a sum over `count` tasks, was added to `.grad`."""
         self.counts.append(count)
         if self._interleaved:
             self._update(count)
 
     def finish(self) -> None:
-        """Move θ by all that was met, unless that has been done."""
+        """Move θ by the sum of all gradients, unless θ has moved after each."""
         if not self._interleaved:
             self._update(torch.stack(self.counts).sum())

@@ -1,8 +1,8 @@
-"""Warm starts: an extension of Algorithm 1 in which some tasks go on from where their last visit ended.
+"""Warm starts: an extension of Algorithm 1 in which some tasks continue from where their last visit ended.
 
-As printed, every search for z starts at 0. With warm starts a share of an outer step's tasks, drawn anew each
-time, starts at the z where the task's last visit ended. θ then also learns from embeddings that are nearly
-right, as alternating minimisation means it, while the other tasks keep teaching it to be searched from 0.
+In the paper every search for z starts at 0. With warm starts a random share of an outer step's tasks starts
+at the z where the task's last visit ended. θ then also learns from embeddings that are nearly right, as in
+alternating minimisation, while the other tasks keep teaching it to be searched from 0.
 
 Shapes: B tasks, S components of a task embedding.
 """
@@ -18,12 +18,10 @@ from tam.models import Batch
 class WarmStarts:
     """The last z of every training task; of a compositional task, one for each slot that plays unknown.
 
-    Memory: `tasks · slots · S` numbers of 4 bytes, slots being 1 unless tasks are compositional.
-
     Args:
-        share: The share of tasks that start there.
+        share: The share of tasks that start at their last z.
         slots: Slots of a compositional task, else 0.
-        table: What is remembered, `[tasks · slots, S]`, zero for what was never visited.
+        table: The last z of each, `[tasks · max(slots, 1), S]`, zero before the first visit.
     """
 
     def __init__(self, share: float, slots: int, table: Tensor) -> None:

@@ -1,12 +1,13 @@
 """A network for each task: B copies of the weights, run together.
 
-`torch.func.vmap` turns each layer into one batched product over the tasks. It is around the forward pass
-alone; gradients of any order are the ordinary ones.
+`torch.func.vmap` turns each layer into one batched product over the tasks. It wraps the forward pass only;
+gradients of any order are ordinary ones.
 
-Shapes: B tasks, N rows of each, S components of a task embedding, P numbers that are a task's own.
+Shapes: B tasks, N rows of each, S components of a task embedding, P numbers of each task's own.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -14,17 +15,17 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from tam.methods.losses import task_losses
+from tam.methods.method import Method, TaskStates
 from tam.methods.search import Descent
 from tam.models import Batch, Model
 
 Weights = dict[str, Tensor]
 """Parameters by name, each `[B, …]`, and the task embeddings as `z`, `[B, S]`, where there are some."""
 
-# How many numbers the states of tasks that are adapted together have at most. With Adam, the gradient and
-# the states at each step count of a protocol it is some 25 times that: 7 GB.
+# The most numbers in the states of tasks that are adapted together. With Adam, the gradient and the states at
+# each step count of a protocol, memory is about 25 times that: 7 GB.
 _NUMBERS_AT_ONCE = 2**26
-_EMBEDDINGS = ("task_embeddings", "unknown")  # known to a network as the z that it is given
-_LOOKED_AT = ("x", "x_length", "y", "y_length", "classes", "primitives", "unknown")
+_EMBEDDINGS = ("task_embeddings", "unknown")  # a network gets these as z
 
 
 def copies(model: Model, tasks: int, z: Tensor | None = None) -> Weights:
@@ -36,8 +37,8 @@ def copies(model: Model, tasks: int, z: Tensor | None = None) -> Weights:
 def outcomes(model: Model, weights: Weights, batch: Batch) -> Tensor:
     """Log-probabilities of all answers, each task's by its own weights, as `Model.outcomes` gives them."""
     network = _Outcomes(model)
-    looked_at = {name: getattr(batch, name) for name in _LOOKED_AT}
-    rows = {name: value.unsqueeze(1) for name, value in looked_at.items() if value is not None}
+    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    rows = {name: value.unsqueeze(1) for name, value in values.items() if isinstance(value, Tensor)}
 
     def one(weights: Mapping[str, Tensor], rows: Mapping[str, Any]) -> Tensor:
         own = {f"model.{name}": weight for name, weight in weights.items() if name != "z"}
@@ -73,12 +74,12 @@ def from_rows(model: Model, rows: Tensor) -> Weights:
 
 
 def tasks_at_once(model: Model) -> int:
-    """How many tasks to fine-tune together, so that memory stays bounded."""
+    """The number of tasks to fine-tune together, so that memory stays bounded."""
     return max(1, _NUMBERS_AT_ONCE // _numbers(model))
 
 
 def _numbers(model: Model) -> int:
-    """How many weights each task has of its own, besides z."""
+    """The number of weights of each task, besides z."""
     return sum(weight.numel() for weight in _shared(model).values())
 
 
@@ -86,8 +87,20 @@ def _shared(model: Model) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in model.named_parameters() if name not in _EMBEDDINGS}
 
 
+class OwnWeights(Method):
+    """A method whose task states are weights, `[B, P]`."""
+
+    def at_once(self, model: Model) -> int | None:
+        """Bounded, since each task has its own weights."""
+        return tasks_at_once(model)
+
+    def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
+        """Log p(· | x; θ), each task with its own θ."""
+        return outcomes(model, from_rows(model, states), batch)
+
+
 class _Outcomes(nn.Module):
-    """`Model.outcomes` as a module of its own: `functional_call` calls nothing but a module's `forward`."""
+    """`Model.outcomes` as a module, because `functional_call` only calls a module's `forward`."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()

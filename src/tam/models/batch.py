@@ -88,8 +88,8 @@ class Batch:
         """Where the tensors are."""
         return self.x.device
 
-    def part(self, tasks: slice) -> "Batch":
-        """Some of the tasks."""
+    def part(self, tasks: slice | Tensor) -> "Batch":
+        """Some of the tasks: a range of them, or those of these numbers."""
         return self._each(lambda tensor: tensor[tasks])
 
     def repeat(self, times: int) -> "Batch":

@@ -7,6 +7,7 @@ Shapes: R rows in G groups of equal size that share an offset, L places, d width
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +23,15 @@ def normal(generator: torch.Generator, *shape: int, std: float) -> nn.Parameter:
 def constant(generator: torch.Generator, *shape: int, value: float) -> nn.Parameter:
     """A parameter with equal entries, on the generator's device."""
     return nn.Parameter(torch.full(shape, value, device=generator.device))
+
+
+def table_names(model: nn.Module) -> set[str]:
+    """The parameters whose rows are looked up, of which a step may use a few; a class lists its `tables`."""
+    return {
+        f"{path}.{name}".removeprefix(".")
+        for path, module in model.named_modules()
+        for name in getattr(module, "tables", ())
+    }
 
 
 class Linear(nn.Module):
@@ -137,6 +147,8 @@ class Embedding(nn.Module):
 
     Places are counted from the start of this part, whatever stands before it.
     """
+
+    tables: ClassVar = ("token", "position")
 
     def __init__(self, vocabulary: int, longest: int, width: int, generator: torch.Generator):
         super().__init__()

@@ -9,6 +9,7 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +50,8 @@ class Model(nn.Module):
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
         proposer: Proposes a task embedding from examples, if the spec asks.
     """
+
+    tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__()

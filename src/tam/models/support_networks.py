@@ -37,6 +37,8 @@ SAME_PAIR = 3.0
 class PairsModel(Model):
     """log p(y | x, the support; θ)."""
 
+    tables = (*Model.tables, "labels")
+
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__(spec, generator)
         self.labels: nn.Parameter | None = None
@@ -157,6 +159,8 @@ def _finish(block: Block, hidden: Tensor, found: Tensor) -> Tensor:
 
 class CompareModel(Model):
     """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own."""
+
+    tables = (*Model.tables, "position")
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__(spec, generator)

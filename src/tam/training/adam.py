@@ -1,11 +1,11 @@
 """Adam on θ, with gradient clipping, a warm-up and a cosine.
 
-Rows of embedding tables that a step does not use stay as they are: they neither drift by momentum nor
-forget it. Torch's Adam moves every row of a table at every step.
+Rows of embedding tables that a step does not use stay as they are: they neither drift by momentum nor lose
+it. Torch's Adam moves every row of a table at every step.
 """
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -28,8 +28,8 @@ def rate_at(step: int, *, peak: float, warmup: int, steps: int) -> float:
 class Adam:
     """Moves parameters by their `.grad`, and clears it.
 
-    All parameters and all gradients become views of two long vectors, so that a move is a few
-    operations, and a sum over processes one message.
+    All parameters and all gradients become views of two long vectors, so that a move takes few operations,
+    and a sum over processes one message.
 
     Attributes:
         gradient: All gradients, one after another.
@@ -37,7 +37,7 @@ class Adam:
         norm: The length of the last gradient, before clipping, a tensor.
     """
 
-    def __init__(self, model: nn.Module, tables: tuple[str, ...], clip: float) -> None:
+    def __init__(self, model: nn.Module, tables: Collection[str], clip: float) -> None:
         named = dict(model.named_parameters())
         self.clip = clip
         self._values = torch.cat([p.detach().flatten() for p in named.values()])
@@ -58,7 +58,7 @@ class Adam:
 
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
-        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps; over none, not at all."""
+        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps. With 0, θ stays."""
         if self._pieces is None:
             self._plain_move(count)
             return
@@ -84,12 +84,12 @@ class Adam:
         self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint needs."""
+        """The state that a checkpoint needs."""
         return {"mean": self._mean, "square": self._square, "moves": self._moves}
 
     @contextmanager
     def unchanged(self) -> Generator[None]:
-        """Everything is as it was when this ends."""
+        """Restore parameters and state at the end of this context."""
         changes = (self._values, self.gradient, self._mean, self._square, self._moves, self.rate, self.norm)
         before = [tensor.clone() for tensor in changes]
         try:
@@ -99,7 +99,7 @@ class Adam:
                 tensor.copy_(value)
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take up a state."""
+        """Load what `state` returned."""
         self._mean.copy_(state["mean"])
         self._square.copy_(state["square"])
         self._moves.copy_(state["moves"])

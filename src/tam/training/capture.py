@@ -1,7 +1,7 @@
 """An outer step as one CUDA graph: recorded once, then replayed without Python.
 
-A step reads nothing back and all its shapes are fixed, so the draw of the batch, every inner step and
-both optimisers are one recording. The first steps run eagerly, which also lets libraries set up.
+A step reads nothing back and all its shapes are fixed, so the draw of the batch, every inner step and both
+optimisers fit into one recording. The first steps run eagerly, so that libraries can set themselves up.
 """
 
 from collections.abc import Callable

@@ -20,14 +20,14 @@ _PART = re.compile(r"\..+\.([0-9a-f]{16}|\d+)\.part")
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what earlier processes had begun to write when they were killed."""
+    """Remove files that earlier processes were writing when they were killed."""
     for path in folder.glob(".*.part"):
         if _PART.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all, with a checksum of its tensors."""
+    """Write a file atomically, with a checksum of its tensors."""
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         try:
@@ -37,12 +37,12 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write JSON atomically."""
     write_text(path, json_text(value, indent=1) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write text atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -56,7 +56,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["tam"])
             if not isinstance(header, dict):
-                raise KeyError("its header is no object")
+                raise KeyError("its header is not an object")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             # Files of earlier versions have no checksum.
             if header.pop("checksum", wanted := checksum(tensors)) != wanted:
@@ -65,7 +65,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except OSError as error:
         raise unreadable(path, error) from None
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a file of tam, or a damaged one ({error})") from None
+        raise UserError(f"{path}: not a file of tam, or damaged ({error})") from None
 
 
 def checksum(tensors: Mapping[str, Tensor]) -> str:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from tam.models import Batch
 from tam.models.batch import collate
@@ -25,7 +24,7 @@ class TrainingData:
 
     @property
     def tasks(self) -> int:
-        """How many training tasks there are."""
+        """The number of training tasks."""
         return self._all.tasks
 
     def draw(self, tasks: int, rows: int, generator: torch.Generator) -> Batch:
@@ -34,30 +33,12 @@ class TrainingData:
         order = torch.rand(self.tasks, generator=generator, device=device).argsort()
         chosen = order[: min(tasks, self.tasks)]
         scores = torch.rand(len(chosen), self._all.rows, generator=generator, device=device)
-        scores = scores + self._missing[chosen]  # examples that are not there come last
+        scores = scores + self._missing[chosen]  # absent examples come last
         picked = scores.argsort(dim=1)[:, :rows]
         chance = torch.rand(len(chosen), 2, generator=generator, device=device)
         unknown = None
         if self._all.primitives is not None:  # Algorithm 2: pretend that one primitive is unknown
             slots = self._all.primitives.shape[1]
             unknown = torch.randint(slots, (len(chosen),), generator=generator, device=device)
-        return replace(self._take(chosen, picked), unknown=unknown, chance=chance)
-
-    def _take(self, chosen: Tensor, picked: Tensor) -> Batch:
-        everything = self._all
-        which = chosen.unsqueeze(1)
-
-        def rows(values: Tensor) -> Tensor:
-            return values[which, picked]
-
-        return replace(
-            everything,
-            x=rows(everything.x),
-            x_length=rows(everything.x_length),
-            y=rows(everything.y),
-            y_length=None if everything.y_length is None else rows(everything.y_length),
-            present=None if everything.present is None else rows(everything.present),
-            classes=None if everything.classes is None else everything.classes[chosen],
-            primitives=None if everything.primitives is None else everything.primitives[chosen],
-            task=chosen,
-        )
+        batch = self._all.part(chosen).take(picked)
+        return replace(batch, task=chosen, unknown=unknown, chance=chance)

@@ -1,7 +1,7 @@
 """Several processes on one run, by `torchrun`: tasks are split over ranks, gradients are summed.
 
-Every rank holds all tasks and draws the same batch from the same seed; it then works on its share of
-the tasks. Whenever θ moves, the gradients are summed over the ranks, so all have the same weights.
+Every rank holds all tasks and draws the same batch from the same seed, then works on its share of the tasks.
+Whenever θ moves, the gradients are summed over the ranks, so that all have the same weights.
 """
 
 import hashlib
@@ -17,16 +17,16 @@ from torch import Tensor
 
 from tam.errors import UserError
 
-_PATIENCE = timedelta(minutes=10)  # with a process that neither answers nor ends
+_PATIENCE = timedelta(minutes=10)  # for a process that neither answers nor ends
 
 
 class LostProcessError(Exception):
-    """Another process of the run ended, or does not answer any more."""
+    """Another process of the run ended, or no longer answers."""
 
 
 @contextmanager
 def process_group(device: str) -> Generator[None]:
-    """Join the group that torchrun announces, for a run on this sort of device; alone, do nothing."""
+    """Join the group that torchrun announces, for a run on this device; alone, do nothing."""
     if _announced() == 1:
         yield
         return
@@ -36,9 +36,9 @@ def process_group(device: str) -> Generator[None]:
     try:
         dist.init_process_group("gloo" if device == "cpu" else "nccl", timeout=_PATIENCE)
     except (RuntimeError, ValueError) as error:
-        raise UserError(f"the processes of this run did not find one another: {_reason(error)}") from None
+        raise UserError(f"the processes of this run could not connect: {_reason(error)}") from None
     yield
-    # Not after an error: to take leave of a group that has lost a process can take for ever.
+    # Not after an error: leaving a group that has lost a process can hang.
     dist.destroy_process_group()
 
 
@@ -48,22 +48,22 @@ def is_first() -> bool:
 
 
 def _announced() -> int:
-    """How many processes torchrun says there are, before they have joined."""
+    """The number of processes that torchrun announces, before they have joined."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
-    """The number of this process, 0 for the one that writes."""
+    """The rank of this process; rank 0 writes the files."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
 def world_size() -> int:
-    """How many processes work on the run."""
+    """The number of processes of the run."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 def share(tasks: int) -> slice:
-    """Which tasks of a batch are this rank's: as many as any other's, or one less or more."""
+    """This rank's tasks of a batch; ranks have the same number of tasks, give or take one."""
     size = world_size()
     _check_split(tasks, size)
     return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
@@ -84,11 +84,11 @@ def _check_split(tasks: int, size: int) -> None:
 def _check_gpus(device: str) -> None:
     here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if ":" in device:
-        raise UserError(f"of several processes each takes a GPU of its own: give device cuda, not {device}")
+        raise UserError(f"with several processes, each uses its own GPU: device must be cuda, not {device}")
     if here > (gpus := torch.cuda.device_count()):
         raise UserError(
-            f"{here} processes on this host cannot share its GPUs, of which it has {gpus}: start as many "
-            "processes as there are GPUs, or give device cpu"
+            f"{here} processes on this host cannot share its {gpus} GPUs: start one process per GPU, or give "
+            "device cpu"
         )
 
 
@@ -115,7 +115,7 @@ def all_have(text: str, device: torch.device) -> bool:
 def _reduce(values: Tensor, operation: dist.ReduceOp.RedOpType) -> None:
     try:
         dist.all_reduce(values, operation)
-    except RuntimeError as error:  # gloo raises no narrower class
+    except RuntimeError as error:  # the narrowest class that gloo raises
         raise LostProcessError(
             f"process {rank()} (of {world_size()}, from 0) lost another process of the run: {_reason(error)}"
         ) from None

@@ -1,4 +1,4 @@
-"""What becomes of memory that is freed."""
+"""Keeping freed memory in the process."""
 
 import ctypes
 
@@ -7,11 +7,11 @@ _MOST = 2**30
 
 
 def keep_freed_memory() -> None:
-    """Have this process keep memory that it frees, where its C library is glibc, and use it again.
+    """Make this process keep the memory that it frees, and use it again, if its C library is glibc.
 
-    Otherwise the large tensors of a pass go back to the system, which gives the next pass pages that it has
-    to fill with zeros first, and large batches pay for it. The command `tam` does this; in a program of your
-    own it is yours to decide, as it holds for the whole process.
+    Otherwise the large tensors of a pass go back to the system, which must fill pages with zeros for the next
+    pass; that slows down large batches. The command `tam` calls this. In your own program it is your choice,
+    since it affects the whole process.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -22,8 +22,8 @@ from tam.training.trainer import Trainer
 def train(setup: Setup, folder: Path, log: Log) -> Trainer:
     """Train until the last step; from the folder's checkpoint on, if it has one.
 
-    `log` is given a record for every look at the losses and every validation; the same records stand in
-    `metrics.jsonl`. Before them it may be given a `note`: that the tasks have less than a step asks for.
+    `log` gets a record for every look at the losses and every validation, the same as in `metrics.jsonl`.
+    Before them it may get a `note`: that the tasks have less than a step asks for.
     """
     trainer = Trainer(setup, folder)
     with writing_to(folder), alone_in(folder):
@@ -37,7 +37,7 @@ def train(setup: Setup, folder: Path, log: Log) -> Trainer:
             raise InterruptedRunError(
                 f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
             ) from None
-        if not trainer.choices:  # taken up after the last step
+        if not trainer.choices:  # resumed after the last step
             trainer.validate()
         if distribution.rank() == 0:
             trainer.saved().write_last(folder)
@@ -45,49 +45,44 @@ def train(setup: Setup, folder: Path, log: Log) -> Trainer:
 
 
 def _train(trainer: Trainer, log: Log) -> None:
-    """The steps that are left, with what is recorded, validated and written between them."""
+    """Take the remaining steps; record, validate and write checkpoints between them.
+
+    With several ranks, all do the same: a stop that one of them is asked for is agreed on at the next look at
+    the losses. Only losses that were looked at are known to be finite, so a checkpoint needs a look too.
+    """
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
     started = time.monotonic() - state.seconds
-    first = state.step + 1  # its record says how long compiling took
+    first = state.step + 1  # its record shows how long compiling took
+    finished = _finished(trainer)
+    if not finished and distribution.rank() == 0:
+        for note in _less_than_asked(trainer):
+            log({"note": note})
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
-        if not _finished(trainer) and distribution.rank() == 0:
-            for note in _less_than_asked(trainer):
-                log({"note": note})
-        finished = _finished(trainer)
         while not finished:
             losses = trainer.step()
-            last = state.step == training.steps
-            looked = (
-                last
-                or state.step == first
-                or (alone and asked_to_stop())
-                or any(
-                    state.step % every == 0
-                    for every in (_look_every(trainer), training.checkpoint_every, training.validate_every)
-                )
-            )
-            stop = False
-            if looked:
-                losses, stop = trainer.over_ranks(losses, asked_to_stop())
+            validates = state.step % training.validate_every == 0 or state.step == training.steps
+            checkpoints = state.step % training.checkpoint_every == 0
+            looks = validates or checkpoints or state.step == first or state.step % _look_every(trainer) == 0
+            looks = looks or (alone and asked_to_stop())
+            if looks:
+                losses = trainer.mean_losses(losses)
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
-            if state.step % training.validate_every == 0 or last:
+            if validates:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
-                last = finished = trainer.agree(_finished(trainer))
-            state.seconds = time.monotonic() - started
-            if alone:  # several stop together, when they look
-                stop = looked and asked_to_stop()  # what was not looked at may be no number
-            if state.step % training.checkpoint_every == 0 or last or stop:
+                finished = trainer.first_rank(_finished(trainer))
+            stops = looks and trainer.any_rank(asked_to_stop())
+            if checkpoints or finished or stops:
+                state.seconds = time.monotonic() - started
                 trainer.write_checkpoint()
-            if last:  # there is no later look at what was asked while it validated and wrote
-                _, stop = trainer.over_ranks(losses, stop or asked_to_stop())
-            if stop:
+                stops = trainer.any_rank(stops or asked_to_stop())
+            if stops:
                 raise InterruptedRunError(f"stopped after step {state.step} of {training.steps}")
 
 
 def _finished(trainer: Trainer) -> bool:
-    """Whether the last step is taken: all of them, or as many as `stop_after` without a better validation."""
+    """Whether all steps are taken, or `stop_after` steps without a better validation."""
     training, state = trainer.config.training, trainer.state
     if state.step >= training.steps or training.stop_after is None or not state.best:
         return state.step >= training.steps
@@ -96,7 +91,7 @@ def _finished(trainer: Trainer) -> bool:
 
 
 def _look_every(trainer: Trainer) -> int:
-    """The steps between two looks at the losses: on a GPU they make the host wait."""
+    """The number of steps between two looks at the losses: on a GPU a look makes the host wait."""
     return 1 if trainer.device.type == "cpu" else 10
 
 
@@ -156,13 +151,13 @@ def _polite_stop() -> Generator[Callable[[], bool]]:
 
     try:
         before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: signals are somebody else's
+    except ValueError:  # only the main thread can handle signals
         yield lambda: False
         return
     try:
         yield lambda: bool(asked)
     except distribution.LostProcessError:
-        del before[signal.SIGTERM]  # torchrun sends it to those that are left: first they say what happened
+        del before[signal.SIGTERM]  # torchrun sends it to the others, which must report the error first
         raise
     finally:
         for number, handler in before.items():

@@ -73,7 +73,7 @@ class Saved:
     def write_last(self, folder: Path) -> None:
         """Write all but the best weights, which training writes when they validate.
 
-        The description waits under another name until the weights are in place.
+        The description has another name until the weights are in place.
         """
         weights = _weights_of(self.model)
         description = {
@@ -111,7 +111,7 @@ class Saved:
         cls, values: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path, device: str
     ) -> "Saved":
         if values["format"] != FORMAT:
-            raise UserError(f"{folder}: written in format {values['format']}; this version reads {FORMAT}")
+            raise UserError(f"{folder}: format must be {FORMAT} for this version: got {values['format']}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
         spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
@@ -129,7 +129,7 @@ class Saved:
 
 
 def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Any]:
-    """The description that was written with these weights; those of earlier versions do not say."""
+    """The description that was written with these weights; earlier versions did not say which."""
     files = [folder / name for name in ("learner.json", _NEXT) if (folder / name).exists()]
     own = checksum(weights)
     for file in files:
@@ -177,21 +177,19 @@ def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
     tokens = values["vocabulary"]
     if not isinstance(tokens, list) or len(tokens) != spec.vocabulary or None in map(plain, tokens):
-        raise ValueError(f"vocabulary is a list of {spec.vocabulary} integers and strings")
+        raise ValueError(f"vocabulary must be a list of {spec.vocabulary} integers and strings")
     return Vocabulary(tokens)
 
 
 def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
     found = values["primitives"]
     if found is not None and sorted(found.values()) != list(range(len(found))):
-        raise ValueError("primitives are null, or an id for each")
+        raise ValueError("primitives must be null, or an id for each")
     return found
 
 
 def _choices(values: Mapping[str, Any]) -> dict[int, Choice]:
-    found = {int(k): Choice(steps, float(rate)) for k, (steps, rate) in values.items()}
-    right = all(k >= 1 and type(one.steps) is int and one.steps >= 0 for k, one in found.items())
-    right = right and all(0 <= one.rate < math.inf for one in found.values())
-    if not found or not right:
-        raise ValueError("choices are a number of steps and a rate for each k")
+    found = {int(k): Choice(int(steps), float(rate)) for k, (steps, rate) in values.items()}
+    if not found or not all(k >= 1 and c.steps >= 0 and math.isfinite(c.rate) for k, c in found.items()):
+        raise ValueError("choices must be a number of steps and a rate for each k")
     return found

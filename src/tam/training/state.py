@@ -1,6 +1,5 @@
-"""What changes during training besides weights and optimiser, and how it stands in the headers of files."""
+"""What changes during training besides weights and optimiser, as it is written in the headers of files."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,12 +24,10 @@ class Best:
 
     @classmethod
     def from_json(cls, values: Any) -> "Best":
-        """From plain values; ValueError or TypeError if these are none of a validation."""
-        step, (first, second), choice = values
-        best = cls(step, (infinite_if_none(first), infinite_if_none(second)), Choice(*choice))
-        _check_steps(best.step, best.choice.steps)
-        _check_numbers(*best.quality, best.choice.rate)
-        return best
+        """From plain values; ValueError or TypeError if they do not describe a validation."""
+        step, (first, second), (steps, rate) = values
+        quality = (float(infinite_if_none(first)), float(infinite_if_none(second)))
+        return cls(int(step), quality, Choice(int(steps), float(rate)))
 
     @classmethod
     def of_file(cls, header: Mapping[str, Any], path: Path) -> "Best":
@@ -56,21 +53,6 @@ class State:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "State":
-        """From plain values; KeyError, ValueError or TypeError if these are none of a run."""
+        """From plain values; KeyError, ValueError or TypeError if they do not describe a run."""
         best = {int(k): Best.from_json(one) for k, one in dict(values["best"]).items()}
-        state = cls(values["step"], values["seconds"], best)
-        _check_steps(state.step)
-        _check_numbers(state.seconds)
-        if not 0 <= state.seconds < math.inf:
-            raise ValueError(f"seconds are finite and at least 0, not {state.seconds}")
-        return state
-
-
-def _check_steps(*steps: Any) -> None:
-    if not all(type(step) is int and step >= 0 for step in steps):
-        raise ValueError(f"steps are integers of at least 0, not {list(steps)}")
-
-
-def _check_numbers(*numbers: Any) -> None:
-    if not all(type(number) in (int, float) for number in numbers):
-        raise ValueError(f"seconds, scores and rates are numbers, not {list(numbers)}")
+        return cls(int(values["step"]), float(values["seconds"]), best)

@@ -1,4 +1,4 @@
-"""One outer step of a run, and all that a checkpoint of it holds."""
+"""One outer step of a run, and everything that a checkpoint holds."""
 
 import hashlib
 import json
@@ -17,6 +17,7 @@ from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model, twice_differentiable
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
+from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
@@ -31,18 +32,6 @@ from tam.training.preflight import Setup, check_same
 from tam.training.saved import Saved, read_best
 from tam.training.state import Best, State
 
-_TABLES = (
-    "primitives",
-    "unknown",
-    "task_embeddings",
-    "labels",
-    "position",
-    "x.token",
-    "x.position",
-    "y.token",
-    "y.position",
-)
-
 
 class DivergedError(UserError):
     """The loss is not a number any more."""
@@ -51,7 +40,7 @@ class DivergedError(UserError):
 class Trainer:
     """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
 
-    `captured` is about GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
+    `captured` concerns GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
     """
 
     def __init__(self, setup: Setup, folder: Path, *, captured: bool = True) -> None:
@@ -63,10 +52,10 @@ class Trainer:
         self.model = place_model(build_model(spec, start), self.device, config.training.precision)
         self.method: Method = setup.method
         self.data = TrainingData(tasks.train, self.device, self.primitives)
-        # Not the seed itself: on a CPU, the first draws would be the numbers that the weights were made of.
+        # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
         draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
         self.generator = torch.Generator(self.device).manual_seed(draws)
-        self.adam = Adam(self.model, _TABLES, config.training.clip)
+        self.adam = Adam(self.model, table_names(self.model), config.training.clip)
         self.warm_starts: WarmStarts | None = None
         share = getattr(config.settings, "warm_share", 0.0)
         if self.model.kept is not None:
@@ -115,7 +104,7 @@ class Trainer:
                 self._eager_step(self.method.shortened(), step)
             protocol = self.config.protocol
             short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
-            for k in protocol.shots:  # what is compiled does not depend on how many tasks there are
+            for k in protocol.shots:  # what is compiled does not depend on the number of tasks
                 choose(self.method, self.model, self.tasks.valid[:8], k, short, self.primitives)
         self.generator.set_state(drawn)
         if self.warm_starts is not None and warm_starts is not None:
@@ -149,26 +138,29 @@ class Trainer:
             distribution.add_up([self.adam.gradient, count])
         self.adam.move(count)
 
-    def over_ranks(self, losses: Losses, stop: bool) -> tuple[Losses, bool]:
-        """The losses averaged over the tasks of all ranks, and whether any rank is to stop."""
+    def mean_losses(self, losses: Losses) -> Losses:
+        """The losses averaged over the tasks of all ranks."""
         if distribution.world_size() == 1:
-            return losses, stop
+            return losses
         own = self._share.stop - self._share.start
         values = torch.stack([value.detach() * own for value in losses.means])
-        asked = values.new_tensor(stop)
-        distribution.add_up([values, asked])
-        return Losses(*values / self._tasks), bool(asked)
+        distribution.add_up([values])
+        return Losses(*values / self._tasks)
 
-    def agree(self, answer: bool) -> bool:
-        """The first rank's answer, for all ranks: scores may differ between them in the last bit."""
+    def any_rank(self, answer: bool) -> bool:
+        """Whether the answer of any rank is yes."""
         if distribution.world_size() == 1:
             return answer
-        said = self.adam.gradient.new_tensor([answer and distribution.rank() == 0])
-        distribution.add_up([said])
-        return bool(said)
+        answers = self.adam.gradient.new_tensor([answer])
+        distribution.add_up([answers])
+        return bool(answers)
+
+    def first_rank(self, answer: bool) -> bool:
+        """The first rank's answer, for all ranks: scores may differ between them in the last bit."""
+        return self.any_rank(answer and distribution.rank() == 0)
 
     def check_ranks(self) -> None:
-        """Raise an error unless all ranks go on from the same state of the same run."""
+        """Raise an error unless all ranks continue from the same state of the same run."""
         state = json.dumps([self.config.to_json(), self.tasks.fingerprint, self.state.step])
         if not distribution.all_have(state, self.device):
             raise UserError(
@@ -177,7 +169,7 @@ class Trainer:
             )
 
     def validate(self) -> list[KShotScore]:
-        """Score the validation tasks at every k, and keep the weights that are the best so far at that k."""
+        """Score the validation tasks at every k, and keep the best weights so far at each."""
         protocol = self.config.protocol
         scores = []
         for k in protocol.shots:
@@ -189,7 +181,9 @@ class Trainer:
             reached = quality(score, self.tasks.kind)
             if k not in self.state.best or reached < self.state.best[k].quality:
                 best = self.state.best[k] = Best(self.state.step, reached, score.choice)
-                self.write_weights(best_file(self.folder, k), best)
+                if distribution.rank() == 0:
+                    header = {"best": best.to_json()}
+                    write_tensors(best_file(self.folder, k), self.model.state_dict(), header)
         return scores
 
     def diverged(self, what: str) -> DivergedError:
@@ -211,13 +205,8 @@ class Trainer:
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
         return replace(self.last(), best=best)
 
-    def write_weights(self, path: Path, best: Best) -> None:
-        """Write the weights as they are now, with how they validated."""
-        if distribution.rank() == 0:
-            write_tensors(path, self.model.state_dict(), {"best": best.to_json()})
-
     def write_checkpoint(self) -> None:
-        """Write everything that is needed to go on as if nothing had happened."""
+        """Write everything that is needed to continue exactly from here."""
         if distribution.rank() != 0:
             return
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
@@ -229,7 +218,7 @@ class Trainer:
         write_tensors(checkpoint_file(self.folder), tensors, self.state.to_json() | header)
 
     def read_checkpoint(self) -> None:
-        """Take up the last checkpoint, if there is one."""
+        """Continue from the last checkpoint, if there is one."""
         path = checkpoint_file(self.folder)
         if not path.exists():
             return
@@ -247,7 +236,7 @@ class Trainer:
                 self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise UserError(f"{path}: not a checkpoint, or a damaged one ({error!r})") from None
+            raise UserError(f"{path}: not a checkpoint, or damaged ({error!r})") from None
         self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
 
     def _best_on_disk(self, k: int) -> Best:

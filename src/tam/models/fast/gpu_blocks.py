@@ -43,9 +43,10 @@ _QKV = 3  # their place in what the operation returns
 def takes(network: "Transformer", hidden: Tensor, mask: Mask, x_cache: Sequence[Tensor] = ()) -> bool:
     """Whether the kernels take these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
+    cached = x_cache[0].shape[4] if x_cache else 0  # these come first, and all others see them anyway
     fits = length <= LONGEST and width in WIDTHS and width // network.heads >= _NARROWEST_HEAD
-    fits = fits and rows * length * 4 * width < _MOST and mask.front == 0
-    fits = fits and (not x_cache or takes_cache(network, rows, x_cache[0].shape[4]))
+    fits = fits and rows * length * 4 * width < _MOST and mask.front <= cached
+    fits = fits and takes_cache(network, rows, cached)
     return fits and torch.is_autocast_enabled("cuda")
 
 

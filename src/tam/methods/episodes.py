@@ -1,0 +1,183 @@
+"""Episodes: the rows of a training batch as a support and queries about it, as at test time.
+
+All tensors have fixed shapes, and no value is read back to Python.
+
+Shapes: B tasks, N rows of each, C classes (1 for transduction), k shots, M = C · k examples of a support.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from tam.errors import SettingError, UserError
+from tam.methods.losses import ExampleLosses, backward
+from tam.methods.method import Losses, Method, Rate, TaskStates, Update
+from tam.models import Batch, Model, ModelSpec
+from tam.models.spec import Purpose
+from tam.models.support_state import pack
+
+
+def log_uniform(sizes: tuple[int, int], chance: Tensor) -> Tensor:
+    """Sizes between two bounds, log-uniformly, given uniform random numbers."""
+    low, high = sizes
+    return (low * (high / low) ** chance).round()
+
+
+def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
+    """The support and the query of every task: its first rows and the others. Rows are in random order.
+
+    The size of each task's support is drawn log-uniformly from `sizes`. Where tasks have different numbers of
+    rows, a support takes at most half of its task's rows.
+    """
+    check_support(batch.rows, sizes)
+    low, high = sizes
+    if low == high and batch.present is None:
+        return batch.cut(slice(high)), batch.cut(slice(high, None))
+    assert batch.chance is not None
+    size = log_uniform(sizes, batch.chance[:, :1])
+    place = torch.arange(batch.rows, device=batch.device)
+    if batch.present is None:
+        support = batch.cut(slice(high))
+        return replace(support, present=place[:high] < size), batch.cut(slice(high, None))
+    size = torch.minimum(size, batch.present.sum(1, keepdim=True) // 2)
+    support = replace(batch, present=place < size).cut(slice(high))
+    return support, replace(batch, present=batch.present & (place >= size))
+
+
+def check_support(rows: int, sizes: tuple[int, int]) -> None:
+    """Raise an error unless a support of any of these sizes leaves rows to query."""
+    if sizes[1] >= rows:
+        raise SettingError(
+            f"support_sizes must leave rows to query: got up to {sizes[1]}, but a task has {rows} rows a step"
+        )
+
+
+def in_support(batch: Batch, shots: Tensor | int, classes: int) -> Tensor:
+    """The first `shots` rows of each class, as a mask `[B, N]`; rows are in random order, so that is a draw.
+
+    `shots` may differ between tasks: `[B, 1]`.
+    """
+    group, rank = _ranks(batch, classes)
+    return (group < max(classes, 1)) & (rank < shots)
+
+
+def _ranks(batch: Batch, classes: int) -> tuple[Tensor, Tensor]:
+    """Each row's class and its number among the rows of that class, `[B, N]` each; absent rows are class C.
+
+    For transduction all rows are of one class.
+    """
+    group = batch.y if batch.y_length is None else torch.zeros_like(batch.x_length)
+    if batch.present is not None:
+        group = group.masked_fill(~batch.present, max(classes, 1))
+    is_of = group.unsqueeze(-1) == torch.arange(max(classes, 1) + 1, device=batch.device)
+    return group, (is_of.cumsum(1) * is_of).sum(-1) - 1
+
+
+def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) -> Batch:
+    """Queries of each task with a support of `shots` examples of each class.
+
+    A class with fewer rows than `shots` gives all of them, so every query's class is in its support; places
+    that stay empty are marked in `Batch.present`.
+
+    Args:
+        batch: Rows in random order.
+        shots: Examples of each class; for transduction of the task.
+        classes: The number of classes that the model knows; 0 for transduction.
+        queries: The most queries of each task; None for all rows that are not in the support.
+    """
+    groups = max(classes, 1)
+    size = groups * shots
+    check_rows(batch.rows, shots, classes)
+    group, rank = _ranks(batch, classes)
+    chosen = (group < groups) & (rank < shots)
+    numbers = torch.arange(batch.rows, device=batch.device).expand_as(group)
+    place = torch.where(chosen, group * shots + rank, size)  # the rest goes to a place that is cut off
+    rows = group.new_zeros(batch.tasks, size + 1).scatter(1, place, numbers)[:, :size]
+    filled = torch.zeros_like(chosen[:, :1]).expand(-1, size + 1).scatter(1, place, chosen)[:, :size]
+    support = replace(batch.take(rows), present=filled)
+    chosen_first = (~chosen).int().argsort(dim=1, stable=True)  # at most `size` are chosen
+    return replace(batch.take(chosen_first[:, size:][:, :queries]), support=support)
+
+
+def check_rows(rows: int, shots: int, classes: int) -> None:
+    """Raise an error unless a support leaves rows to query; 0 classes mean transduction."""
+    size = max(classes, 1) * shots
+    if rows <= size:
+        raise SettingError(
+            f"rows is {rows}: an episode needs more than the {size} examples of its support; give more rows, "
+            f"or fewer shots than {shots}"
+        )
+
+
+def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
+    """Move θ along the gradient of the tasks' mean losses; a task without queries counts nothing."""
+    asked = losses.predictions.sum(1)
+    loss = losses.per_task()
+    backward(loss.sum(), list(model.parameters()))
+    count = (asked > 0).sum().to(loss.dtype)
+    update(count)
+    mean = loss.detach().sum() / count.clamp(min=1)
+    return Losses(mean, mean, torch.zeros_like(mean))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodicMethod(Method):
+    """A method that is trained in episodes of one k, and whose task state is the support itself."""
+
+    keeps_support: ClassVar[bool] = True
+    shots: int
+
+    def check_rows(self, rows: int, shots: int, classes: int) -> None:
+        """An episode needs more rows than its support."""
+        check_rows(rows, shots, classes)
+
+    def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[TaskStates]:
+        """The support itself; steps and rate are ignored."""
+        check_shots(support, self.shots)
+        return [pack(support, model.spec)] * len(steps)
+
+
+def check_shots(support: Batch, shots: int) -> None:
+    """Raise an error unless there are `shots` examples of each class, or of a task for transduction."""
+    classes = 0 if support.classes is None else int(support.classes.max())
+    group, _ = _ranks(support, classes)
+    counts = torch.stack([(group == place).sum(1) for place in range(max(classes, 1))], dim=1)
+    asked = torch.full_like(counts, shots)
+    if support.classes is not None:
+        asked = asked * (torch.arange(classes, device=support.device) < support.classes.unsqueeze(1))
+    if not torch.equal(counts, asked):
+        wrong = counts[(counts != asked).any(1)][0].tolist()
+        what = "of each class" if support.y_length is None else "of a task"
+        raise UserError(
+            f"this model is for k = {shots}: a support must have {shots} examples {what}: got "
+            f"{' + '.join(map(str, wrong))}; give {shots}, or train another model with --shots"
+        )
+
+
+def network_for(purpose: Purpose, spec: ModelSpec) -> ModelSpec:
+    """The network of a method that has no task embedding; unknown primitives share one that is learned."""
+    if spec.compositional:
+        return replace(spec, purpose=purpose, unknown=True)
+    return replace(spec.without_embedding(), purpose=purpose)
+
+
+def unknown_primitive(model: Model, batch: Batch) -> Tensor | None:
+    """What stands in the unknown slot of each task, `[B, 1, d]`; None where there is none."""
+    if batch.unknown is None or model.unknown is None:
+        return None
+    return model.unknown.expand(batch.tasks, 1, -1)
+
+
+def in_parts(
+    states: Tensor, batch: Batch, numbers: int, outcomes: Callable[[Tensor, Batch], Tensor]
+) -> Tensor:
+    """The outcomes of all tasks, in parts small enough to fit into memory.
+
+    `numbers` is how many numbers one task takes; a part takes 2²⁷ at most.
+    """
+    size = max(1, 2**27 // max(numbers, 1))
+    parts = [slice(start, start + size) for start in range(0, batch.tasks, size)]
+    return torch.cat([outcomes(states[part], batch.part(part)) for part in parts])

@@ -1,0 +1,96 @@
+"""Adapting is torch's optimiser on a model of its own for each task; the trained model stays as it is."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from tam.methods import CAVIA, MAML, TAM, Agnostic, Method, Multitask
+from tam.methods.losses import task_losses
+from tam.models import Model, ModelSpec
+from tests.methods.small import SPECS, make_batch, make_model, plain_loss
+
+PLAIN = ("encoder", "decoder")
+MAML_SPECS = (*PLAIN, "lstm", "encoder-compositional", "decoder-compositional")
+METHODS: dict[str, tuple[Method, float, tuple[str, ...]]] = {
+    "agnostic": (Agnostic(), 0.03, PLAIN),
+    "maml": (MAML(), 0.02, MAML_SPECS),
+    "cavia": (CAVIA(), 0.1, tuple(SPECS)),
+    "multitask": (Multitask(finetune="all"), 0.02, tuple(SPECS)),
+    "multitask, embedding": (Multitask(finetune="embedding"), 0.02, tuple(SPECS)),
+}
+CASES = [(method, name) for method, (_, _, names) in METHODS.items() for name in names]
+STEPS = (0, 2, 6)
+
+
+def trained(spec: ModelSpec) -> Model:
+    """A model whose embeddings are as large as after training."""
+    model, generator = make_model(spec), torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for table in (model.task_embeddings, model.unknown):
+            if table is not None:
+                table.normal_(std=0.3, generator=generator)
+    return model
+
+
+def start(method: Method, model: Model) -> tuple[Tensor | None, list[Tensor]]:
+    """Where z starts, if there is one, and what moves."""
+    if isinstance(method, Agnostic | MAML):
+        return model.unknown, list(model.parameters())
+    z = model.blank(1)
+    if isinstance(method, Multitask):
+        table = (
+            model.unknown if model.task_embeddings is None else model.task_embeddings.mean(0, keepdim=True)
+        )
+        assert table is not None
+        z = table.detach().clone()
+    z.requires_grad_()
+    moves_all = isinstance(method, Multitask) and method.finetune == "all"
+    return z, [z, *model.parameters()] if moves_all else [z]
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_adapting_is_an_optimiser_on_a_model_of_its_own(name: str, form: str) -> None:
+    method, rate, _ = METHODS[name]
+    model = trained(method.spec(SPECS[form], 7))
+    batch, before = make_batch(model.spec, 3, 4), deepcopy(model)
+    if batch.y_length is None:  # a task need not have all classes
+        batch = replace(batch, classes=torch.tensor([3, 2, 3]), y=batch.y.clamp(max=1))
+    answers = [method.outcomes(model, states, batch) for states in method.adapt(model, batch, STEPS, rate)]
+    for task in range(3):
+        alone, part = deepcopy(model), batch.part(slice(task, task + 1))
+        z, moving = start(method, alone)
+        kind = torch.optim.SGD if isinstance(method, MAML | CAVIA) else torch.optim.Adam
+        optimiser, visited = kind(moving, lr=rate), list[tuple[float, Tensor]]()
+        for step in range(max(STEPS) + 1):
+            optimiser.zero_grad()
+            loss = plain_loss(alone, {}, None if z is None else z.flatten(), batch, task, slice(None))
+            condition = alone.condition(None if z is None else z.view(1, 1, -1), part)
+            visited.append((loss.item(), alone.outcomes(condition, part).detach()[0]))
+            if step in STEPS:
+                _, best = min(visited, key=lambda pair: pair[0])
+                torch.testing.assert_close(answers[STEPS.index(step)][task], best)
+            loss.backward()
+            optimiser.step()
+        assert visited[-1][0] < visited[0][0]
+    for (name, a), b in zip(model.named_parameters(), before.parameters(), strict=True):
+        assert torch.equal(a, b), name
+        assert a.grad is None
+
+
+def test_multitask_with_a_blank_table_adapts_as_tam(plain_spec: ModelSpec) -> None:
+    model, batch = make_model(Multitask().spec(plain_spec, 7)), make_batch(plain_spec, 3, 4)
+    (ours,) = Multitask(finetune="embedding").adapt(model, batch, [5], 0.1)
+    (tams,) = TAM(patience=None).adapt(model, batch, [5], 0.1)
+    assert torch.equal(ours, tams)
+
+
+def test_all_weights_fit_the_support_better_than_the_embedding(plain_spec: ModelSpec) -> None:
+    model, batch = make_model(Multitask().spec(plain_spec, 7)), make_batch(plain_spec, 3, 4)
+    losses: list[Tensor] = []
+    for method in (Multitask(finetune="all"), Multitask(finetune="embedding")):
+        (states,) = method.adapt(model, batch, [20], 0.02)
+        losses.append(task_losses(method.outcomes(model, states, batch), batch))
+    assert (losses[0] < losses[1]).all()
