@@ -132,7 +132,7 @@ def test_a_file_that_is_not_json_is_an_error_that_says_where(
 def test_only_a_string_or_a_path_is_a_name(name: Any) -> None:
     assert path_of(".") == Path()
     for use in (path_of, lambda name: replacing(name).__enter__()):
-        with pytest.raises(UserError, match=f"^a path .* not {re.escape(repr(name))}$"):
+        with pytest.raises(UserError, match=f"^a path must be .* got {re.escape(repr(name))}$"):
             use(name)
     with pytest.raises(UserError, match=r"^--out "):
         path_of(name, "--out")

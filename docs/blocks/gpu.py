@@ -24,7 +24,7 @@ def steps(results: Results) -> str:
     head = ["outer step", "ms", "must be", "TFLOP/s", "of the peak", "GiB"]
     where = (
         f"{facts['device']}, torch {facts['torch']}, bfloat16, 16 tasks × 300 examples unless said. "
-        f"The peak is that of one large product of matrices: {facts['peak_tflops']:.0f} TFLOP/s."
+        f"The peak is that of one large matrix product: {facts['peak_tflops']:.0f} TFLOP/s."
     )
     return f"{table(head, rows)}\n\n{where}"
 
@@ -87,12 +87,12 @@ def checks(results: Results) -> str:
     means = {key: statistics.mean(values) for key, values in training["loss"].items()}
     spread = {key: statistics.stdev(values) for key, values in training["loss"].items()}
     return (
-        f"- **Captured against eager.** After {captured[0]['steps']} outer steps, θ of steps that were "
-        f"recorded and replayed differs, relative, from θ of steps that were not by at most {differences}. "
-        f"We ask for {must:.0e}, which is {'met' if met else '**not met**'}.\n"
+        f"- **Captured against eager.** After {captured[0]['steps']} outer steps, the relative difference "
+        f"in θ between recorded and eager steps is at most {differences}. "
+        f"We require {must:.0e}, which is {'met' if met else '**not met**'}.\n"
         f"- **Short trainings.** After {training['steps']} outer steps on classification, the training loss "
         f"of {len(training['loss']['ours'])} seeds is {ours} with the kernels, and {plain} with plain code: "
-        f"{means['ours']:.3f} and {means['plain']:.3f} in the mean, with deviations of "
+        f"{means['ours']:.3f} and {means['plain']:.3f} on average, with standard deviations of "
         f"{spread['ours']:.3f} and {spread['plain']:.3f}."
     )
 

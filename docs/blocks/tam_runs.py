@@ -26,8 +26,8 @@ LEVERS = {
     "rate": "the larger rate of z",
     "warm": "warm starts",
     "tokens": "several task tokens",
-    "first": "z seen by x",
-    "mask": "places of x seeing each other",
+    "first": "z before x",
+    "mask": "attention within x in both directions",
     "blank": "θ learning at z = 0 too",
     "proposer": "the proposer",
     "small": "small supports",
@@ -87,10 +87,10 @@ def _about_best(results: Results, found: list[Facts]) -> str:
     than_all = [is_better(results.metric(n), v, results.paper_best(n)[k]) for n, k, v in cells]
     trials = {len(results.runs_of(f"tam-best-{name}")) for name in BENCHMARKS} - {0}
     return (
-        f"Ours: mean ± standard deviation over {_or(trials)} initialisations; training is in seconds of an "
-        f"{_or({run['device'] for run in found})} alone. "
+        f"Ours: mean ± standard deviation over {_or(trials)} initialisations; training time on one "
+        f"{_or({run['device'] for run in found})}, without compilation and validation. "
         f"Bold: better than every method of the paper ({sum(than_all)} of {len(cells)} cells); "
-        f"italics or bold: better than the paper's TAM ({sum(than_tam)} of {len(cells)})."
+        f"bold or italic: better than the paper's TAM ({sum(than_tam)} of {len(cells)})."
     )
 
 
@@ -133,7 +133,7 @@ def reproduction(results: Results) -> str:
         return NOT_RUN
     head = ["", "outer steps", "GPU alone", *k_heads(results.shots)]
     where = f"It falls short on {listed(short)}." if short else "It falls short nowhere."
-    return f"{table(head, rows)}\n\nIn brackets: the difference to the paper's TAM. {where}"
+    return f"{table(head, rows)}\n\nIn brackets: the difference from the paper's TAM. {where}"
 
 
 def learning_curves(results: Results) -> str:

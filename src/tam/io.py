@@ -15,9 +15,9 @@ from tam.errors import UnwritableError, UserError, shown
 def path_of(name: str | Path, option: str = "a path") -> Path:
     """The path of this name; `option` is what an error calls it."""
     if not isinstance(name, str | os.PathLike) or not str(name):
-        raise UserError(f"{option} is the name of a file or folder, not {shown(name)}")
+        raise UserError(f"{option} must be the name of a file or folder: got {shown(name)}")
     if "\0" in str(name):
-        raise UserError(f"{str(name)!r}: no name of a file has the character \\0")
+        raise UserError(f"{str(name)!r}: a file name must not contain \\0")
     return Path(name)
 
 

@@ -49,7 +49,7 @@ def test_the_options_of_methods_are_their_settings(call: Any) -> None:
     text = call("train", "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
     words = settings.replace("│", " ").split()
-    assert "tam: The most updates of z in one outer step, T. (paper: 25)" in " ".join(words)
+    assert "tam: Most updates of z per outer step, T. (default: 10; paper: 25)" in " ".join(words)
     for method in METHODS:
         for option in fields(settings_of(method)):
             assert any(word.rstrip(",") == f"--{option.name.replace('_', '-')}" for word in words)
@@ -74,7 +74,7 @@ def test_the_preset_of_a_benchmark_with_what_is_given(monkeypatch: pytest.Monkey
 def test_help_names_all_methods(call: Any) -> None:
     text = " ".join(word for word in call("train", "--help").split() if word != "│")
     *others, last = METHODS
-    assert f"how a new task is learned: {', '.join(others)} or {last}." in text
+    assert f"The method: {', '.join(others)} or {last}." in text
 
 
 def test_help_shows_no_empty_default(call: Any) -> None:

@@ -71,7 +71,7 @@ def test_a_rule_replaces_rules_alone(
     notes.write_text("not to be lost")
     for out in (examples, same, notes, finished / "learner.json"):
         before = out.read_bytes()
-        with pytest.raises(SystemExit, match=f"^error: {out}: --out is a file that is not a task embedding"):
+        with pytest.raises(SystemExit, match=f"^error: {out}: this file is not a task embedding"):
             tam("adapt", str(finished), str(examples), "--out", str(out))
         assert out.read_bytes() == before
     rule.touch()

@@ -27,6 +27,7 @@ def main() -> None:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="tam",
-            description="Learn a new sequence task from a handful of examples. Its version: tam --version.",
+            description="Learn a new sequence task from a handful of examples.\n\n"
+            "tam COMMAND --help lists the options of a command, tam --version prints the version.",
             config=(tyro.conf.OmitArgPrefixes,),
         ).run()

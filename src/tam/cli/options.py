@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 import tyro
 
+from tam.config.config import Config, differing
 from tam.config.methods import SETTINGS
 from tam.config.sections import Network, Protocol, Training
 
@@ -32,18 +33,33 @@ def _docs(section: type) -> dict[str, str]:
     return found
 
 
+def _shown(default: object, paper: object) -> str:
+    """The value of a setting by default, and in the preset paper if it is another."""
+    if default == paper:
+        return "" if default is None else f" (default: {_typed(default)})"
+    return f" (default: {_typed(default)}; paper: {_typed(paper)})"
+
+
+def _typed(value: object) -> str:
+    """A value as it is typed."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _options(name: str, sections: Mapping[str, type]) -> Any:
     """A dictionary type with the fields of these sections, none of them required.
 
-    The help has a field's text and the paper's value, for each of the sections that share it.
+    The help has a field's text, its default (the preset quick) and the paper's value, for each of the
+    sections that share it.
     """
     types: dict[str, Any] = {}
     texts: dict[str, dict[str, list[str]]] = {}
     for label, section in sections.items():
         hints, docs = get_type_hints(section), _docs(section)
+        quick, paper = (Config.from_preset(preset, label or "tam").to_json() for preset in ("quick", "paper"))
+        changed = differing(quick, paper)
         for f in fields(section):
             types[f.name] = hints[f.name]
-            text = docs[f.name] if f.default is None else f"{docs[f.name]} (paper: {f.default})"
+            text = docs[f.name] + _shown(*changed.get(f.name, (f.default, f.default)))
             texts.setdefault(f.name, {}).setdefault(text, []).append(label)
     for option, by_text in texts.items():
         parts = (f"{', '.join(labels)}: {text}".removeprefix(": ") for text, labels in by_text.items())

@@ -14,7 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tam run", description="Train and evaluate one config.")
     parser.add_argument("run", choices=["run"], help=argparse.SUPPRESS)
     parser.add_argument("config", help="a JSON file like the config.json of a run")
-    parser.add_argument("--out", required=True, help="the folder of the run")
+    parser.add_argument("--out", required=True, help="a new folder for the run, or the one to continue")
     parser.add_argument("--resume", action="store_true", help="continue a run that was stopped")
     with command():
         arguments = parser.parse_args()

@@ -21,31 +21,31 @@ class Tasks:
     source: Name
     """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
     show: int = 3
-    """How many tasks to print, with a few examples each."""
+    """Tasks to print, with a few examples each."""
     task: Annotated[str | None, optional("PATTERN")] = None
-    """Only tasks whose name contains this, or matches it as a pattern with * and ?."""
+    """Only tasks whose name contains this text, or matches this pattern with * and ?."""
     stats: bool = False
     """Print counts by primitive, lengths, class balance and uniqueness instead."""
     ceiling: bool = False
-    """Print how well a Bayes-optimal learner does, at k = 0, 1, 5, 10, 20."""
+    """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
     """Write the whole set to this file, as JSONL."""
     compositional: bool = False
-    """Give primitives; valid and test tasks have one that training never shows."""
+    """Use the compositional form: valid and test tasks have one primitive that training never showed."""
     holdout: Number = None
-    """Which of the 8 draws of unseen primitives; compositional only, where it is 0 if not given."""
+    """Which primitives are held out, 0 to 7; compositional only. 0 if not given."""
     seed: Number = None
-    """Everything random follows from it; 0 if not given."""
+    """Seed of the tasks, or of the split of a file without splits. 0 if not given."""
     n: Number = None
-    """The largest parameter of a primitive; classification only."""
+    """Largest parameter of a primitive; classification only. 11, or 15 if compositional, if not given."""
     train: Number = None
-    """How many training tasks; as many as the paper has if not given."""
+    """Number of training tasks; the paper's if not given."""
     valid: Number = None
-    """How many validation tasks; likewise."""
+    """Number of validation tasks; the paper's if not given."""
     test: Number = None
-    """How many test tasks; likewise."""
+    """Number of test tasks; the paper's if not given."""
     examples: Number = None
-    """How many examples a training task has; likewise."""
+    """Number of examples per training task; the paper's if not given."""
 
     def run(self) -> None:
         """Print what was asked for."""
@@ -62,7 +62,7 @@ class Tasks:
         source = source_of(self.source, {name: getattr(self, name) for name in names})
         options = None if "path" in source else BenchmarkOptions(**source)
         if options is None and self.ceiling:
-            raise UserError("--ceiling needs to know the task distribution, so it is for benchmarks only")
+            raise UserError("--ceiling needs the task distribution, which only a benchmark has")
         with progress("making the tasks") as tell:
             tasks = read_tasks(**source) if options is None else make(options, progress=tell)
         if out is not None:

@@ -15,6 +15,12 @@ from tam.config.presets import Preset
 from tam.errors import UserError
 from tam.io import path_of
 
+_PRESET = (
+    "Settings to start from: smoke (seconds), quick (minutes on a CPU), paper, or best (ours, for a GPU). "
+    "The options below show their values in quick and in paper; a method or a benchmark may have its own, "
+    "and the config.json of a run has those it used."
+)
+
 
 @dataclass(frozen=True)
 class Train:
@@ -23,33 +29,31 @@ class Train:
     source: Name
     """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
     out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
-    """The folder of the run."""
+    """A new folder for the run; with --resume, the folder of the run to continue."""
     method: str = "tam"
-    """How the shared weights are trained and how a new task is learned: tam, agnostic, multitask, maml,
-    cavia, snail, matching, prototypical or nearest."""
-    preset: Preset = "quick"
-    """Where the settings below start from: smoke (seconds), quick (minutes), paper, best (ours)."""
+    """The method: tam, agnostic, multitask, maml, cavia, snail, matching, prototypical or nearest."""
+    preset: Annotated[Preset, tyro.conf.arg(help=_PRESET)] = "quick"
     resume: bool = False
-    """Continue a run that was stopped."""
+    """Continue a stopped run: repeat its command with this option."""
     seed: int = 0
-    """Initialisation and every draw of training follow from it."""
+    """Seed of the initialisation and of every random draw in training."""
     device: str = "cpu"
-    """cpu, or cuda."""
+    """cpu, cuda, or one of several GPUs, such as cuda:1."""
     tasks_seed: int = 0
-    """The seed of the benchmark's tasks."""
+    """Seed of the benchmark's tasks, or of the split of a file without splits."""
     compositional: bool = False
-    """The compositional form of the benchmark."""
+    """Use the compositional form: new tasks have one primitive that training never showed."""
     holdout: Annotated[int | None, optional("INT")] = None
-    """Which of the 8 draws of unseen primitives; compositional only."""
+    """Which primitives are held out, 0 to 7; compositional only."""
     network: NetworkOptions = field(default_factory=NetworkOptions)
-    settings: MethodOptions = field(default_factory=MethodOptions)
+    method_settings: MethodOptions = field(default_factory=MethodOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
     protocol: ProtocolOptions = field(default_factory=ProtocolOptions)
 
     @property
     def config(self) -> Config:
         """The preset with what was given."""
-        given = {**self.network, **self.settings, **self.training, **self.protocol}
+        given = {**self.network, **self.method_settings, **self.training, **self.protocol}
         return Config.from_preset(
             self.preset, self.method, self.source, seed=self.seed, device=self.device, **given
         )

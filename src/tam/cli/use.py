@@ -25,16 +25,16 @@ def _several(metavar: str) -> Any:
 
 @dataclass(frozen=True)
 class Eval:
-    """Score the test tasks of a run at each k; of several runs, show the spread over them."""
+    """Score a run on its test tasks at each k; for several runs, show mean and spread."""
 
     run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, _several("RUN")]
-    """The folder of a finished run, or of several that differ in their seed."""
+    """Folder of a finished run, or of several that differ only in their seed."""
     shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
-    """The values of k; those of the run if not given."""
+    """Values of k; those of the run if not given."""
     supports: Annotated[int | None, optional("INT")] = None
-    """How many support sets are drawn for each task; as in the run if not given."""
+    """Support sets drawn per task; as in the run if not given."""
     device: Annotated[str | None, optional("STR")] = None
-    """cpu, or cuda; where the run was trained if not given."""
+    """cpu or cuda; the run's device if not given."""
 
     def run(self) -> None:
         """Evaluate and print."""
@@ -42,7 +42,7 @@ class Eval:
         from tam.training.run import evaluate_run, over_trials
 
         if not self.run_folders:
-            raise UserError("give the folder of a run, or of several")
+            raise UserError("give the folder of one run or more")
         folders = [path_of(folder, "RUN") for folder in self.run_folders]
         results = [evaluate_run(folder, self.shots, self.supports, self.device) for folder in folders]
         print(score_table(over_trials(results, folders)))
@@ -50,16 +50,16 @@ class Eval:
 
 @dataclass(frozen=True)
 class Adapt:
-    """Learn a task from examples, and write its embedding."""
+    """Learn a task from examples, and write its task embedding to a file."""
 
     run_folder: Run
-    """The folder of a finished run, or of a saved learner."""
+    """Folder of a finished run, or of a saved learner."""
     examples: File
     """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
-    """Where the task embedding goes, as JSON; an earlier one is replaced, any other file is not."""
+    """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
     primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
-    """For a compositional model: the task's primitives."""
+    """For a compositional model: the task's primitives, one of them unknown to the model."""
 
     def run(self) -> None:
         """Adapt and write."""
@@ -97,21 +97,23 @@ def _check_replaceable(out: Path) -> None:
     try:
         TaskEmbedding.load(out)
     except UserError:
-        raise UserError(f"{out}: --out is a file that is not a task embedding: give another") from None
+        raise UserError(
+            f"{out}: this file is not a task embedding, so it is not replaced: give another --out"
+        ) from None
 
 
 @dataclass(frozen=True)
 class Predict:
-    """Answer inputs with a task embedding."""
+    """Answer inputs with a task embedding that `tam adapt` wrote."""
 
     run_folder: Run
-    """The folder of a finished run, or of a saved learner."""
+    """Folder of a finished run, or of a saved learner."""
     rule: File
-    """A task embedding that `tam adapt` wrote."""
+    """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
-    """Inputs, their tokens separated by spaces, or as a JSON list: '["a b", 1]'."""
+    """Inputs: tokens separated by spaces, or a JSON list, '["a b", 1]'."""
     beams: int = 1
-    """For sequences: how many beginnings are followed at a time."""
+    """For sequences: beam width; 1 is greedy decoding."""
 
     def run(self) -> None:
         """Predict and print one line per input."""

@@ -29,9 +29,9 @@ class Config:
     method: str = "tam"
     """How θ is trained and how a new task is learned."""
     seed: int = 0
-    """Initialisation and every draw of training follow from it."""
+    """Seed of the initialisation and of every random draw in training."""
     device: str = "cpu"
-    """cpu, or cuda."""
+    """cpu, cuda, or one of several GPUs, such as cuda:1."""
     network: Network = field(default_factory=Network)
     settings: MethodSettings = field(default_factory=TamSettings)
     training: Training = field(default_factory=Training)
@@ -46,8 +46,8 @@ class Config:
             raise UserError(f"{type(self.settings).__name__} are not the settings of {self.method!r}")
         if self.settings.per_shots and len(self.protocol.shots) != 1:
             raise SettingError(
-                f"shots must be one value for {self.method}, which has a model for each k: got "
-                f"{list(self.protocol.shots)}; train one model for each"
+                f"shots must be one value for {self.method}, which trains one model per k: got "
+                f"{list(self.protocol.shots)}"
             )
         if not self.settings.by_steps:
             without_steps = replace(self.protocol, adapt_steps=(0,), adapt_rates=(0.0,))

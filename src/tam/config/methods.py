@@ -11,7 +11,7 @@ from tam.errors import SettingError, UserError
 
 
 class SmallSupports(NamedTuple):
-    """In which share of a step's tasks z follows a small support, after how many steps, of which sizes."""
+    """Small supports: the share of a step's tasks that get one, from which outer step on, and their sizes."""
 
     share: float
     after: int
@@ -25,7 +25,7 @@ class MethodSettings:
     Attributes:
         trained: Whether there is a network to train.
         per_shots: Whether each k needs a model of its own, trained for it.
-        by_steps: Whether a new task is learned in steps, whose number and rate are chosen.
+        by_steps: Whether a new task is learned in steps, whose number and learning rate are chosen.
         takes_primitives: Whether the network is given the primitives of tasks that have any.
     """
 
@@ -43,30 +43,30 @@ class TamSettings(MethodSettings):
     """The settings of TAM."""
 
     inner_steps: int = 25
-    """The most updates of z in one outer step, T."""
+    """Most updates of z per outer step, T."""
     inner_rate: float = 0.03
-    """The rate of Adam on z."""
+    """Learning rate of Adam on z."""
     patience: int | None = 1
-    """In training, a task stops when its loss has not improved for this many updates; None: never."""
+    """In training, stop a task once its loss has not improved for this many updates; None: never."""
     theta_update: Literal["accumulated", "interleaved"] = "accumulated"
-    """θ moves once an outer step, by the gradients met on the way (the paper), or after every update of z."""
+    """Update θ once per outer step, by the accumulated gradients (the paper), or after every update of z."""
     warm_share: float = 0.0
-    """The share of a step's tasks whose z starts where their last visit ended; the others start at 0."""
+    """Share of a step's tasks whose z starts where their last search ended; the others start at 0."""
     learn_blank: bool = False
-    """Whether θ also learns from the pass before the first update of z, which the paper has for z alone."""
+    """Also train θ on the pass before the first update of z, which the paper uses for z alone."""
     proposer: bool = False
-    """Whether an encoder of the support, trained along, proposes where z starts; not with primitives."""
+    """Also train an encoder of the support that proposes where z starts; needs learn_blank, no primitives."""
     starts: int = 1
-    """How many searches learn a new task: one from a blank z (the paper), or others too, from the embeddings
-    of training tasks or primitives that fit its examples best; they answer together."""
+    """Searches that learn a new task: the first starts at z = 0 (the paper), the others at the embeddings of
+    training tasks or primitives that fit its examples best. Their answers are averaged."""
     support: Literal["all", "mixed"] = "all"
-    """z follows all rows (the paper), or in some tasks a random small support, while θ follows all rows."""
+    """Fit z to all rows (the paper), or in some tasks to a small random support; θ always learns from all."""
     small_share: float | None = None
-    """With mixed supports: the share of tasks with a small one; None: 0.5."""
+    """With mixed supports: share of tasks with a small one; None: 0.5."""
     small_after: int | None = None
-    """With mixed supports: the outer steps that use all rows first; None: 400."""
+    """With mixed supports: outer steps before small ones are used; None: 400."""
     small_sizes: tuple[int, int] | None = None
-    """With mixed supports: the smallest and largest small support, log-uniform; None: 4 and 64."""
+    """With mixed supports: smallest and largest size, drawn log-uniformly; None: 4 and 64."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -76,7 +76,9 @@ class TamSettings(MethodSettings):
         if self.small_sizes is not None:
             check_sizes(self, "small_sizes")
         if self.proposer and not self.learn_blank:
-            raise SettingError("proposer must go with learn_blank: it learns from the pass at the start of z")
+            raise SettingError(
+                "proposer needs learn_blank: it learns from the pass before the first update of z"
+            )
 
     @property
     def small(self) -> SmallSupports | None:
@@ -102,9 +104,9 @@ class MultitaskSettings(MethodSettings):
     """The settings of the multitask transformer."""
 
     finetune: Literal["all", "embedding"] = "all"
-    """What learns a new task: all weights and its embedding, or its embedding alone."""
+    """What is fitted to a new task: all weights and its embedding, or its embedding alone."""
     unknown_share: float | None = None
-    """With primitives: the share of a step's tasks in which one of them plays unknown; None: 0.5."""
+    """With primitives: share of a step's tasks in which one is treated as unknown; None: 0.5."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -117,13 +119,13 @@ class MamlSettings(MethodSettings):
     """The settings of MAML."""
 
     inner_steps: int = 5
-    """Steps of gradient descent in one outer step."""
+    """Gradient-descent steps per outer step."""
     inner_rate: float = 0.1
-    """The rate of the inner steps."""
+    """Learning rate of the inner steps."""
     order: Literal["second", "first"] = "second"
-    """Whether θ's gradient goes through the inner steps, or treats their result as a constant."""
+    """Differentiate through the inner steps (second), or treat their result as a constant (first)."""
     support_sizes: tuple[int, int] = (4, 64)
-    """The smallest and largest support, log-uniform; the other rows are the query."""
+    """Smallest and largest support, drawn log-uniformly; the other rows are queries."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -137,11 +139,11 @@ class CaviaSettings(MamlSettings):
     """The settings of CAVIA."""
 
     inner_steps: int = 10
-    """Steps of gradient descent on z in one outer step."""
+    """Gradient-descent steps on z per outer step."""
     inner_rate: float = 1.0
-    """The rate of the inner steps."""
+    """Learning rate of the inner steps."""
     support_sizes: tuple[int, int] = (64, 64)
-    """The smallest and largest support, log-uniform; the other rows are the query."""
+    """Smallest and largest support, drawn log-uniformly; the other rows are queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +154,7 @@ class SnailSettings(MethodSettings):
     by_steps: ClassVar[bool] = False
 
     episode_queries: int | None = None
-    """Queries of each task in one outer step; None: all rows that are not in the support."""
+    """Queries per task in an outer step; None: all rows outside the support."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -173,7 +175,7 @@ class PrototypicalSettings(MethodSettings):
     by_steps: ClassVar[bool] = False
 
     most_shots: int = 20
-    """The largest support of training, in examples per class; sizes are log-uniform from 1."""
+    """Largest support in training, in examples per class; sizes are drawn log-uniformly from 1."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -189,7 +191,7 @@ class NearestSettings(MethodSettings):
     takes_primitives: ClassVar[bool] = False
 
     smoothing: float = 0.5
-    """The probability that is spread over all answers."""
+    """Probability that is spread evenly over all answers."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -12,28 +12,28 @@ from tam.errors import SettingError
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The sizes and choices of the model that do not follow from the tasks."""
+    """The parts of the model that do not follow from the tasks."""
 
     backbone: Literal["transformer", "lstm"] = "transformer"
-    """The network; the LSTM is for classification."""
+    """The network; lstm is for classification only."""
     conditioning: Literal["token", "adapter", "norm"] = "token"
-    """Where the task embedding enters."""
+    """Where the task embedding enters: as tokens, in adapters, or in the layer norms."""
     layers: int = 4
-    """Blocks of the transformer; the LSTM has as many parameters as that transformer."""
+    """Transformer blocks; an LSTM gets as many parameters as that transformer."""
     width: int = 128
-    """The size of an embedding."""
+    """Size of the hidden states and embeddings; must be a multiple of heads."""
     heads: int = 4
     """Attention heads."""
     bottleneck: int | None = None
-    """The width inside an adapter; for conditioning by adapters only."""
+    """Width inside an adapter; for conditioning by adapters only."""
     task_tokens: int = 1
-    """Tokens that one task embedding takes, each as wide as the network; conditioning by tokens only."""
+    """Tokens that the task embedding takes up, each of size width; for conditioning by tokens only."""
     task_first: bool = False
-    """Whether a decoder also has the task embedding in front of x: [z, x…, z, y…], not [x…, z, y…]."""
+    """Decoder: put the task embedding before x too, [z, x…, z, y…] instead of [x…, z, y…]."""
     x_mask: Literal["causal", "full"] = "causal"
-    """Whether a decoder's places of x see only those before them, or all places up to the end of x."""
+    """Decoder: whether a token of x attends only to those before it, or to all of x."""
     use_primitives: bool | None = None
-    """Whether the model is given the tasks' primitives; None: if the tasks have any."""
+    """Give the model the tasks' primitives; None: if they have any and the method takes them."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -45,25 +45,25 @@ class Training:
     """How θ is trained."""
 
     steps: int = 20_000
-    """Outer steps; 0 keeps the weights as they are drawn."""
+    """Outer steps; with 0 the weights stay as initialised."""
     tasks: int = 16
-    """Tasks in one outer step, B."""
+    """Tasks per outer step, B."""
     rows: int = 300
-    """Examples of each of them, N."""
+    """Examples per task in an outer step, N."""
     rate: float = 1e-3
-    """The rate of Adam on θ after the warm-up; it then falls to 0 along a cosine."""
+    """Learning rate of Adam on θ after the warm-up; it then decays to 0 along a cosine."""
     warmup: int = 50
-    """Outer steps over which the rate rises from 0."""
+    """Outer steps over which the learning rate rises from 0."""
     clip: float = 1.0
-    """The largest norm of θ's gradient; a larger gradient is scaled down to it."""
+    """Largest norm of θ's gradient; a larger gradient is scaled down to it."""
     validate_every: int = 500
-    """Outer steps between two validations."""
+    """Outer steps between validations."""
     checkpoint_every: int = 100
-    """Outer steps between two checkpoints."""
+    """Outer steps between checkpoints."""
     stop_after: int | None = None
-    """Stop when validation has not improved at any k for this many outer steps; None: never early."""
+    """Stop once validation has not improved at any k for this many outer steps; None: never."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """The precision of matrix products; weights and optimiser states are always float32."""
+    """Precision of matrix products; weights and optimiser state are always float32. bfloat16 needs a GPU."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -78,17 +78,17 @@ class Protocol:
     """The k-shot protocol: see `tam.evaluation.protocol`."""
 
     shots: tuple[int, ...] = (1, 5, 10, 20)
-    """The values of k: examples per task, for classification per class."""
+    """Values of k: examples per task, or per class in classification."""
     supports: int = 4
-    """How many support sets are drawn for each task."""
+    """Support sets drawn per task."""
     queries: int = 100
-    """The most queries that each of them is scored on."""
+    """Most queries scored per support set."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200)
-    """The numbers of inner steps to choose from."""
+    """Numbers of inner steps to choose from on the validation tasks."""
     adapt_rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
-    """The rates of these steps to choose from."""
+    """Learning rates of these steps to choose from."""
     support_seed: int = 0
-    """Supports and queries follow from it."""
+    """Seed of the supports and queries."""
 
     def __post_init__(self) -> None:
         check_types(self)

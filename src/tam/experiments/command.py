@@ -1,4 +1,4 @@
-"""`python -m tam.experiments GROUP…`: make the runs behind the published results."""
+"""`python -m tam.experiments GROUP…`: train and score the runs behind the published results."""
 
 import argparse
 import sys
@@ -38,13 +38,29 @@ def main(words: Sequence[str] | None = None, jobs: Sequence[Job] | None = None) 
 def _parser(groups: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tam.experiments", description=__doc__)
     parser.add_argument("groups", nargs="+", choices=groups, metavar="GROUP", help=", ".join(groups))
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names of jobs, such as 'tam-*-0'")
-    parser.add_argument("--seconds", type=float, help="stop in time: running jobs can go on later")
-    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="how many jobs run at once")
-    parser.add_argument("--results", type=Path, default=Path("results/runs"), metavar="DIR")
-    parser.add_argument("--runs", type=Path, default=Path("runs/experiments"), metavar="DIR")
-    parser.add_argument("--device", default="cuda", help="cuda, or cpu")
-    parser.add_argument("--dry-run", action="store_true", help="list the jobs: what is done, what is left")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERN", help="only jobs of this name, such as 'tam-*-0'"
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="stop within S seconds; run again to continue"
+    )
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="run N jobs at once (default: 1)")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results/runs"),
+        metavar="DIR",
+        help="for results (default: results/runs)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs/experiments"),
+        metavar="DIR",
+        help="for checkpoints (default: runs/experiments)",
+    )
+    parser.add_argument("--device", default="cuda", help="cuda (the default) or cpu")
+    parser.add_argument("--dry-run", action="store_true", help="list which jobs are done and which are left")
     return parser
 
 

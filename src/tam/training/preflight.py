@@ -39,7 +39,7 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
         with_test: Whether the test tasks will be scored, and so need enough examples.
     """
     if config.device == "cpu" and config.training.precision == "bfloat16":
-        raise SettingError("precision must be float32 on the CPU: bfloat16 is for GPUs, with device cuda")
+        raise SettingError("precision must be float32 on the CPU: bfloat16 needs device cuda")
     check_device(config.device)
     distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
     method = make_method(config)

@@ -95,7 +95,7 @@ class Saved:
         """Read all files; nothing in them is executed."""
         file = folder / "learner.json"
         if not exists(file) and not exists(folder / _NEXT):
-            raise UserError(f"{folder}: there is no trained model here (no learner.json)")
+            raise UserError(f"{folder}: no trained model here (no learner.json): is the run finished?")
         weights = read_tensors(folder / "model.safetensors")[0]
         values = _description_of(weights, folder)
         try:

@@ -192,7 +192,7 @@ class Trainer:
         stays = f"the last good checkpoint stays, {good}; " if good.exists() else ""
         inner = "a smaller inner_rate, " if hasattr(self.config.settings, "inner_rate") else ""
         return DivergedError(
-            f"training diverged at step {self.state.step}: {what}; {stays}start anew, in another folder, "
+            f"training diverged at step {self.state.step}: {what}; {stays}start again in another folder "
             f"with a smaller rate, {inner}or a longer warmup"
         )
 
