@@ -8,6 +8,8 @@ import pytest
 from tests.cli.real_command import run
 from tests.in_process import tam
 
+pytestmark = pytest.mark.slow
+
 WRONG_SETTINGS = {
     "--steps -1": "--steps must be at least 0: got -1",
     "--small-share 2": "--small-share must be at most 1: got 2.0",

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.real_command import COMMAND
 from tests.cli.small_sets import SETS
 
+pytestmark = pytest.mark.slow
+
 
 def test_help_is_quick() -> None:
     """In seconds of the processor: how long it waits for one while other tests run is not its doing."""

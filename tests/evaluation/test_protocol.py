@@ -32,6 +32,8 @@ from tam.models.batch import collate
 from tam.tasks.task import Classes, Kind, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.slow
+
 DIGITS = Vocabulary(range(5))
 PROTOCOL = Protocol(shots=(1, 3), supports=2, queries=9, adapt_steps=(1, 2, 6), adapt_rates=(0.03, 0.3))
 ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)

@@ -10,6 +10,8 @@ from tam.methods import make_method
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tests.experiments.small import TASKS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seconds", [0.001, 0.05, 0.5, 1.5, 3.0])
 @pytest.mark.parametrize("second_phase", [1, 7, 30, 10**9])

@@ -10,6 +10,8 @@ import tam
 from tam.methods import METHODS
 from tests.learner.small import X, untrained
 
+pytestmark = pytest.mark.slow
+
 
 def test_rules_are_plain_values(classifier: tam.Learner, transducer: tam.Learner) -> None:
     one = classifier.adapt([(X, 0), ([1] * 5, 1)])

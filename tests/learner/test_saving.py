@@ -16,6 +16,8 @@ import tam
 from tam.training.checkpoint import read_tensors, write_tensors
 from tests.learner.small import X, small_benchmark
 
+pytestmark = pytest.mark.slow
+
 
 def test_saved_and_loaded_in_a_fresh_process(classifier: tam.Learner, tmp_path: Path) -> None:
     classifier.save(tmp_path / "m")

@@ -9,6 +9,8 @@ from tam.errors import UserError
 from tam.report.tasks import describe, select, statistics, summary
 from tam.tasks.taskset import TaskSet
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {"train": 12, "valid": 2, "test": 3, "examples": 8}
 
 

@@ -16,6 +16,8 @@ from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {"train": 2, "valid": 1, "test": 1, "examples": 5}
 
 

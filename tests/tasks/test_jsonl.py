@@ -75,7 +75,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for file in (tmp_path / "none.jsonl", loop):
         assert message(file).startswith(f"{file}: cannot be read: ")
     assert message(tmp_path).startswith(f"{tmp_path}: a folder must have")
-    with pytest.raises(UserError, match="no name of a file"):
+    with pytest.raises(UserError, match="file name"):
         read_tasks("a\0b")
 
 
