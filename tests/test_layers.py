@@ -11,9 +11,9 @@ ORDER = (
 
 
 def imported(file: Path) -> set[str]:
-    """The parts of tam that a file imports when it is imported itself."""
+    """The parts of tam that a file imports anywhere: an import inside a function hides a cycle."""
     found: set[str] = set()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tam."):
             found.add((node.module or "").split(".")[1])
         if isinstance(node, ast.Import):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tam.tasks.jsonl import TasksFileError, read_tasks
+from tam.tasks.jsonl import read_tasks
+from tam.tasks.jsonl_schema import TasksFileError
 from tam.tasks.taskset import TaskSet
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tam.errors import UserError
 from tam.tasks import jsonl
-from tam.tasks.jsonl import read_tasks, write_tasks
+from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Classes
 from tests.tasks.jsonl_files import message, names, record, save
 
@@ -243,5 +243,5 @@ def test_shared_data(name: str, tmp_path: Path) -> None:
     first = json.loads((SHARED_DATA / name / "tasks.jsonl").read_text(encoding="utf-8").split("\n")[0])
     task = next(task for task in tasks if task.name == first["task"])
     assert [example._asdict() for example in task] == first["examples"]
-    write_tasks(tasks, tmp_path / "tasks.jsonl")
+    tasks.write(tmp_path / "tasks.jsonl")
     assert read_tasks(tmp_path / "tasks.jsonl").fingerprint == tasks.fingerprint

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tam.errors import UserError
-from tam.tasks import jsonl
-from tam.tasks.jsonl import read_tasks, write_tasks
+from tam.tasks import jsonl_writing
+from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
@@ -68,7 +68,7 @@ def task_sets(draw: Callable[[st.SearchStrategy[Any]], Any]) -> TaskSet:
 def test_round_trip(tasks: TaskSet) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tasks.jsonl"
-        write_tasks(tasks, file)
+        tasks.write(file)
         again = read_tasks(file)
         assert os.listdir(folder) == ["tasks.jsonl"]
         assert again.fingerprint == tasks.fingerprint
@@ -91,7 +91,7 @@ def small_set(**changes: Any) -> TaskSet:
 def test_written_text(tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     composed = build("c", "classification", [(["é"], 1)], VOCABULARY)
-    write_tasks(small_set(test=(composed,)), file)
+    small_set(test=(composed,)).write(file)
     assert file.read_text(encoding="utf-8").splitlines() == [
         '{"task":"a","kind":"classification","split":"train","examples":[{"x":["é",7],"y":"ü"},{"x":[],"y":1}]}',
         '{"task":"b","kind":"classification","split":"valid","examples":[{"x":["é",7],"y":"ü"},{"x":[],"y":1}]}',
@@ -102,7 +102,7 @@ def test_written_text(tmp_path: Path) -> None:
 def test_writes_through_a_link(tmp_path: Path) -> None:
     file, link = tmp_path / "tasks.jsonl", tmp_path / "link.jsonl"
     link.symlink_to(file)
-    write_tasks(small_set(), link)
+    small_set().write(link)
     assert link.is_symlink()
     assert len(read_tasks(file)) == 3
 
@@ -123,9 +123,9 @@ def test_what_could_not_be_read_back_is_not_written(
     task, expected = UNWRITABLE[case]
     file = tmp_path / "tasks.jsonl"
     file.write_text("old")
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 500)
+    monkeypatch.setattr(jsonl_writing, "LINE_LIMIT", 500)
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: .*{expected}"):
-        write_tasks(small_set(test=(task,)), file)
+        small_set(test=(task,)).write(file)
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["tasks.jsonl"]
 
@@ -133,5 +133,5 @@ def test_what_could_not_be_read_back_is_not_written(
 def test_unwritable_places(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "none" / "tasks.jsonl"):
         with pytest.raises(UserError, match="cannot be written"):
-            write_tasks(small_set(), place)
+            small_set().write(place)
     assert os.listdir(tmp_path) == []

@@ -4,7 +4,7 @@ This file imports nothing heavy: the command line is built from it.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple
 
 from tam.config.validate import check_at_least, check_at_most, check_sizes, check_types
 from tam.errors import SettingError, UserError
@@ -210,15 +210,11 @@ SETTINGS: dict[str, type[MethodSettings]] = {
     "prototypical": PrototypicalSettings,
     "nearest": NearestSettings,
 }
-"""The settings of our methods, in the order in which the command line shows them."""
+"""The settings of each method, in the order in which the command line shows them."""
 
 
 def settings_of(method: str) -> type[MethodSettings]:
     """The class of a method's settings; for a method that a user has registered, the method itself."""
-    if method in list(SETTINGS):
-        return SETTINGS[method]
-    from tam.methods import METHODS
-
-    if method not in list(METHODS):
-        raise UserError(f"there is no method {method!r}: it must be one of {list(METHODS)}")
-    return cast(type[MethodSettings], METHODS[method])
+    if method not in list(SETTINGS):
+        raise UserError(f"there is no method {method!r}: it must be one of {list(SETTINGS)}")
+    return SETTINGS[method]

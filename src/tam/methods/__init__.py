@@ -1,8 +1,10 @@
 """Methods: how tasks are learned, one file each, behind one protocol."""
 
 from dataclasses import asdict
+from typing import cast
 
 from tam.config.config import Config
+from tam.config.methods import SETTINGS, MethodSettings
 from tam.methods.agnostic import Agnostic
 from tam.methods.cavia import CAVIA
 from tam.methods.maml import MAML
@@ -14,17 +16,32 @@ from tam.methods.prototypical import Prototypical
 from tam.methods.snail import Snail
 from tam.methods.tam import TAM
 
-METHODS: dict[str, type[Method]] = {
-    "tam": TAM,
-    "agnostic": Agnostic,
-    "multitask": Multitask,
-    "maml": MAML,
-    "cavia": CAVIA,
-    "snail": Snail,
-    "matching": Matching,
-    "prototypical": Prototypical,
-    "nearest": Nearest,
-}
+
+class _Methods(dict[str, type[Method]]):
+    """Methods by name; one that a user adds is known to configs too, its fields being its settings."""
+
+    def __setitem__(self, name: str, method: type[Method]) -> None:
+        super().__setitem__(name, method)
+        SETTINGS[name] = cast(type[MethodSettings], method)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del SETTINGS[name]
+
+
+METHODS = _Methods(
+    {
+        "tam": TAM,
+        "agnostic": Agnostic,
+        "multitask": Multitask,
+        "maml": MAML,
+        "cavia": CAVIA,
+        "snail": Snail,
+        "matching": Matching,
+        "prototypical": Prototypical,
+        "nearest": Nearest,
+    }
+)
 
 
 def make_method(config: Config) -> Method:

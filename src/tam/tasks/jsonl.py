@@ -1,30 +1,23 @@
-"""Task sets as JSONL, one task per line: read your own tasks, write any task set."""
+"""Read tasks from JSONL, one task per line."""
 
 import codecs
-import json
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tam.errors import SettingError, UserError, shown
-from tam.io import path_of, replacing
+from tam.errors import SettingError, shown
+from tam.io import path_of
 from tam.tasks import jsonl_schema as schema
-from tam.tasks.jsonl_schema import FormatError, Ids, Line, Rows
+from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, Ids, Line, Rows, TasksFileError, located
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary, plain, sort_key
 
-LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the memory
 PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times their tokens
 PADDING_FACTOR = 16
-
-
-class TasksFileError(UserError):
-    """A file of tasks or splits that cannot be used; the message begins with `FILE:LINE: ` or `FILE: `."""
 
 
 def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int | None = None) -> TaskSet:
@@ -83,20 +76,11 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
     """
     examples: dict[int, tuple[Any, Any]] = {}
     for number, text in _texts(path_of(path)):
-        with _located(f"{path}:{number}"):
+        with located(f"{path}:{number}"):
             examples[number] = schema.parse_example(text)
     if not examples:
         raise TasksFileError(f"{path}: empty: there must be an example on each line")
     return examples
-
-
-def write_tasks(taskset: TaskSet, path: str | Path) -> None:
-    """See `TaskSet.write`."""
-    with _located(str(path)), replacing(path) as temporary:
-        with_primitives = bool(next(iter(taskset)).primitives)
-        with open(temporary, "wb") as stream:
-            for split, tasks in taskset.splits.items():
-                stream.writelines(_encode(task, split, with_primitives) for task in tasks)
 
 
 def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
@@ -108,22 +92,11 @@ def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
     return file, beside if splits is None and os.path.lexists(beside) else splits
 
 
-@contextmanager
-def _located(place: str) -> Generator[None]:
-    """Turn errors in reading a file into ones that say where."""
-    try:
-        yield
-    except FormatError as error:
-        raise TasksFileError(f"{place}: {error}") from None
-    except OSError as error:
-        raise TasksFileError(f"{place}: cannot be read: {error.strerror or error}") from None
-
-
 def _texts(file: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their numbers."""
-    with _located(str(file)), open(file, "rb") as stream:
+    with located(str(file)), open(file, "rb") as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LINE_LIMIT + 1), b""), start=1):
-            with _located(f"{file}:{number}"):
+            with located(f"{file}:{number}"):
                 text = _decode(raw, at_start=number == 1)
             if text:
                 yield number, text
@@ -144,7 +117,7 @@ def _read_lines(file: Path, ids: Ids) -> list[Line]:
     lines: dict[str, Line] = {}
     padded = tokens = 0
     for number, text in _texts(file):
-        with _located(f"{file}:{number}"):
+        with located(f"{file}:{number}"):
             line = schema.parse_task(text, number, ids)
             if line.name in lines:
                 raise FormatError(
@@ -184,10 +157,10 @@ def _assign(lines: Sequence[Line], file: Path, splits_file: Path | None, seed: i
     if splits_file is not None:
         if in_lines:
             raise TasksFileError(f"{file}: tasks have a split both here and in {splits_file}: remove one")
-        with _located(str(splits_file)), open(splits_file, "rb") as stream:
+        with located(str(splits_file)), open(splits_file, "rb") as stream:
             raw = stream.read(LINE_LIMIT + 1)
             return schema.assign_splits(schema.parse_json(_decode(raw, at_start=True)), names)
-    with _located(str(file)):
+    with located(str(file)):
         if not in_lines:
             return schema.draw_splits(names, seed)
         schema.check_complete(in_lines.values())
@@ -200,18 +173,3 @@ def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
 
     y = line.y if isinstance(line.y, Classes) else sequences(line.y)
     return Task(line.name, vocabulary, sequences(line.x), y, line.primitives)
-
-
-def _encode(task: Task, split: str, with_primitives: bool) -> bytes:
-    if not task.name or not len(task):
-        raise FormatError(f"tasks must have a name and examples: {shown(task.name)} has {len(task)} examples")
-    if bool(task.primitives) != with_primitives:
-        raise FormatError("all tasks must have primitives, or none")
-    record: dict[str, object] = {"task": task.name, "kind": task.kind, "split": split}
-    if task.primitives:
-        record["primitives"] = task.primitives
-    record["examples"] = [example._asdict() for example in task]
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    if len(line) > LINE_LIMIT:
-        raise FormatError(f"task {shown(task.name)} takes more than the limit of {LINE_LIMIT:,} bytes")
-    return line + b"\n"

@@ -3,13 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from tam.errors import shown
+from tam.errors import UserError, shown
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, compact
 from tam.tasks.vocabulary import Token, sort_key
@@ -18,8 +19,26 @@ from tam.tasks.vocabulary import Token, sort_key
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the memory
+
+
 class FormatError(Exception):
     """A mistake in the content of a file that is not known here."""
+
+
+class TasksFileError(UserError):
+    """A file of tasks or splits that cannot be used; the message begins with `FILE:LINE: ` or `FILE: `."""
+
+
+@contextmanager
+def located(place: str) -> Generator[None]:
+    """Turn errors in reading a file into ones that say where."""
+    try:
+        yield
+    except FormatError as error:
+        raise TasksFileError(f"{place}: {error}") from None
+    except OSError as error:
+        raise TasksFileError(f"{place}: cannot be read: {error.strerror or error}") from None
 
 
 class Ids(dict[Token, int]):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import shown
+from tam.tasks.jsonl_writing import write_tasks
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
@@ -132,9 +133,7 @@ class TaskSet:
 
         The file is replaced only once all is written; what could not be read back is an error.
         """
-        from tam.tasks.jsonl import write_tasks
-
-        write_tasks(self, path)
+        write_tasks(self.splits, path)
 
 
 def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDArray[np.uint32]]:

@@ -18,7 +18,8 @@ from tam.io import exists, finite, read_json
 from tam.methods import METHODS, make_method
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
-from tam.tasks.jsonl import TasksFileError, read_tasks
+from tam.tasks.jsonl import read_tasks
+from tam.tasks.jsonl_schema import TasksFileError
 from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
