@@ -94,3 +94,8 @@ def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:
     ):
         with pytest.raises(tam.UserError, match="call fit first"):
             use()
+
+
+def test_a_learner_says_what_it_is(classifier: tam.Learner) -> None:
+    assert repr(tam.Learner("maml", preset="smoke")) == "Learner(maml, not trained)"
+    assert repr(classifier).startswith("Learner(tam, trained for classification, ")

@@ -69,6 +69,12 @@ class Learner:
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
 
+    def __repr__(self) -> str:
+        if not hasattr(self, "model_"):
+            return f"Learner({self.config.method}, not trained)"
+        weights = sum(weight.numel() for weight in self.model_.parameters())
+        return f"Learner({self.config.method}, trained for {self.model_.spec.kind}, {weights:,} weights)"
+
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
 

@@ -133,7 +133,8 @@ def evaluate_run(
     As `tam.load(folder).evaluate` does: with the weights and the choice of the nearest k of the run.
     """
     if (result := read_result(folder)) is None:
-        raise UserError(f"{folder}: there is no finished run here (no result.json)")
+        what = "finished run here (no result.json)" if exists(folder) else "such folder"
+        raise UserError(f"{folder}: there is no {what}")
     config, source = read_config(folder / "config.json")
     changes = {"shots": tuple(shots) or None, "supports": supports, "device": device}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
