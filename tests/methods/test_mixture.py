@@ -102,3 +102,13 @@ def test_each_task_may_have_a_rate_of_its_own(plain_spec: ModelSpec) -> None:
     for task, rate in enumerate(rates):
         (alone,) = METHOD.adapt(model, batch.part(slice(task, task + 1)), (3,), rate)
         torch.testing.assert_close(together[task : task + 1], alone)
+
+
+def test_searches_without_a_known_embedding_have_weight_zero(plain_spec: ModelSpec) -> None:
+    method = replace(METHOD, starts=8)
+    model, batch = knowing(plain_spec), make_batch(plain_spec)  # which knows five
+    (states,) = method.adapt(model, batch, (1,), RATE)
+    weights = states.unflatten(1, (8, -1))[..., 0]
+    torch.testing.assert_close(weights.sum(1), torch.ones(3, dtype=torch.float64))
+    assert weights[:, 6:].eq(0).all()
+    assert method.outcomes(model, states, batch).isfinite().all()

@@ -11,6 +11,7 @@ Shapes: B tasks, N rows of each, M searches, S components of a task embedding, Y
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tam.methods.losses import example_losses
@@ -37,13 +38,15 @@ def fit_mixtures(
         rate: The rate of every search.
 
     Returns:
-        For each number of steps a row for each task, `[B, M · (1 + S)]`: weight and z of every search.
+        For each number of steps a row for each task, `[B, M · (1 + S)]`: weight and z of every search. If
+        fewer embeddings are known than there are searches, the others have weight 0.
     """
     starts = torch.cat([start.unsqueeze(0), nearest_known(model, support, searches - 1)])
     repeated = support.repeat(len(starts))
     rates = rate.repeat(len(starts)) if isinstance(rate, Tensor) else rate
+    missing = (searches - len(starts)) * (1 + model.task_size)
     return [
-        _weighted(model, z, support)
+        F.pad(_weighted(model, z, support), (0, missing))
         for z in fit_embeddings(Search(starts.flatten(0, 1), rates), model, repeated, steps)
     ]
 

@@ -27,10 +27,8 @@ class Start:
             return
         with torch.enable_grad():
             self._proposed = model.propose(batch, objective.z_rows)
-        self._learns = torch.ones_like(self._proposed[:, :1])
         warm = (self.z != 0).any(1, keepdim=True)
-        if batch.start is not None:
-            self._learns = (~warm).to(self.z.dtype)
+        self._learns = (~warm).to(self.z.dtype)
         self.z = torch.where(warm, self.z, self._proposed.detach())
 
     def learn(self, found: Gradients) -> None:

@@ -196,14 +196,11 @@ class Trainer:
             f"with a smaller rate, {inner}or a longer warmup"
         )
 
-    def last(self) -> Saved:
-        """The model as it is now, with what it is used with."""
-        return Saved(self.config, self.model, self.tasks.vocabulary, self.primitives, self.choices)
-
     def saved(self) -> Saved:
-        """The same with the best weights at each k, if it was validated."""
+        """The model as it is now, with the best weights at each k if it was validated."""
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
-        return replace(self.last(), best=best)
+        vocabulary = self.tasks.vocabulary
+        return Saved(self.config, self.model, vocabulary, self.primitives, self.choices, best)
 
     def write_checkpoint(self) -> None:
         """Write everything that is needed to continue exactly from here."""

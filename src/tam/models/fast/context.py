@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -21,24 +21,23 @@ _twice = ContextVar("tam: keep second derivatives", default=False)
 _SKIP = "tam: depth of no_weight_gradients"
 
 
-@contextmanager
-def plain() -> Generator[None]:
+def plain() -> AbstractContextManager[None]:
     """Turn both engines off in this context, as the environment variable `TAM_PLAIN=1` does everywhere."""
-    token = _plain.set(True)
-    try:
-        yield
-    finally:
-        _plain.reset(token)
+    return _turned_on(_plain)
+
+
+def twice_differentiable() -> AbstractContextManager[None]:
+    """Use only code with a second derivative in this context. The GPU engine has one derivative."""
+    return _turned_on(_twice)
 
 
 @contextmanager
-def twice_differentiable() -> Generator[None]:
-    """Use only code with a second derivative in this context. The GPU engine has one derivative."""
-    token = _twice.set(True)
+def _turned_on(switch: ContextVar[bool]) -> Generator[None]:
+    token = switch.set(True)
     try:
         yield
     finally:
-        _twice.reset(token)
+        switch.reset(token)
 
 
 @contextmanager
