@@ -120,6 +120,7 @@ PRESETS_BY_BENCHMARK: dict[tuple[str, str, str], dict[str, Any]] = {
     ("best", "tam", "transduction"): _TWO_TOKENS | _FROM_ONE_ROW | _EIGHT_STARTS,
     ("best", "tam", "pathfinding"): _TWO_TOKENS
     | _FROM_ONE_ROW
+    | _EIGHT_STARTS
     | {"steps": 1_500, "rate": 1e-3, "validate_every": 300},
 }
 PRESETS_BY_BENCHMARK |= {
