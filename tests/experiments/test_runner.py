@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -129,16 +127,6 @@ def test_who_is_next(places: Places) -> None:
     with claim(places.run_folder(other)):
         assert next_job([other, alone], [], places) == alone
     assert next_job([other, alone], [], places) == other
-
-
-def test_it_needs_only_the_core() -> None:
-    """Torch, numpy and safetensors, and what they need themselves."""
-    code = (
-        "import sys, tam.experiments.command, tam.experiments.work; "
-        "print({'tyro', 'rich', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
 
 
 def test_a_pattern_that_matches_no_job(places: Places) -> None:

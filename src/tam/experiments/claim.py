@@ -4,6 +4,7 @@ The folder may be on a network file system that several machines share.
 """
 
 import fcntl
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ def claim(folder: Path) -> Generator[None]:
             if time.monotonic() >= end:
                 raise ClaimedError(f"{folder}: another process works on this run")
             time.sleep(0.02)
+        file.truncate(0)
+        print(os.getpid(), file=file, flush=True)  # for people who look for the process
         yield
 
 

@@ -20,7 +20,7 @@ from tam.experiments.work import Order
 LONGEST_STOP = 30.0
 """Running jobs are asked to stop so many seconds before the end, or a quarter of the time if that is less."""
 LAST_SECONDS = 2.0
-"""Jobs that have not stopped are killed so many seconds before the end."""
+"""Jobs that have not stopped are killed so many seconds before the end, or an eighth of the time."""
 LOG_CHARACTERS = 4_000
 """How much of the end of a failed job's log is recorded."""
 
@@ -95,7 +95,7 @@ class Runner:
         """How often the runner was asked to stop: the second time, it kills what runs."""
         seconds = math.inf if seconds is None else seconds
         end = time.monotonic() + seconds
-        self._ends = (end - min(LONGEST_STOP, seconds / 4), end - LAST_SECONDS)
+        self._ends = (end - min(LONGEST_STOP, seconds / 4), end - min(LAST_SECONDS, seconds / 8))
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Work off the jobs, until all are done or the time is over."""
