@@ -12,7 +12,6 @@ from blocks.page import BLOCKS, fill
 from blocks.results import Results
 from drawings.benchmarks import FIGURES
 from tam.experiments.jobs import all_jobs
-from tam.experiments.results import Places, difference, with_budget
 from tam.tasks.benchmark import VERSION
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
 from tam.tasks.integers import ELEMENTWISE
@@ -87,9 +86,9 @@ def test_every_primitive_has_its_meaning_on_the_page() -> None:
 
 
 def test_published_runs_are_those_of_the_list() -> None:
-    jobs = {job.name: job for job in all_jobs()}
-    files = (ROOT / "results" / "runs").glob("*.json")
-    for file in sorted(file for file in files if not file.name.endswith(".error.json")):
-        job = with_budget(jobs[file.stem], Places(file.parent, file.parent, "cuda"))
-        assert job is not None, file.stem
-        assert difference(job, json.loads(file.read_text()), "cuda") is None, file.stem
+    """A result of other settings may stay, but its job must be known."""
+    names = {job.name for job in all_jobs()}
+    for file in (ROOT / "results" / "runs").glob("*.json"):
+        if not file.name.endswith(".error.json"):
+            assert json.loads(file.read_text())["name"] in names, file
+            assert re.sub("-[0-9a-f]{8}$", "", file.stem) in names, file

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from blocks import ceilings, cpu, gpu, methods, quotes, tam_runs, tasks, timing
+from blocks import ceilings, cpu, experiments, gpu, methods, quotes, tam_runs, tasks, timing
 from blocks.results import Results
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
@@ -21,6 +21,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "table 1": methods.table1,
     "table 2": methods.table2,
     "time": timing.time_to_quality,
+    "experiments": experiments.experiments,
     "gpu": gpu.steps,
     "gpu start": gpu.start,
     "gpu kernels": gpu.kernels,

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from blocks.words import SCALE
+from tam.experiments.jobs import all_jobs
+from tam.experiments.results import Places, result_of
 from tam.io import infinite_if_none
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +31,7 @@ class Results:
         self.paper = _read(folder / "paper.json")
         self.peers = _read(folder / "peers.json")
         self.scaling = _read(folder / "scaling.json")
-        self.runs = _read_all(folder / "runs")
+        self.runs = _counting(folder / "runs")
 
     @property
     def shots(self) -> list[int]:
@@ -91,6 +93,7 @@ def _read(file: Path) -> Facts:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _read_all(folder: Path) -> dict[str, Facts]:
-    """The results in a folder; a file of an error, `NAME.error.json`, is none."""
-    return {file.stem: _read(file) for file in sorted(folder.glob("*.json")) if "." not in file.stem}
+def _counting(folder: Path) -> dict[str, Facts]:
+    """The results in a folder that count, by the names of their jobs."""
+    places = Places(folder, folder, "cuda")
+    return {job.name: result for job in all_jobs() if (result := result_of(job, places)) is not None}

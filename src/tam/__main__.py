@@ -1,12 +1,14 @@
-"""`python -m tam` is the command `tam`; `python -m tam run` needs only torch, numpy and safetensors."""
+"""`python -m tam` is the command `tam`; its `run` and `reproduce` need only torch, numpy and safetensors."""
 
 import sys
 
 
 def main() -> None:
-    """Run a config with nothing else installed, or the whole command line."""
+    """Run what needs nothing else installed, or the whole command line."""
     if sys.argv[1:2] == ["run"]:
         from tam.cli.run import main as run
+    elif sys.argv[1:2] == ["reproduce"]:
+        from tam.cli.reproduce import main as run
     else:
         from tam.cli.main import main as run
     run()

@@ -3,8 +3,13 @@
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from tam.config.config import Config
-from tam.experiments.jobs import all_jobs
+from tam.experiments.jobs import EXPERIMENTS, all_jobs
+from tam.methods import METHODS
+from tam.tasks.benchmark import BenchmarkOptions, make
+from tam.training.preflight import prepare
 
 JOBS = {job.name: job for job in all_jobs()}
 
@@ -12,12 +17,54 @@ JOBS = {job.name: job for job in all_jobs()}
 def test_names_are_unique_and_groups_in_order() -> None:
     assert len(JOBS) == len(all_jobs())
     counts = Counter(job.group for job in JOBS.values())
-    assert list(counts) == ["reproduction", "best", "time", "levers", "table1", "table2", "quick"]
+    assert list(counts) == [name for name in EXPERIMENTS if name not in ("timing", "embeddings")]
     groups = [job.group for job in JOBS.values()]
     assert groups == sorted(groups, key=list(counts).index)
-    one_for_all = 9  # tam, agnostic, multitask, nearest, and maml and cavia of both orders; prototypical
-    assert counts["table1"] == 3 * (one_for_all - 1 + 4) + 1 + 4
-    assert counts["table2"] == 3 * 4 * 4 + 3 * 4 + 4
+
+
+def test_the_tables_are_those_of_the_paper() -> None:
+    counts = Counter(job.group for job in JOBS.values())
+    of_a_seed = 3 * (7 + 4) + 1 + 4  # 7 with one run on each benchmark, SNAIL 4; prototypical, matching
+    assert counts["table1"] == 4 * of_a_seed + 3  # the nearest neighbour has no seeds
+    assert counts["table2"] == 8 * (3 * (4 + 4) + 4)
+    assert counts["ablation"] == 3 * 4
+    assert counts["architecture"] == 2 * 4
+    assert counts["sweeps"] == 3 * (1 + 4 + 4 + 4)
+    assert {job.method for job in JOBS.values() if job.group == "table1"} == set(METHODS)
+
+
+def test_some_experiments_share_runs() -> None:
+    shared = {name: [job.name for job in EXPERIMENTS[name].jobs()] for name in EXPERIMENTS}
+    assert shared["embeddings"] == ["tam-table1-pathfinding-0", "multitask-table1-pathfinding-0"]
+    assert len(shared["timing"]) == 3 * 3 * 4
+    assert {"tam-token-ablation-classification-3", "multitask-table1-classification-3"} <= set(
+        shared["architecture"]
+    )
+    assert len(shared["architecture"]) == 4 * 4
+
+
+def test_methods_for_classification_only_have_no_other_runs() -> None:
+    for job in JOBS.values():
+        assert job.options["name"] == "classification" or not METHODS[job.method].classification_only
+
+
+def test_a_trial_is_a_seed_or_a_hold_out() -> None:
+    assert JOBS["tam-table1-pathfinding-3"].trial == 3
+    assert JOBS["tam-table2-pathfinding-h5"].trial == 5
+
+
+@pytest.mark.parametrize("group", ["ablation", "architecture", "sweeps"])
+def test_the_settings_go_with_the_tasks(group: str) -> None:
+    """On a small set of tasks: a mistake in a grid would show only on the GPU."""
+    seen = set()
+    for job in JOBS.values():
+        if job.group == group and (job.options["name"], *job.values.items()) not in seen:
+            seen.add((job.options["name"], *job.values.items()))
+            options = BenchmarkOptions(**{**job.options, "train": 4, "valid": 1, "test": 1})
+            setup = prepare(job.config("cpu"), make(options))
+            backbone, conditioning = (job.values.get(name) for name in ("backbone", "conditioning"))
+            assert setup.spec.backbone == (backbone or "transformer")
+            assert setup.spec.conditioning == (conditioning or "token")
 
 
 def test_every_lever_is_moved_away_from_best_for_its_seconds() -> None:
@@ -41,6 +88,8 @@ def test_budgets() -> None:
     assert JOBS["snail-table2-pathfinding-k5-h0"].seconds == 30
     assert JOBS["nearest-table1-pathfinding-0"].seconds is None
     assert JOBS["cavia-first-table1-transduction-0"].values == {"order": "first"}
+    assert JOBS["tam-norm-ablation-classification-1"].seconds == 60
+    assert JOBS["tam-T3-sweeps-pathfinding-0"].seconds == 30
     assert JOBS["tam-untold-table2-transduction-h3"].options["holdout"] == 3
 
 

@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 
+from tam.errors import UserError
 from tam.experiments.jobs import all_jobs
 from tam.experiments.reference import paper_goal, seconds_to_paper
-from tam.experiments.results import Places, difference, status, versions, with_budget
+from tam.experiments.results import (
+    Places,
+    difference,
+    result_of,
+    status,
+    versions,
+    with_budget,
+    write_result,
+)
 from tests.experiments.small import TASKS, small
 
 
@@ -47,10 +56,53 @@ def test_a_result_counts_for_its_job() -> None:
 def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any], words: str) -> None:
     assert re.search(words, str(difference(small(), changed, "cpu")))
     places.results.mkdir()
-    places.result_file(small()).write_text(json.dumps(changed))
+    before = places.results / "small.json"
+    before.write_text(json.dumps(changed))
     found = status(small(), places)
     assert not found.done
     assert found.note.startswith("changed: ")
+    assert result_of(small(), places) is None
+    assert places.result_file(small()) == places.new_file(small()) != before
+
+
+def test_the_result_that_counts_is_found_among_all(places: Places) -> None:
+    places.results.mkdir()
+    other = small(values={"rate": 0.5})
+    for job, changes in ((other, {"config": other.config("cpu").to_json()}), (small(), {})):
+        write_result(job, places, result(name=job.name, **changes))
+    assert len(list(places.results.iterdir())) == 2
+    for job in (small(), other):
+        assert result_of(job, places) == json.loads(places.result_file(job).read_text())
+        assert status(job, places).done
+    assert places.result_file(small()) != places.result_file(other)
+
+
+def test_a_result_by_the_name_of_its_job_counts(places: Places) -> None:
+    places.results.mkdir()
+    file = places.results / "small.json"
+    file.write_text(json.dumps(result()))
+    assert places.result_file(small()) == file
+    assert status(small(), places).done
+    assert result_of(small("smaller"), places) is None
+
+
+def test_a_result_is_never_overwritten(places: Places) -> None:
+    write_result(small(), places, result(finished="first"))
+    write_result(small(), places, result(finished="second"))
+    assert (result_of(small(), places) or {})["finished"] == "first"
+    places.result_file(small()).write_text(json.dumps(result(version=0)))
+    with pytest.raises(UserError, match="never overwritten"):
+        write_result(small(), places, result())
+
+
+def test_a_result_that_is_not_timed_is_completed(places: Places) -> None:
+    on_gpu = places._replace(device="cuda")
+    untimed = result(config=small().config("cuda").to_json(), steps=4, gpu_seconds=None)
+    write_result(small(), on_gpu, untimed)
+    assert status(small(), on_gpu) == (False, "not timed")
+    write_result(small(), on_gpu, untimed | {"gpu_seconds": 1.5})
+    assert status(small(), on_gpu).done
+    assert (result_of(small(), on_gpu) or {})["gpu_seconds"] == 1.5
 
 
 def test_with_a_budget_the_steps_follow_from_the_time() -> None:
@@ -95,11 +147,12 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
 def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(places: Places) -> None:
     jobs = {job.name: job for job in all_jobs()}
     lever = jobs["tam-without-warm-transduction-0"]
-    published = Path(__file__).resolve().parents[2] / "results" / "runs" / "tam-best-transduction-0.json"
-    facts = json.loads(published.read_text(encoding="utf-8"))
+    published = Path(__file__).resolve().parents[2] / "results" / "runs"
     on_gpu = places._replace(device="cuda")
+    facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=published))
+    assert facts is not None
     places.results.mkdir()
-    copy = places.results / published.name
+    copy = places.results / "tam-best-transduction-0.json"
     copy.write_text(json.dumps(facts), encoding="utf-8")
     ready = with_budget(lever, on_gpu)
     assert ready is not None

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tam.experiments.claim import claim
 from tam.experiments.command import main
 from tam.experiments.job import Job
-from tam.experiments.results import Places, status
+from tam.experiments.results import Places, result_of, status
+from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
-from tests.experiments.small import small
+from tests.experiments.small import grids, small
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ NEVER_ENDS = {"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10}
 
 def call(places: Places, jobs: list[Job], *words: str) -> None:
     where = ["--results", str(places.results), "--runs", str(places.runs), "--device", "cpu"]
-    main([*dict.fromkeys(job.group for job in jobs), *where, *words], jobs)
+    main([*dict.fromkeys(job.group for job in jobs), *where, *words], grids(jobs))
 
 
 def files(places: Places) -> dict[str, int]:
@@ -41,7 +41,8 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
     assert "good: started" in out
     assert "bad: failed: there is no setting 'no_such_setting'" in out
     before = files(places)
-    assert set(before) == {"good.json", "bad.error.json"}
+    good_file = places.new_file(good).name
+    assert set(before) == {good_file, "bad.error.json"}
     error = json.loads((places.results / "bad.error.json").read_text())
     assert error["error"].startswith("there is no setting")
     assert error["job"]["name"] == "bad"
@@ -51,25 +52,32 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
         "left  bad  (failed: there is no setting 'no_such_setting' of method 'tam')",
         "left  needy  (needs absent)",
         "done  good",
-        "1 of 3 jobs are done, 2 are left",
+        "1 of 3 runs are done, 2 are left, which take about "
+        f"{2 * (result_of(good, places) or {})['wall_seconds'] / 2:.0f} s on one machine, "
+        "judging by finished runs",
     ]
     call(places, [bad, needy, good], "--only", "g*")
     assert "started" not in capsys.readouterr().out
     assert files(places) == before
 
-    call(places, [small("good", values={"rate": 0.5}), small("bad")])
-    assert set(files(places)) == {"good.json", "bad.json"}
-    assert json.loads((places.results / "good.json").read_text())["config"]["training"]["rate"] == 0.5
+    changed = small("good", values={"rate": 0.5})
+    call(places, [changed, small("bad")])
+    after = files(places)
+    assert set(after) == {good_file, places.new_file(changed).name, places.new_file(small("bad")).name}
+    assert after[good_file] == before[good_file]
+    assert (result_of(changed, places) or {})["config"]["training"]["rate"] == 0.5
     capsys.readouterr()
 
 
 def test_a_killed_job_is_recorded(places: Places) -> None:
     job = small(values=NEVER_ENDS)
-    runner = Runner(places)
+    runner = Runner(places, Workers())
 
     def kill() -> None:
         wait_for(places.run_folder(job) / "checkpoint.safetensors")
-        os.kill(runner.running[0].process.pid, signal.SIGKILL)
+        worker = runner.running[0].attempt
+        assert isinstance(worker, Worker)
+        os.kill(worker.process.pid, signal.SIGKILL)
 
     run_beside(kill, runner, job)
     assert [one.name for one in runner.failed] == ["small"]
@@ -83,10 +91,10 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
         wait_for(places.run_folder(job) / "checkpoint.safetensors")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    run_beside(stop, Runner(places), job)
+    run_beside(stop, Runner(places, Workers()), job)
     assert status(job, places) == (False, "begun")
     assert "small: stopped" in capfd.readouterr().out
-    runner = Runner(places)
+    runner = Runner(places, Workers())
     runner.run([job])
     assert not runner.failed
     assert status(job, places).done
@@ -97,7 +105,7 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
 def test_it_ends_in_time(places: Places) -> None:
     started = time.monotonic()
     job = small(values=NEVER_ENDS)
-    Runner(places, at_once=2, seconds=24).run([job, small("second", values=NEVER_ENDS, seed=1)])
+    Runner(places, Workers(), at_once=2, seconds=24).run([job, small("second", values=NEVER_ENDS, seed=1)])
     assert 18 <= time.monotonic() - started < 24
     assert files(places) == {}
     assert status(job, places) == (False, "begun")
@@ -111,23 +119,18 @@ def test_who_is_next(places: Places) -> None:
     assert next_job([alone, other], [other], places) is None  # or it would never be alone
     assert next_job([other], [alone], places) is None
     assert next_job([needy], [], places) is None
-    places.results.mkdir()
-    (places.results / "base.json").write_text('{"gpu_seconds": 12.5}')
-    assert next_job([needy, other], [other], places) == small("needy", seconds=12.5)
-
-
-def test_it_needs_only_the_core() -> None:
-    """Torch, numpy and safetensors, and what they need themselves."""
-    code = (
-        "import sys, tam.experiments.command, tam.experiments.work; "
-        "print({'tyro', 'rich', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    published = Places(Path(__file__).resolve().parents[2] / "results" / "runs", places.runs, "cuda")
+    lever = small("lever", seconds_of="tam-best-pathfinding-0")
+    ready = next_job([lever, other], [other], published)
+    assert ready is not None
+    assert ready.seconds == pytest.approx(35, abs=2)
+    with claim(places.run_folder(other)):
+        assert next_job([other, alone], [], places) == alone
+    assert next_job([other, alone], [], places) == other
 
 
 def test_a_pattern_that_matches_no_job(places: Places) -> None:
-    with pytest.raises(SystemExit, match=r"no job .* 'nothing'"):
+    with pytest.raises(SystemExit, match=r"no run .* 'nothing'"):
         call(places, [small()], "--only", "nothing")
 
 

@@ -8,11 +8,20 @@ import tyro
 
 from tam import __version__
 from tam.cli.exit import command
+from tam.cli.reproduce import Reproduce
+from tam.cli.reproduce import main as reproduce
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval, Predict
 
-COMMANDS: dict[str, Any] = {"tasks": Tasks, "train": Train, "eval": Eval, "adapt": Adapt, "predict": Predict}
+COMMANDS: dict[str, Any] = {
+    "tasks": Tasks,
+    "train": Train,
+    "eval": Eval,
+    "adapt": Adapt,
+    "predict": Predict,
+    "reproduce": Reproduce,
+}
 """The class of each command: its fields are the options, `run` does it."""
 
 
@@ -20,6 +29,9 @@ def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # ? where → cannot be shown
+    if sys.argv[1:2] == ["reproduce"]:
+        reproduce()
+        return
     with command():
         if sys.argv[1:] == ["--version"]:
             print(f"tam {__version__}")

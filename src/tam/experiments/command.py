@@ -1,75 +1,150 @@
-"""`python -m tam.experiments GROUP…`: train and score the runs behind the published results."""
+"""`tam reproduce`, and `python -m tam.experiments` where only torch, numpy and safetensors are installed."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tam.errors import UserError
 from tam.experiments.job import Job
-from tam.experiments.jobs import all_jobs
-from tam.experiments.results import Places, status
-from tam.experiments.runner import Runner
+from tam.experiments.jobs import EXPERIMENTS, Experiment
+
+if TYPE_CHECKING:
+    from tam.experiments.runner import Executor
+
+ALL = "all"
 
 
-def main(words: Sequence[str] | None = None, jobs: Sequence[Job] | None = None) -> None:
-    """Run the jobs that the command line names."""
-    jobs = all_jobs() if jobs is None else jobs
-    groups = list(dict.fromkeys(job.group for job in jobs))
-    given = _parser(groups).parse_args(words)
-    chosen = [job for job in jobs if job.group in given.groups and fnmatch(job.name, given.only)]
-    places = Places(given.results, given.runs, given.device)
+def main(
+    words: Sequence[str] | None = None,
+    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+    prog: str = "python -m tam.experiments",
+) -> None:
+    """Run the experiments that the command line names."""
+    given = _parser(experiments, prog).parse_args(words)
     try:
-        if not chosen:
-            raise UserError(f"no job of {', '.join(given.groups)} is called {given.only!r}")
-        if given.dry_run:
-            print("\n".join(_listed(chosen, places)))
-            return
-        runner = Runner(places, given.at_once, given.seconds)
-        runner.run(chosen)
+        failed = _reproduce(given, experiments)
     except UserError as error:
         sys.exit(f"error: {error}")
-    print(_listed(chosen, places)[-1])
-    if runner.failed:
-        sys.exit(f"error: {len(runner.failed)} failed: {', '.join(job.name for job in runner.failed)}")
+    if failed:
+        names = ", ".join(job.name for job in failed)
+        sys.exit(f"error: {len(failed)} failed: {names}")
 
 
-def _parser(groups: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tam.experiments", description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=groups, metavar="GROUP", help=", ".join(groups))
-    parser.add_argument(
-        "--only", default="*", metavar="PATTERN", help="only jobs of this name, such as 'tam-*-0'"
+def _reproduce(given: argparse.Namespace, experiments: Mapping[str, Experiment]) -> list[Job]:
+    """Do what was asked for; the jobs that failed."""
+    from tam.experiments import timing
+    from tam.experiments.embeddings import Maps
+    from tam.experiments.estimate import listed, summary
+    from tam.experiments.results import Places, Status, status
+    from tam.experiments.runner import Runner
+
+    places = Places(given.results, given.runs, given.device)
+    names = list(experiments) if ALL in given.experiments else given.experiments
+    jobs = _chosen([job for name in names for job in experiments[name].jobs()], given)
+    maps, mapped = Maps(places, given.results.parent), list[Job]()
+    if "embeddings" in names:
+        mapped = _chosen(experiments["embeddings"].jobs(), given)
+    scored = {job.name for name in names if name != "embeddings" for job in experiments[name].jobs()}
+
+    def status_of(job: Job) -> Status:
+        """A run that is mapped must leave its trained model; only the others must have a result."""
+        found = status(job, places) if job.name in scored else Status(True)
+        return maps.status(job) if found.done and job in mapped else found
+
+    found = [status_of(job) for job in jobs]
+    if given.dry_run:
+        print("\n".join([*listed(jobs, found), summary(jobs, found, places)]))
+        return []
+    failed = list[Job]()
+    if not all(done for done, _ in found):
+        runner = Runner(places, _executor(given), given.at_once, given.seconds, status_of)
+        runner.run(jobs)
+        failed, found = runner.failed, [status_of(job) for job in jobs]
+    print(summary(jobs, found, places))
+    if "timing" in names:
+        print(f"\n{timing.table(places)}")
+    for line in maps.make(mapped):
+        print(line, flush=True)
+    return failed
+
+
+def _chosen(jobs: Iterable[Job], given: argparse.Namespace) -> list[Job]:
+    """The jobs asked for: the first seed or hold-out of everything before the second."""
+    unique = {job.name: job for job in jobs}.values()
+    found = [job for job in unique if any(fnmatch(job.name, pattern) for pattern in given.only or ["*"])]
+    if not found:
+        raise UserError(
+            f"no run of {', '.join(given.experiments)} is called {' or '.join(map(repr, given.only))}"
+        )
+    return sorted(found, key=lambda job: job.trial)
+
+
+def _executor(given: argparse.Namespace) -> "Executor":
+    if given.on == "here":
+        from tam.experiments.run_here import Here
+
+        if given.at_once > 1:
+            raise UserError(f"--at-once must be 1 with --on here: got {given.at_once}")
+        return Here()
+    if given.on == "ray":
+        from tam.experiments.run_ray import OnRay
+
+        return OnRay(given.at_once, given.device)
+    from tam.experiments.run_workers import Workers
+
+    return Workers()
+
+
+def _parser(experiments: Mapping[str, Experiment], prog: str) -> argparse.ArgumentParser:
+    width = max(map(len, experiments))
+    about = (f"  {name:{width}}  {experiment.about}" for name, experiment in experiments.items())
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Train and score the runs behind the paper's tables and figures. What is done is not "
+        "done again, and what was stopped goes on.",
+        epilog="\n".join(["experiments:", *about, f"  {ALL:{width}}  all of them"]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--seconds", type=float, metavar="S", help="stop within S seconds; run again to continue"
+        "experiments", nargs="+", choices=[*experiments, ALL], metavar="EXPERIMENT", help="see below"
     )
-    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="run N jobs at once (default: 1)")
     parser.add_argument(
+        "--dry-run", action="store_true", help="list what is done, what is left, and the time"
+    )
+    add = parser.add_argument
+    add(
+        "--only", action="append", metavar="PATTERN", help="only runs of this name, such as 'tam-*-0'; repeat"
+    )
+    add("--seconds", type=float, metavar="S", help="stop within S seconds; run again to go on")
+    add("--at-once", type=_positive, default=1, metavar="N", help="run N at once (default: 1)")
+    add(
+        "--on",
+        choices=("workers", "here", "ray"),
+        default="workers",
+        help="processes of their own (default), this process, or a Ray cluster (RAY_ADDRESS, or a local one)",
+    )
+    add("--device", default="cuda", help="cuda (default) or cpu")
+    add(
         "--results",
         type=Path,
         default=Path("results/runs"),
         metavar="DIR",
-        help="for results (default: results/runs)",
+        help="for results, a file for each run (default: results/runs)",
     )
-    parser.add_argument(
+    add(
         "--runs",
         type=Path,
         default=Path("runs/experiments"),
         metavar="DIR",
-        help="for checkpoints (default: runs/experiments)",
+        help="for checkpoints and trained models (default: runs/experiments)",
     )
-    parser.add_argument("--device", default="cuda", help="cuda (the default) or cpu")
-    parser.add_argument("--dry-run", action="store_true", help="list which jobs are done and which are left")
     return parser
 
 
-def _listed(jobs: Sequence[Job], places: Places) -> list[str]:
-    """A line for each job, and one for all of them."""
-    lines, done = [], 0
-    for job in jobs:
-        found = status(job, places)
-        done += found.done
-        note = f"  ({found.note})" if found.note else ""
-        lines.append(f"{'done' if found.done else 'left'}  {job.name}{note}")
-    return [*lines, f"{done} of {len(jobs)} jobs are done, {len(jobs) - done} are left"]
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1: got {text}")
+    return int(text)

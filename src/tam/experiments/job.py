@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tam.config.config import Config
-from tam.tasks.benchmark import BenchmarkOptions
 
 Values = dict[str, Any]
 
@@ -15,10 +14,11 @@ PLANNED = ("steps", "validate_every")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run of one method on one benchmark; its result is `NAME.json`."""
+    """A run of one method on one benchmark; `tam.experiments.results` says where its result is."""
 
     name: str
     group: str
+    """The experiment that it belongs to; others may use its result."""
     tasks: Mapping[str, Any]
     """The options of the benchmark."""
     method: str = "tam"
@@ -36,8 +36,15 @@ class Job:
     """Whether no other job may run at the same time, because its wall time is a result."""
 
     @property
+    def trial(self) -> int:
+        """Which of the runs behind one cell of a table it is: its hold-out, or its seed."""
+        return self.tasks.get("holdout") or self.seed
+
+    @property
     def options(self) -> dict[str, Any]:
         """All options of its benchmark, as in results."""
+        from tam.tasks.benchmark import BenchmarkOptions  # imports numpy, which lists of jobs do not need
+
         given = asdict(BenchmarkOptions(**self.tasks))
         return {name: value for name, value in given.items() if value is not None}
 

@@ -1,36 +1,200 @@
-"""The list of jobs, the most valuable first.
+"""The experiments: the paper's tables and figures, and ours, each a grid of runs.
 
-The groups:
-- reproduction: the preset `paper`, to its end.
-- best: the preset `best`, four initialisations.
-- time: `best` with fewer steps, alone on the GPU: how soon it is as good as the paper.
-- levers: `best` with one lever moved, for the same GPU-seconds.
-- table1: every method on every benchmark, 60 GPU-seconds each.
-- table2: compositional tasks, 30 GPU-seconds each.
-- quick: the preset `quick` on a CPU.
+A grid is models × benchmarks × k (for methods with one model per k) × trials: seeds, or hold-outs of
+primitives. A run that two experiments need belongs to the first of them.
+
+This file imports nothing heavy: the command line is built from it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tam.config.config import Config
+from tam.config.methods import settings_of
 from tam.experiments.job import Job, Values
-from tam.methods import METHODS
-from tam.tasks.benchmark import Name
 
-BENCHMARKS: tuple[Name, ...] = get_args(Name)
+if TYPE_CHECKING:
+    from tam.tasks.benchmark import Name
+
+BENCHMARKS: tuple["Name", ...] = ("classification", "transduction", "pathfinding")
 SHOTS = (1, 5, 10, 20)
-SEEDS = HOLDOUTS = range(4)
-TABLE1_SECONDS, TABLE2_SECONDS = 60.0, 30.0
+SEEDS = range(4)
+HOLDOUTS = range(8)
 
-TIMED_STEPS: dict[Name, int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
-"""Outer steps of the group `time`."""
+TABLE1_SECONDS, TABLE2_SECONDS = 60.0, 30.0
+ABLATION_SECONDS, SWEEP_SECONDS = 60.0, 30.0
+"""GPU-seconds of a run."""
+
+
+class Model(NamedTuple):
+    """A row of a table: what it is called in the names of its runs, its method and its own settings."""
+
+    name: str
+    method: str
+    values: Mapping[str, Any] = MappingProxyType({})
+
+
+_FIRST_ORDER = {"order": "first"}
+
+TABLE1 = (
+    Model("tam", "tam"),
+    Model("agnostic", "agnostic"),
+    Model("multitask", "multitask"),
+    Model("maml", "maml"),
+    Model("cavia", "cavia"),
+    Model("snail", "snail"),
+    Model("matching", "matching"),
+    # not in the paper
+    Model("prototypical", "prototypical"),
+    Model("nearest", "nearest"),
+    Model("maml-first", "maml", _FIRST_ORDER),
+    Model("cavia-first", "cavia", _FIRST_ORDER),
+)
+"""k-shot learning of new tasks: every method."""
+
+TABLE2 = (
+    Model("tam", "tam"),
+    Model("tam-untold", "tam", {"use_primitives": False}),
+    Model("cavia", "cavia"),
+    Model("multitask", "multitask"),
+    Model("matching", "matching"),
+    Model("snail", "snail"),
+)
+"""New tasks with one primitive that training never showed; the untold TAM is given no primitives at all."""
+
+_ONE_SEARCH = {
+    "proposer": False,
+    "starts": 1,
+    "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200),
+    "adapt_rates": (0.003, 0.01, 0.03, 0.1),
+}
+"""TAM without what `best` adds for tokens alone: the proposer is a transformer that proposes tokens."""
+
+ABLATION = (
+    Model("tam-token", "tam", _ONE_SEARCH),
+    Model("tam-adapter", "tam", _ONE_SEARCH | {"conditioning": "adapter"}),
+    Model("tam-norm", "tam", _ONE_SEARCH | {"conditioning": "norm"}),
+)
+"""Where the task embedding enters: as a token, as the weights of adapters, or in the layer norms."""
+
+ARCHITECTURE = (
+    Model("tam-lstm", "tam", _ONE_SEARCH | {"backbone": "lstm"}),
+    Model("multitask-lstm", "multitask", {"backbone": "lstm"}),
+)
+"""A bidirectional LSTM in place of the transformer, with alternating minimisation and with multitask
+training. The transformer's rows are those of the token in the ablation, and of multitask in Table 1."""
+
+INNER_STEPS = (1, 3, 6, 25)
+"""T, most updates of z in an outer step; `best` has 12. The paper: more are better, up to 25."""
+ROWS = (16, 32, 64, 300)
+"""N, examples of a task in an outer step; `best` has 128 or 256. The paper: many more than k, 300."""
+TRAINING_TASKS = (20, 50, 100, 250)
+"""Training tasks; the benchmarks have 500. Not in the paper."""
+
+TIMED = ("multitask", "cavia", "tam")
+"""The methods of the paper's timing table."""
+MAPPED = ("tam", "multitask")
+"""The methods whose task embeddings are mapped; the paper maps those of TAM."""
+
+TIMED_STEPS: dict["Name", int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
+"""Outer steps of the experiment `time`."""
 TIMED_VALIDATIONS = 5
 """How often these runs are validated."""
 
-_OLD_RATE: dict[Name, float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
-"""The rate of z before it was raised."""
+
+def reproduction() -> Iterator[Job]:
+    """The paper's settings, until validation has not improved for 5 000 outer steps."""
+    values = {"precision": "bfloat16", "stop_after": 5_000, "steps": 20_000, "validate_every": 500}
+    for name in BENCHMARKS:
+        job = Job(name=f"tam-paper-{name}-0", group="reproduction", tasks={"name": name})
+        yield replace(job, preset="paper", values=values)
+
+
+def best() -> Iterator[Job]:
+    """Our best settings."""
+    for seed in SEEDS:
+        for name in BENCHMARKS:
+            yield Job(name=f"tam-best-{name}-{seed}", group="best", tasks={"name": name}, seed=seed)
+
+
+def time_to_quality() -> Iterator[Job]:
+    """Our best settings with a short schedule."""
+    for name, steps in TIMED_STEPS.items():
+        values = {"steps": steps, "validate_every": steps // TIMED_VALIDATIONS}
+        yield Job(name=f"tam-time-{name}-0", group="time", tasks={"name": name}, values=values, alone=True)
+
+
+def table1() -> Iterator[Job]:
+    """Every method on every benchmark; what is not trained has no seed."""
+    for seed in SEEDS:
+        models = [model for model in TABLE1 if seed == 0 or settings_of(model.method).trained]
+        yield from _grid("table1", models, BENCHMARKS, seed=seed, seconds=TABLE1_SECONDS)
+
+
+def table2() -> Iterator[Job]:
+    """Compositional tasks; one support set for each of the 100 validation tasks."""
+    for holdout in HOLDOUTS:
+        tasks = {"compositional": True, "holdout": holdout}
+        yield from _grid(
+            "table2", TABLE2, BENCHMARKS, tasks=tasks, values={"supports": 1}, seconds=TABLE2_SECONDS
+        )
+
+
+def ablation() -> Iterator[Job]:
+    """The conditionings, on classification as in the paper."""
+    for seed in SEEDS:
+        yield from _grid("ablation", ABLATION, ["classification"], seed=seed, seconds=ABLATION_SECONDS)
+
+
+def architecture() -> Iterator[Job]:
+    """The LSTM beside the transformer, on classification as in the paper."""
+    for seed in SEEDS:
+        models = ARCHITECTURE
+        yield from _grid("architecture", models, ["classification"], seed=seed, seconds=ABLATION_SECONDS)
+    transformers = {f"{what}-classification-{seed}" for what in _TRANSFORMERS for seed in SEEDS}
+    yield from (job for job in (*ablation(), *table1()) if job.name in transformers)
+
+
+_TRANSFORMERS = ("tam-token-ablation", "multitask-table1")
+
+
+def sweeps() -> Iterator[Job]:
+    """TAM's best settings with one number changed, and unchanged for as long."""
+    points = [
+        Model("tam-base", "tam"),
+        *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in INNER_STEPS),
+        *(Model(f"tam-N{rows}", "tam", {"rows": rows}) for rows in ROWS),
+    ]
+    yield from _grid("sweeps", points, BENCHMARKS, seconds=SWEEP_SECONDS)
+    for count in TRAINING_TASKS:
+        models = [Model(f"tam-tasks{count}", "tam")]
+        yield from _grid("sweeps", models, BENCHMARKS, tasks={"train": count}, seconds=SWEEP_SECONDS)
+
+
+def timing() -> Iterator[Job]:
+    """The runs of Table 1 whose time to the best model is compared."""
+    names = [model.name for model in TABLE1 if model.name in TIMED]
+    return (job for job in table1() if job.name.split("-table1-")[0] in names)
+
+
+def embeddings() -> Iterator[Job]:
+    """The runs whose task embeddings are mapped."""
+    names = [f"{method}-table1-pathfinding-0" for method in MAPPED]
+    return (job for job in table1() if job.name in names)
+
+
+def quick() -> Iterator[Job]:
+    """What `make run` trains."""
+    yield Job(
+        name="tam-quick-classification-0",
+        group="quick",
+        tasks={"name": "classification"},
+        preset="quick",
+        device="cpu",
+        alone=True,
+    )
 
 
 class Lever(NamedTuple):
@@ -44,7 +208,11 @@ class Lever(NamedTuple):
     added: Values | None = None
 
 
-def levers(benchmark: Name) -> list[Lever]:
+_OLD_RATE: dict["Name", float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
+"""The rate of z before it was raised."""
+
+
+def levers(benchmark: "Name") -> list[Lever]:
     """The levers that can be moved on a benchmark."""
     all_rows = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
     found = [
@@ -59,34 +227,6 @@ def levers(benchmark: Name) -> list[Lever]:
         Lever("starts", {"starts": 1}, {"starts": 8}),
     ]
     return [lever for lever in found if lever.name != "first" or benchmark != "classification"]
-
-
-def all_jobs() -> list[Job]:
-    """Every job, in order."""
-    makers = (reproduction, best, time_to_quality, without_levers, table1, table2, quick)
-    return [job for jobs_of in makers for job in jobs_of()]
-
-
-def reproduction() -> Iterator[Job]:
-    """The paper's settings, until validation has not improved for 5 000 outer steps."""
-    values = {"precision": "bfloat16", "stop_after": 5_000, "steps": 20_000, "validate_every": 500}
-    for name in BENCHMARKS:
-        job = Job(name=f"tam-paper-{name}-0", group="reproduction", tasks={"name": name})
-        yield replace(job, preset="paper", values=values)
-
-
-def best() -> Iterator[Job]:
-    """Our best settings; all benchmarks with one seed before the next seed."""
-    for seed in SEEDS:
-        for name in BENCHMARKS:
-            yield Job(name=f"tam-best-{name}-{seed}", group="best", tasks={"name": name}, seed=seed)
-
-
-def time_to_quality() -> Iterator[Job]:
-    """Our best settings with a short schedule."""
-    for name, steps in TIMED_STEPS.items():
-        values = {"steps": steps, "validate_every": steps // TIMED_VALIDATIONS}
-        yield Job(name=f"tam-time-{name}-0", group="time", tasks={"name": name}, values=values, alone=True)
 
 
 def without_levers() -> Iterator[Job]:
@@ -107,63 +247,75 @@ def without_levers() -> Iterator[Job]:
                 )
 
 
-def table1() -> Iterator[Job]:
-    """Every method; MAML and CAVIA of second and of first order."""
-    for benchmark in BENCHMARKS:
-        for method, values in (
-            *((name, {}) for name in METHODS),
-            *((name, {"order": "first"}) for name in ("maml", "cavia")),
-        ):
-            what = f"{method}-first" if values else method
-            for suffix, shots in shots_of(method, benchmark):
+class Experiment(NamedTuple):
+    """A grid of runs under a name, and what it shows."""
+
+    about: str
+    jobs: Callable[[], Iterator[Job]]
+
+
+EXPERIMENTS = {
+    "reproduction": Experiment("TAM with the paper's settings, to the end", reproduction),
+    "best": Experiment("TAM with our best settings, four seeds", best),
+    "time": Experiment("how soon TAM is as good as the paper, alone on the GPU", time_to_quality),
+    "levers": Experiment("best with one of our changes to TAM undone, for as long", without_levers),
+    "table1": Experiment("the paper's Table 1: every method on every benchmark, four seeds", table1),
+    "table2": Experiment("the paper's Table 2: compositional tasks, eight hold-outs", table2),
+    "ablation": Experiment("the paper's Table 3: where the task embedding enters", ablation),
+    "architecture": Experiment("the paper's Table 4: LSTM and transformer", architecture),
+    "sweeps": Experiment("how many inner steps, examples and training tasks TAM needs", sweeps),
+    "timing": Experiment("the paper's Table 5: time to the best model, from the runs of Table 1", timing),
+    "embeddings": Experiment("the paper's Figure 1: a map of task embeddings, path-finding", embeddings),
+    "quick": Experiment("the preset quick, on a CPU", quick),
+}
+"""Every experiment by its name, the most valuable first."""
+
+
+def all_jobs() -> list[Job]:
+    """Every job once, in order."""
+    found = (job for experiment in EXPERIMENTS.values() for job in experiment.jobs())
+    return list({job.name: job for job in found}.values())
+
+
+_CLASSIFICATION_ONLY = ("matching", "prototypical")
+
+
+def _grid(
+    group: str,
+    models: Sequence[Model],
+    benchmarks: Sequence["Name"],
+    *,
+    seed: int = 0,
+    tasks: Values | None = None,
+    values: Values | None = None,
+    seconds: float,
+) -> Iterator[Job]:
+    """One trial of models × benchmarks × k, with these options of the tasks and these settings.
+
+    Runs are called `MODEL-GROUP-BENCHMARK-SEED`, with `-kK` before the seed where there is a model for each
+    k, and `hHOLDOUT` in place of the seed for compositional tasks.
+    """
+    options = tasks or {}
+    trial = f"h{options['holdout']}" if "holdout" in options else str(seed)
+    for benchmark in benchmarks:
+        for model in models:
+            trained = settings_of(model.method).trained
+            for suffix, shots in shots_of(model.method, benchmark):
                 yield Job(
-                    name=f"{what}-table1-{benchmark}{suffix}-0",
-                    group="table1",
-                    tasks={"name": benchmark},
-                    method=method,
-                    values=values | shots,
-                    seconds=TABLE1_SECONDS if Config.of(method).settings.trained else None,
+                    name=f"{model.name}-{group}-{benchmark}{suffix}-{trial}",
+                    group=group,
+                    tasks={"name": benchmark, **options},
+                    method=model.method,
+                    values={**model.values, **shots, **(values or {})},
+                    seed=seed,
+                    seconds=seconds if trained else None,
                 )
 
 
-def table2() -> Iterator[Job]:
-    """Compositional tasks; all models with one hold-out before the next."""
-    for holdout in HOLDOUTS:
-        for benchmark in BENCHMARKS:
-            for what, method, values in (
-                ("tam", "tam", {}),
-                ("tam-untold", "tam", {"use_primitives": False}),
-                ("cavia", "cavia", {}),
-                ("multitask", "multitask", {}),
-                *((name, name, {}) for name in ("matching", "snail") if holdout == 0),
-            ):
-                for suffix, shots in shots_of(method, benchmark):
-                    yield Job(
-                        name=f"{what}-table2-{benchmark}{suffix}-h{holdout}",
-                        group="table2",
-                        tasks={"name": benchmark, "compositional": True, "holdout": holdout},
-                        method=method,
-                        values=values | shots | {"supports": 1},  # of 100 validation tasks
-                        seconds=TABLE2_SECONDS,
-                    )
-
-
-def quick() -> Iterator[Job]:
-    """What `make run` trains."""
-    yield Job(
-        name="tam-quick-classification-0",
-        group="quick",
-        tasks={"name": "classification"},
-        preset="quick",
-        device="cpu",
-        alone=True,
-    )
-
-
-def shots_of(method: str, benchmark: Name) -> list[tuple[str, dict[str, Any]]]:
+def shots_of(method: str, benchmark: "Name") -> list[tuple[str, dict[str, Any]]]:
     """The suffix of the name and the settings of each run of a method: one for all k, or one for each k."""
-    if METHODS[method].classification_only and benchmark != "classification":
+    if method in _CLASSIFICATION_ONLY and benchmark != "classification":
         return []
-    if not Config.of(method).settings.per_shots:
+    if not settings_of(method).per_shots:
         return [("", {})]
     return [(f"-k{k}", {"shots": (k,)}) for k in SHOTS]

@@ -1,13 +1,20 @@
-"""Result files: where they are, and which of them still count."""
+"""Result files: where they are, and which of them count.
+
+The result of a job is `NAME-XXXXXXXX.json`, with eight hex digits of what determines it. It is never
+overwritten: when settings, benchmark or method change, so does the name of the file, and the old result stays
+but no longer counts. `NAME.json`, the name that files had before, counts as well.
+"""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tam.config.config import Config
 from tam.errors import UserError
+from tam.experiments.claim import is_claimed
 from tam.experiments.job import PLANNED, Job
 from tam.experiments.jobs import all_jobs
 from tam.io import json_text, read_json
@@ -18,6 +25,8 @@ from tam.training.checkpoint import write_json
 BUDGET_TOLERANCE = 0.02
 """How much a budget may differ from the one that is measured now, relatively."""
 
+Result = dict[str, Any]
+
 
 class Places(NamedTuple):
     """Where results and runs are kept, and the device of the jobs."""
@@ -27,8 +36,13 @@ class Places(NamedTuple):
     device: str
 
     def result_file(self, job: Job) -> Path:
-        """The file of a job's result."""
-        return self.results / f"{job.name}.json"
+        """The file of the result that counts for a job; if there is none, where it will be written."""
+        found = _counting(job, self)
+        return self.new_file(with_budget(job, self) or job) if found is None else found[0]
+
+    def new_file(self, job: Job) -> Path:
+        """Where the result of a job, with its budget, is written."""
+        return self.results / f"{self._stem(job)}.json"
 
     def error_file(self, job: Job) -> Path:
         """The file that says why a job failed."""
@@ -36,13 +50,17 @@ class Places(NamedTuple):
 
     def run_folder(self, job: Job) -> Path:
         """The folder of a job's run, one for each combination of settings and tasks."""
+        return self.runs / self._stem(job)
+
+    def _stem(self, job: Job) -> str:
+        """The name of a job with eight hex digits of what determines its result."""
         what = {
             "config": job.config(self.device).to_json(),
             "tasks": job.options,
             "versions": versions(job),
             "seconds": job.seconds,
         }
-        return self.runs / f"{job.name}-{hashlib.sha256(json_text(what).encode()).hexdigest()[:8]}"
+        return f"{job.name}-{hashlib.sha256(json_text(what).encode()).hexdigest()[:8]}"
 
 
 def versions(job: Job) -> dict[str, int]:
@@ -59,9 +77,8 @@ def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
         return "the tasks are others"
     if not _same_budget(result.get("budget_seconds"), job.seconds):
         return f"budget_seconds was {result.get('budget_seconds')} and is {job.seconds}"
-    config = job.config(device)
     try:
-        before = Config.from_json(result["config"])
+        config, before = job.config(device), Config.from_json(result["config"])
     except (KeyError, TypeError, UserError) as error:
         return f"its config cannot be read: {error}"
     if job.seconds is not None or job.seconds_of is not None:
@@ -75,17 +92,47 @@ def _same_budget(before: float | None, now: float | None) -> bool:
     return abs(before - now) <= BUDGET_TOLERANCE * now
 
 
+def result_of(job: Job, places: Places) -> Result | None:
+    """The result that counts for a job; None if there is none."""
+    found = _counting(job, places)
+    return None if found is None else found[1]
+
+
+def _counting(job: Job, places: Places) -> tuple[Path, Result] | None:
+    """The result that counts, and its file: of several, one that is timed, and of those the first made."""
+    ready = with_budget(job, places)
+    if ready is None:
+        return None
+    found = [one for one in _written(job.name, places) if difference(ready, one[1], places.device) is None]
+    return min(found, key=lambda one: (not is_timed(one[1]), one[1].get("finished", "")), default=None)
+
+
+def _written(name: str, places: Places) -> Iterator[tuple[Path, Result]]:
+    """All results of the jobs with this name, those that no longer count too."""
+    hexes = "[0-9a-f]" * 8
+    for file in (places.results / f"{name}.json", *sorted(places.results.glob(f"{name}-{hexes}.json"))):
+        if file.exists():
+            yield file, read_json(file)
+
+
+def is_timed(result: Mapping[str, Any]) -> bool:
+    """Whether a result says how long its steps took; on a CPU, and without steps, none has to."""
+    on_cpu = result.get("config", {}).get("device") == "cpu"
+    return on_cpu or not result.get("steps") or result.get("gpu_seconds") is not None
+
+
 def with_budget(job: Job, places: Places) -> Job | None:
     """The job with its GPU-seconds; None until the run that they are taken from is there."""
     if job.seconds_of is None:
         return job
-    file = places.results / f"{job.seconds_of}.json"
-    result = read_json(file) if file.exists() else {}
-    source = next((other for other in all_jobs() if other.name == job.seconds_of), None)
-    if source is not None and result and difference(source, result, places.device):
-        return None  # it no longer counts
-    seconds = result.get("gpu_seconds")
+    source = _jobs_by_name().get(job.seconds_of)
+    seconds = ((result_of(source, places) if source else None) or {}).get("gpu_seconds")
     return None if seconds is None else replace(job, seconds=seconds, seconds_of=None)
+
+
+@cache
+def _jobs_by_name() -> dict[str, Job]:
+    return {job.name: job for job in all_jobs()}
 
 
 class Status(NamedTuple):
@@ -107,18 +154,33 @@ def _status(job: Job, places: Places) -> Status:
     ready = with_budget(job, places)
     if ready is None:
         return Status(False, f"needs {job.seconds_of}")
-    file = places.result_file(job)
-    if file.exists():
-        result = read_json(file)
-        if changed := difference(ready, result, places.device):
-            return Status(False, f"changed: {changed}")
-        untimed = result.get("gpu_seconds") is None and ready.config(places.device).device != "cpu"
-        return Status(False, "not timed") if untimed and result.get("steps") else Status(True)
+    if (result := result_of(ready, places)) is not None and is_timed(result):
+        return Status(True)
+    if result is not None:
+        return Status(False, "not timed")
     if places.error_file(job).exists():
         return Status(False, f"failed: {read_json(places.error_file(job))['error']}")
-    if (places.run_folder(ready) / "config.json").exists():
+    folder = places.run_folder(ready)
+    if is_claimed(folder):
+        return Status(False, "running")
+    if (folder / "config.json").exists():
         return Status(False, "begun")
-    return Status(False)
+    old = [difference(ready, result, places.device) for _, result in _written(job.name, places)]
+    return Status(False, f"changed: {old[-1]}" if old else "")
+
+
+def write_result(job: Job, places: Places, result: Result) -> None:
+    """Write the result of a job that this process has claimed.
+
+    A result that is there stays; only one that was not timed yet is replaced by one that is.
+    """
+    places.results.mkdir(parents=True, exist_ok=True)
+    known, file = result_of(job, places), places.new_file(job)
+    if known is None and file.exists():
+        raise UserError(f"{file}: another result is there, which is never overwritten: move it away")
+    if known is None or not is_timed(known):
+        write_json(file, result)
+    places.error_file(job).unlink(missing_ok=True)
 
 
 def write_error(job: Job, places: Places, error: str, log: str) -> None:

@@ -1,139 +1,190 @@
-"""Works off a list of jobs, each in its own process, several at once."""
+"""Works off a list of jobs, several at once, through an executor: this process, worker processes, or Ray."""
 
 import math
+import os
 import signal
-import subprocess
-import sys
+import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
+from tam.errors import UserError
+from tam.experiments import results
+from tam.experiments.claim import is_claimed
 from tam.experiments.job import Job
-from tam.experiments.results import Places, status, with_budget, write_error
-from tam.experiments.work import STOPPED, Order
+from tam.experiments.results import Places, Status, with_budget, write_error
+from tam.experiments.work import Order
 
 LONGEST_STOP = 30.0
 """Running jobs are asked to stop so many seconds before the end, or a quarter of the time if that is less."""
 LAST_SECONDS = 2.0
-"""Jobs that have not stopped are killed so many seconds before the end."""
+"""Jobs that have not stopped are killed so many seconds before the end, or an eighth of the time."""
 LOG_CHARACTERS = 4_000
 """How much of the end of a failed job's log is recorded."""
 
 
+class Ending(NamedTuple):
+    """How a job ended; `claimed`: another process works on it."""
+
+    kind: Literal["finished", "stopped", "claimed", "failed"]
+    error: str = ""
+    log: str = ""
+
+
+class Attempt(Protocol):
+    """A job that was started."""
+
+    def ending(self) -> Ending | None:
+        """How it ended; None while it runs."""
+        ...
+
+    def stop(self) -> None:
+        """Ask it to stop after its step, and to leave a checkpoint."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+
+class Executor(Protocol):
+    """Where jobs run. Whatever executes an order calls `tam.experiments.work.work`, so results are alike."""
+
+    def start(self, order: Order) -> Attempt:
+        """Start a job; KeyboardInterrupt if it was stopped before this returns."""
+        ...
+
+
 @dataclass
 class Running:
-    """A job and its process."""
+    """A job and its attempt."""
 
     job: Job
-    process: "subprocess.Popen[bytes]"
-    log: Path
+    attempt: Attempt
     started: float
     asked_to_stop: bool = False
 
-    def send(self, number: int) -> None:
-        """Send a signal, and wake the process if another that measures has stopped it."""
-        self.asked_to_stop = True
-        self.process.send_signal(number)
-        self.process.send_signal(signal.SIGCONT)
-
 
 class Runner:
-    """Runs jobs in order, and none that is done already."""
+    """Runs jobs in order, and none that is done already.
 
-    def __init__(self, places: Places, at_once: int = 1, seconds: float | None = None) -> None:
-        self.places, self.at_once = places, at_once
+    Args:
+        places: Where results and runs are kept.
+        executor: Where jobs run.
+        at_once: How many jobs run at the same time.
+        seconds: When to stop, from now on.
+        status: Whether a job is done: its result is there, unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        executor: Executor,
+        at_once: int = 1,
+        seconds: float | None = None,
+        status: Callable[[Job], Status] | None = None,
+    ) -> None:
+        self.places, self.executor, self.at_once = places, executor, at_once
         self.failed: list[Job] = []
         self.running: list[Running] = []
+        self._status = status or (lambda job: results.status(job, places))
         self._waiting: list[Job] = []
+        self._asked = 0
+        """How often the runner was asked to stop: the second time, it kills what runs."""
         seconds = math.inf if seconds is None else seconds
         end = time.monotonic() + seconds
-        self._stop_at, self._kill_at = end - min(LONGEST_STOP, seconds / 4), end - LAST_SECONDS
+        self._ends = (end - min(LONGEST_STOP, seconds / 4), end - min(LAST_SECONDS, seconds / 8))
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Work off the jobs, until all are done or the time is over."""
-        self._waiting = [job for job in jobs if not status(job, self.places).done]
+        self._waiting = [job for job in jobs if not self._status(job).done]
         try:
-            with _interrupts(self):
-                while self.running or (self._waiting and not self._time_is_over()):
+            with _interrupts(self), self._alarms():
+                while self.running or (self._waiting and not self._asked):
                     self._start_some()
                     if not self.running:
-                        break  # the others need runs that are not there
+                        break  # the others need runs that are not there, or other processes do them
                     time.sleep(0.05)
                     self._collect()
-                    self._stop_in_time()
+                    self._stop_if_asked()
         finally:
             for one in self.running:
-                one.process.kill()
-                one.process.wait()
+                one.attempt.kill()
 
     def stop(self) -> None:
         """Start no more jobs and ask the running ones to stop; the second time, kill them."""
-        if self._time_is_over():
-            self._kill_at = time.monotonic()
-        else:
-            self._stop_at = time.monotonic()
-
-    def _time_is_over(self) -> bool:
-        return time.monotonic() >= self._stop_at
+        self._asked += 1
 
     def _start_some(self) -> None:
-        while len(self.running) < self.at_once and not self._time_is_over():
+        while len(self.running) < self.at_once and not self._asked:
             job = next_job(self._waiting, [one.job for one in self.running], self.places)
             if job is None:
                 return
             self._waiting = [other for other in self._waiting if other.name != job.name]
-            self._start(job)
+            if not self._status(job).done:  # another process may have done it meanwhile
+                self._start(job)
 
     def _start(self, job: Job) -> None:
-        self.places.runs.mkdir(parents=True, exist_ok=True)
-        log = self.places.runs / f"{job.name}.log"
-        order = Order(job, self.places, 1 if job.alone else self.at_once, time.time())
-        with log.open("wb") as errors:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tam.experiments.work"],
-                stdin=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,  # Ctrl-C reaches the runner alone, which asks the jobs to stop
-            )
-        assert process.stdin is not None
-        with process.stdin as pipe:
-            pipe.write(order.to_json().encode())
-        self.running.append(Running(job, process, log, time.monotonic()))
         _say(job, "started")
+        at_once = 1 if job.alone else self.at_once
+        needs_model = results.status(job, self.places).done  # or it would not be left
+        order = Order(job, self.places, at_once, time.time(), needs_model)
+        started = time.monotonic()
+        try:
+            self.running.append(Running(job, self.executor.start(order), started))
+        except KeyboardInterrupt:
+            self._asked = max(self._asked, 1)
+            _say_stopped(job, started)
 
     def _collect(self) -> None:
         """Report the jobs that have ended."""
-        for one in [one for one in self.running if one.process.poll() is not None]:
+        for one in list(self.running):
+            if (ending := one.attempt.ending()) is None:
+                continue
             self.running.remove(one)
-            code, seconds = one.process.returncode, time.monotonic() - one.started
-            if code == 0:
-                _say(one.job, f"finished after {seconds:.0f} s")
-            elif code == STOPPED or one.asked_to_stop:
-                _say(one.job, f"stopped after {seconds:.0f} s; the next call goes on with it")
+            if ending.kind == "finished":
+                _say(one.job, f"finished after {time.monotonic() - one.started:.0f} s")
+            elif ending.kind == "claimed":
+                _say(one.job, "another process works on it")
+            elif ending.kind == "stopped" or one.asked_to_stop:
+                _say_stopped(one.job, one.started)
             else:
-                self._fail(one, code)
+                write_error(one.job, self.places, ending.error, ending.log[-LOG_CHARACTERS:])
+                self.failed.append(one.job)
+                _say(one.job, f"failed: {ending.error}")
 
-    def _fail(self, one: Running, code: int) -> None:
-        log = one.log.read_text(encoding="utf-8", errors="replace").strip()
-        error = log.splitlines()[-1].removeprefix("error: ") if log else "no message"
-        if code < 0:
-            error = f"killed by {signal.Signals(-code).name}"
-            for other in self.running:  # it may have stopped them to measure
-                other.process.send_signal(signal.SIGCONT)
-        write_error(one.job, self.places, error, log[-LOG_CHARACTERS:])
-        self.failed.append(one.job)
-        _say(one.job, f"failed: {error}")
-
-    def _stop_in_time(self) -> None:
-        if not self._time_is_over():
-            return
+    def _stop_if_asked(self) -> None:
         for one in self.running:
-            if time.monotonic() >= self._kill_at:
-                one.send(signal.SIGKILL)
-            elif not one.asked_to_stop:
-                one.send(signal.SIGTERM)
+            if self._asked > 1:
+                one.attempt.kill()
+            elif self._asked and not one.asked_to_stop:
+                one.attempt.stop()
+            one.asked_to_stop = one.asked_to_stop or self._asked > 0
+
+    @contextmanager
+    def _alarms(self) -> Generator[None]:
+        """Ask to stop in time, by a signal: a job in this process notices nothing else."""
+
+        def ask(times: int) -> None:
+            if self._asked < times:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        alarms = [
+            threading.Timer(max(0.0, end - time.monotonic()), ask, (times,))
+            for times, end in enumerate(self._ends, start=1)
+            if math.isfinite(end)
+        ]
+        for alarm in alarms:
+            alarm.daemon = True
+            alarm.start()
+        try:
+            yield
+        finally:
+            for alarm in alarms:
+                alarm.cancel()
+                alarm.join()  # no signal may come later
 
 
 def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> Job | None:
@@ -142,9 +193,17 @@ def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> 
         return None
     for job in waiting:
         ready = with_budget(job, places)
-        if ready is not None:
+        if ready is not None and not _is_taken(ready, places):
             return None if job.alone and running else ready
     return None
+
+
+def _is_taken(job: Job, places: Places) -> bool:
+    """Whether another process works on a job; nobody can on one with wrong settings."""
+    try:
+        return is_claimed(places.run_folder(job))
+    except UserError:
+        return False
 
 
 @contextmanager
@@ -161,3 +220,7 @@ def _interrupts(runner: Runner) -> Generator[None]:
 
 def _say(job: Job, what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {job.name}: {what}", flush=True)
+
+
+def _say_stopped(job: Job, started: float) -> None:
+    _say(job, f"stopped after {time.monotonic() - started:.0f} s; the next call goes on with it")

@@ -38,6 +38,8 @@ def present() -> Generator[None]:
     with _turn():  # so that nobody finds the file before it is locked
         own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
+        for pid in _others():  # nobody is alone now: who is stopped was left so by one that died
+            _send(pid, signal.SIGCONT)
     with own:
         try:
             yield

@@ -1,4 +1,4 @@
-"""One job in a process of its own: reads an order from standard input and writes the result."""
+"""The work on one job, in any process; as a program it reads an order from standard input."""
 
 import json
 import math
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, step_times, steps_within
+from tam.experiments.claim import ClaimedError, claim
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
-from tam.experiments.results import Places, versions
+from tam.experiments.results import Places, status, versions, write_result
 from tam.experiments.sharing import present
 from tam.methods import make_method
 from tam.tasks.taskset import TaskSet
-from tam.training.checkpoint import write_json
 from tam.training.heap import keep_freed_memory
 from tam.training.preflight import prepare
 from tam.training.run import load_tasks, run, start
 
-STOPPED = 75
-"""The exit code of a run that was stopped and can go on."""
+STOPPED, CLAIMED = 75, 76
+"""The exit codes of a run that was stopped and can go on, and of one that another process works on."""
 VALIDATIONS = 5
 """How often a run with a budget is validated, about."""
 
@@ -38,24 +38,35 @@ class Order(NamedTuple):
     at_once: int
     """How many jobs may share the device."""
     started: float
+    needs_model: bool = False
+    """Whether the trained model is asked for, also if the result is known."""
 
     def to_json(self) -> str:
         """As text."""
-        return json.dumps([asdict(self.job), list(map(str, self.places)), self.at_once, self.started])
+        return json.dumps([asdict(self.job), list(map(str, self.places)), *self[2:]])
 
     @classmethod
     def from_json(cls, text: str) -> "Order":
         """From text."""
-        job, (results, runs, device), at_once, started = json.loads(text)
-        return cls(Job(**job), Places(Path(results), Path(runs), device), at_once, started)
+        job, (results, runs, device), *others = json.loads(text)
+        return cls(Job(**job), Places(Path(results), Path(runs), device), *others)
 
 
 def work(order: Order) -> None:
-    """Run a job, from its checkpoint if there is one, and write its result."""
+    """Run a job, from its checkpoint if there is one, and write its result; nothing if it is done.
+
+    Raises:
+        ClaimedError: If another process works on it.
+    """
+    with claim(order.places.run_folder(order.job)):
+        if order.needs_model or not status(order.job, order.places).done:
+            _work(order)
+
+
+def _work(order: Order) -> None:
     job, places = order.job, order.places
     tasks = load_tasks(job.options)
     folder = places.run_folder(job)
-    folder.mkdir(parents=True, exist_ok=True)
     diary = Diary(folder / "experiment.json", order.started)
     with present():
         config = _planned(job, job.config(places.device), tasks, diary)
@@ -81,10 +92,7 @@ def work(order: Order) -> None:
 
 def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
     """Write the result: as soon as it is there, and again when its steps are timed."""
-    job, places = order.job, order.places
-    places.results.mkdir(parents=True, exist_ok=True)
-    write_json(places.result_file(job), result | _facts(order, config, tasks, diary))
-    places.error_file(job).unlink(missing_ok=True)
+    write_result(order.job, order.places, result | _facts(order, config, tasks, diary))
 
 
 def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
@@ -145,6 +153,8 @@ def main() -> None:
     try:
         with report_out_of_memory():
             work(order)
+    except ClaimedError:
+        sys.exit(CLAIMED)
     except UserError as error:
         sys.exit(f"error: {error}")
     except (InterruptedRunError, KeyboardInterrupt) as error:

@@ -1,0 +1,156 @@
+"""The paper's map of task embeddings: path-finding from (4,4) to every other cell, each from 20 examples."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tam.errors import UserError
+from tam.experiments.job import Job
+from tam.experiments.projection import Floats, held_out_r2, principal
+from tam.experiments.results import Places, Status, difference
+from tam.io import exists, read_json
+from tam.learner.learner import Learner, load
+from tam.learner.task_embedding import TaskEmbedding
+from tam.methods import weights
+from tam.provenance import now, provenance
+from tam.tasks.benchmark import VERSION, BenchmarkOptions, draw_recipes
+from tam.tasks.pathfinding import CELLS, SIDE, PathfindingFamily
+from tam.tasks.rng import Rng
+from tam.tasks.task import Example, Task
+from tam.training.checkpoint import write_json
+from tam.training.run import load_tasks, read_config, read_result
+
+START = 4 * SIDE + 4
+SHOTS = 20
+
+
+def embedding_map(folder: Path, device: str = "cpu") -> dict[str, Any]:
+    """The map of a finished run on path-finding, from its folder, as plain values.
+
+    Its `points` have the row and the column of the end of a task, where its embedding lies on the first two
+    principal components (x and y), and whether the model was trained on that very task. `r2` says how well
+    row and column of tasks that were held out can be read off the embeddings linearly.
+    """
+    if (result := read_result(folder)) is None:
+        raise UserError(f"{folder}: there is no finished run here (no result.json)")
+    _, source = read_config(folder / "config.json")
+    if source.get("name") != "pathfinding" or source.get("compositional"):
+        raise UserError(f"{folder}: must be a run on pathfinding, not compositional: got {source}")
+    if load_tasks(source).fingerprint != result["fingerprint"]:
+        raise UserError(f"{folder}: the run there has other tasks than this version makes")
+    learner, family = load(folder, device), PathfindingFamily(waypoint=False)
+    ends = [end for end in range(CELLS) if end != START]
+    learned = learner.adapt_many(_examples(family, end) for end in ends)
+    z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
+    recipes = draw_recipes(family, BenchmarkOptions(**source))["train"]
+    trained = {end for start, end in recipes if start == START}
+    projection, order = principal(z), Rng("embedding map", "held out").permutation(len(ends))
+    rows, columns = (np.array(values, dtype=np.float64) for values in zip(*map(_cell, ends), strict=True))
+    points = [
+        {"row": end // SIDE, "column": end % SIDE, "x": float(x), "y": float(y), "trained": end in trained}
+        for end, (x, y) in zip(ends, projection.points, strict=True)
+    ]
+    return {
+        "method": result["method"],
+        "start": list(_cell(START)),
+        "shots": SHOTS,
+        "numbers": z.shape[1],
+        "explained_variance": projection.explained.tolist(),
+        "r2": {"row": held_out_r2(z, rows, order), "column": held_out_r2(z, columns, order)},
+        "loss": float(np.mean([one.loss for one in learned])),
+        "points": points,
+        "run": {name: result[name] for name in ("config", "tasks", "fingerprint", "version", "finished")},
+        "finished": now(),
+        **provenance(),
+    }
+
+
+def _cell(cell: int) -> tuple[int, int]:
+    return divmod(cell, SIDE)
+
+
+def _examples(family: PathfindingFamily, end: int) -> list[Example]:
+    """The examples that a task of the map is learned from."""
+    recipe = (START, end)
+    x, y = family.examples(recipe, SHOTS, Rng("embedding map", end))
+    return list(Task(family.title(recipe), family.vocabulary, x, y))
+
+
+def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
+    """The task embedding z; where all weights are fine-tuned too, without those."""
+    if rule.is_support or not learner.model_.task_size:
+        raise UserError(
+            f"{learner.config.method} has no task embeddings: a map needs tam, multitask or cavia"
+        )
+    if len(rule.point) == learner.model_.task_size:
+        return rule.point.astype(np.float64)
+    return weights.from_rows(learner.model_, torch.from_numpy(rule.vector)[None])["z"][0].double().numpy()
+
+
+class Maps:
+    """The maps that are published, `embeddings-METHOD.json`, and the trained models that they are made from.
+
+    Args:
+        places: Where trained models are, and the device that they were trained on.
+        folder: Where maps are written.
+    """
+
+    def __init__(self, places: Places, folder: Path) -> None:
+        self._places, self._folder = places, folder
+
+    def status(self, job: Job) -> Status:
+        """Whether the map of a job is there, or its trained model, from which to make it."""
+        if self._is_made(job) or self.run_folder(job) is not None:
+            return Status(True)
+        return Status(False, "its trained model is not here")
+
+    def run_folder(self, job: Job) -> Path | None:
+        """The folder of a finished run of a job; None if it is not here."""
+        hexes = "[0-9a-f]" * 8
+        for folder in sorted(self._places.runs.glob(f"{job.name}-{hexes}")):
+            if (
+                exists(folder / "learner.json")
+                and (result := read_result(folder))
+                and self._is_of(job, result)
+            ):
+                return folder
+        return None
+
+    def make(self, jobs: Iterable[Job]) -> Iterator[str]:
+        """Make the maps of jobs that are missing, and say what was done."""
+        device = self._places.device if torch.cuda.is_available() else "cpu"
+        for job in jobs:
+            file = self._file(job)
+            if not self._is_made(job):
+                if (folder := self.run_folder(job)) is None:
+                    yield f"{file}: not made: there is no finished run {job.name} in {self._places.runs}"
+                    continue
+                self._folder.mkdir(parents=True, exist_ok=True)
+                write_json(file, {"name": job.name, **embedding_map(folder, device)})
+            yield f"{file}: {_words(read_json(file))}"
+
+    def _file(self, job: Job) -> Path:
+        return self._folder / f"embeddings-{job.method}.json"
+
+    def _is_made(self, job: Job) -> bool:
+        file = self._file(job)
+        made = read_json(file) if exists(file) else {}
+        return made.get("name") == job.name and self._is_of(job, made["run"])
+
+    def _is_of(self, job: Job, run: Mapping[str, Any]) -> bool:
+        """Whether a run is that of a job; the folder of a run does not say its budget."""
+        unsaid = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
+        return difference(job, unsaid | dict(run), self._places.device) is None
+
+
+def _words(made: Mapping[str, Any]) -> str:
+    """A map in words."""
+    first, second = made["explained_variance"]
+    row, column = made["r2"]["row"], made["r2"]["column"]
+    return (
+        f"{len(made['points'])} tasks; two components explain {first + second:.0%} of the variance; "
+        f"R² of the end's row {row:.2f}, of its column {column:.2f}"
+    )

@@ -1,0 +1,67 @@
+"""What is done of a list of jobs, what is left, and how long that should take, judging by finished runs."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tam.experiments.job import Job
+from tam.experiments.jobs import all_jobs
+from tam.experiments.results import Places, Status, result_of
+
+Finished = Sequence[tuple[Job, Mapping[str, Any]]]
+"""Jobs with their results."""
+
+
+def listed(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
+    """A line for each job."""
+    return [
+        f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}"
+        for job, (done, note) in zip(jobs, statuses, strict=True)
+    ]
+
+
+def summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:
+    """How many jobs are done, how many are left, and how long they should take."""
+    left = [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]
+    counts = f"{len(jobs) - len(left)} of {len(jobs)} runs are done, {len(left)} are left"
+    if not left:
+        return counts
+    everything = {job.name: job for job in (*all_jobs(), *jobs)}.values()
+    finished = [(job, result) for job in everything if (result := result_of(job, places)) is not None]
+    known = [seconds for job in left if (seconds := seconds_of(job, finished, places.device)) is not None]
+    if not known:
+        return f"{counts}; no finished run tells how long they take"
+    total = duration(len(left) * statistics.fmean(known))
+    return f"{counts}, which take about {total} on one machine, judging by finished runs"
+
+
+def seconds_of(job: Job, finished: Finished, device: str) -> float | None:
+    """The seconds of a machine that a job should take: the median of the finished runs most like it.
+
+    What is alike counts in this order: the experiment, the method, the budget, the benchmark. A run that
+    shared its machine with others took its share of the wall time.
+    """
+    on_cpu = (job.device or device) == "cpu"
+    found: dict[tuple[bool, ...], list[float]] = {}
+    for other, result in finished:
+        if result.get("wall_seconds") is not None and on_cpu == (result["config"]["device"] == "cpu"):
+            pairs = zip(_kind(job), _kind(other), strict=True)
+            alike = tuple(one == two for one, two in pairs)
+            found.setdefault(alike, []).append(result["wall_seconds"] / result["at_once"])
+    return statistics.median(found[max(found)]) if found else None
+
+
+def _kind(job: Job) -> tuple[str, str, float | None, str]:
+    return job.group, job.method, job.seconds, job.tasks["name"]
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(50), duration(600), duration(9_000)
+    ('50 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

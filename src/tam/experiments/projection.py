@@ -1,0 +1,72 @@
+"""What a set of points shows: their principal components, and what can be read off them linearly.
+
+Shapes: n points of d numbers each.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FOLDS = 11
+"""Points are held out in so many parts."""
+PENALTIES = 10.0 ** np.arange(-6, 4)
+"""Ridge penalties to choose from, relative to the mean variance of the points."""
+
+
+class Projection(NamedTuple):
+    """Points on their first principal components."""
+
+    points: Floats  # [n, count]
+    explained: Floats  # the share of the variance on each component, [count]
+
+
+def principal(points: Floats, count: int = 2) -> Projection:
+    """Project points on their first principal components; of each, the largest weight is positive."""
+    centred = points - points.mean(0)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], axis=1)
+    axes = axes * np.where(largest < 0, -1.0, 1.0)
+    variances = sizes**2
+    return Projection(centred @ axes[:count].T, variances[:count] / max(float(variances.sum()), 1e-300))
+
+
+def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:
+    """How well a linear map of the points predicts a number of points that it was not fitted to: R².
+
+    Ridge regression; a part of the points is held out at a time, and the penalty is chosen on the others
+    alone, by leaving one out.
+
+    Args:
+        points: `[n, d]`.
+        target: What is read off them, `[n]`.
+        order: 0 … n − 1 in random order: which points are held out together.
+    """
+    predicted = np.empty_like(target)
+    for part in np.array_split(order, FOLDS):
+        others = np.setdiff1d(order, part)
+        predicted[part] = _Ridge(points[others], target[others])(points[part])
+    return 1.0 - float(((target - predicted) ** 2).sum() / ((target - target.mean()) ** 2).sum())
+
+
+class _Ridge:
+    """Ridge regression with an intercept, and the penalty with the least error when leaving one out."""
+
+    def __init__(self, points: Floats, target: Floats) -> None:
+        self._centre, self._mean = points.mean(0), target.mean()
+        u, sizes, axes = np.linalg.svd(points - self._centre, full_matrices=False)
+        scale = max(float((sizes**2).sum()) / len(sizes), 1e-300)
+        coefficients = u.T @ (target - self._mean)
+        errors = []
+        for penalty in PENALTIES:
+            shrink = sizes**2 / (sizes**2 + penalty * scale)
+            residuals = target - self._mean - u @ (shrink * coefficients)
+            leverage = 1 / len(target) + (u**2) @ shrink
+            errors.append(float(((residuals / np.maximum(1 - leverage, 1e-9)) ** 2).sum()))
+        penalty = PENALTIES[int(np.argmin(errors))]
+        self._weights = axes.T @ (sizes / (sizes**2 + penalty * scale) * coefficients)
+
+    def __call__(self, points: Floats) -> Floats:
+        return self._mean + (points - self._centre) @ self._weights

@@ -1,0 +1,99 @@
+"""Jobs on a Ray cluster, or on a Ray that is started on this machine.
+
+All machines must have the same tam and share the folders of results and runs. A job whose process or machine
+dies is taken up again by another, from its last checkpoint.
+"""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from tam.errors import InterruptedRunError, UserError
+from tam.experiments.run_here import attempt
+from tam.experiments.runner import Ending
+from tam.experiments.work import Order
+from tam.provenance import hash_of_code
+
+RETRIES = 5
+"""How often a job is taken up again."""
+
+
+class OnRay:
+    """Runs each job as a task of Ray: of the cluster at `RAY_ADDRESS` if that is set, or of a local one.
+
+    Args:
+        at_once: How many jobs share the cluster: each has its share of the cores and of the GPUs.
+        device: The device of the jobs.
+    """
+
+    def __init__(self, at_once: int, device: str) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise UserError("--on ray needs Ray: pip install 'tam-fewshot[ray]'") from None
+        self._ray: Any = ray
+        if not ray.is_initialized():
+            ray.init(include_dashboard=False, logging_level=logging.ERROR)
+        have = ray.cluster_resources()
+        if device != "cpu" and not have.get("GPU"):
+            ray.shutdown()
+            raise UserError("--device cuda needs a GPU, and the machines of this Ray have none")
+        share = {
+            "num_cpus": max(1, int(have.get("CPU", 1)) // at_once),
+            "num_gpus": 0 if device == "cpu" else min(1.0, have["GPU"] / at_once),
+        }
+        # A process for each job, as with workers: it gives back its memory.
+        self._task = ray.remote(max_calls=1, max_retries=RETRIES, **share)(_work)
+
+    def start(self, order: Order) -> "RayTask":
+        """Hand a job to Ray."""
+        places = order.places._replace(results=_shared(order.places.results), runs=_shared(order.places.runs))
+        order = order._replace(places=places)
+        return RayTask(self._ray, self._task.remote(order.to_json(), hash_of_code()))
+
+
+def _shared(folder: Path) -> Path:
+    """A folder that is there, by a path that is the same on every machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+def _work(text: str, code: str) -> tuple[str, ...]:
+    """Work on a job in a process of Ray."""
+    order = Order.from_json(text)._replace(started=time.time())
+    if hash_of_code() != code:
+        return Ending("failed", "a machine of the cluster has another version of tam")
+    for folder in (order.places.results, order.places.runs):
+        if not folder.is_dir():
+            return Ending("failed", f"{folder}: a machine of the cluster cannot see this folder: share it")
+    try:
+        return attempt(order)
+    except (InterruptedRunError, KeyboardInterrupt):
+        return Ending("stopped")
+
+
+class RayTask:
+    """A job that Ray runs."""
+
+    def __init__(self, ray: Any, task: Any) -> None:
+        self._ray, self._task = ray, task
+
+    def ending(self) -> Ending | None:
+        """How it ended; None while it runs, or waits for a machine."""
+        if not self._ray.wait([self._task], timeout=0)[0]:
+            return None
+        try:
+            return Ending(*self._ray.get(self._task))
+        except (self._ray.exceptions.TaskCancelledError, KeyboardInterrupt):
+            return Ending("stopped")
+        except self._ray.exceptions.RayError as error:  # its process died too often
+            return Ending("failed", str(error).strip().splitlines()[0], str(error))
+
+    def stop(self) -> None:
+        """Ask it to stop after its step."""
+        self._ray.cancel(self._task, force=False)
+
+    def kill(self) -> None:
+        """End it at once, and do not take it up again."""
+        self._ray.cancel(self._task, force=True)

@@ -1,0 +1,90 @@
+"""Jobs in worker processes on this machine, which share its cores or its GPU."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tam.experiments.runner import Ending
+from tam.experiments.work import CLAIMED, STOPPED, Order
+
+
+class Workers:
+    """Runs each job in a process of its own."""
+
+    def __init__(self) -> None:
+        self._started: list[Worker] = []
+
+    def start(self, order: Order) -> "Worker":
+        """Start a process."""
+        order.places.runs.mkdir(parents=True, exist_ok=True)
+        self._started.append(Worker(order, order.places.runs / f"{order.job.name}.log", self._wake))
+        return self._started[-1]
+
+    def _wake(self) -> None:
+        """Let all processes go on: one that died may have stopped the others to measure."""
+        for one in self._started:
+            one.process.send_signal(signal.SIGCONT)
+
+
+class Worker:
+    """The process of a job; its errors go to a log beside the runs. `wake` is called if it was killed."""
+
+    def __init__(self, order: Order, log: Path, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        with log.open("ab") as errors:
+            self._log, self._begin = log, errors.tell()
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tam.experiments.work"],
+                stdin=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,  # Ctrl-C reaches the runner alone, which asks the jobs to stop
+                env=_environment(order),
+            )
+        assert self.process.stdin is not None
+        with self.process.stdin as pipe:
+            pipe.write(order.to_json().encode())
+
+    def ending(self) -> Ending | None:
+        """How it ended; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        if code == 0:
+            return Ending("finished")
+        if code in (STOPPED, CLAIMED):
+            return Ending("stopped" if code == STOPPED else "claimed")
+        log = self._log.read_bytes()[self._begin :].decode(errors="replace").strip()
+        if code < 0:
+            self._wake()
+            return Ending("failed", f"killed by {signal.Signals(-code).name}", log)
+        return Ending("failed", log.splitlines()[-1].removeprefix("error: ") if log else "no message", log)
+
+    def stop(self) -> None:
+        """Ask it to stop after its step."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._send(signal.SIGKILL)
+        self.process.wait()
+
+    def _send(self, number: int) -> None:
+        """Send a signal, and wake the process if another that measures has stopped it."""
+        self.process.send_signal(number)
+        self.process.send_signal(signal.SIGCONT)
+
+
+def _environment(order: Order) -> dict[str, str]:
+    """The environment of a process: on a CPU, it has its share of the cores unless the user has said."""
+    own = dict(os.environ)
+    if (order.job.device or order.places.device) == "cpu":
+        own.setdefault("OMP_NUM_THREADS", str(threads(order)))
+    return own
+
+
+def threads(order: Order) -> int:
+    """The cores of this machine for one of the jobs that share it."""
+    return max(1, len(os.sched_getaffinity(0)) // order.at_once)

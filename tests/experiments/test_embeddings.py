@@ -1,0 +1,64 @@
+"""The map of task embeddings, from runs of seconds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tam.errors import UserError
+from tam.experiments.command import main
+from tam.experiments.embeddings import embedding_map
+from tam.experiments.jobs import Experiment
+from tam.experiments.results import Places
+from tests.experiments.grid_command import where
+from tests.experiments.small import small
+
+pytestmark = pytest.mark.slow
+
+TASKS: dict[str, Any] = {"name": "pathfinding", "train": 40, "valid": 1, "test": 1, "examples": 40}
+JOBS = [
+    small(f"{method}-mapped", "embeddings", method=method, tasks=TASKS, values={"shots": (1, 20)})
+    for method in ("tam", "multitask")
+]
+
+
+def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    def call() -> str:
+        words = ["embeddings", "--on", "here", *where(places)]
+        main(words, {"embeddings": Experiment("", lambda: iter(JOBS))})
+        return capsys.readouterr().out
+
+    first = call()
+    assert "tam-mapped: started" in first
+    files = [places.results.parent / f"embeddings-{method}.json" for method in ("tam", "multitask")]
+    for file, size in zip(files, (16, 16), strict=True):
+        made = json.loads(file.read_text())
+        cells = {(point["row"], point["column"]) for point in made["points"]}
+        assert cells == {(row, column) for row in range(10) for column in range(10)} - {(4, 4)}
+        assert made["numbers"] == size
+        xy = np.array([[point["x"], point["y"]] for point in made["points"]])
+        assert xy.mean(0) == pytest.approx([0, 0], abs=1e-6)
+        assert 1 >= sum(made["explained_variance"]) > 0
+        assert max(made["r2"].values()) <= 1
+        assert made["run"]["config"]["method"] == made["method"]
+    second = call()
+    assert "started" not in second
+    assert second.splitlines()[-2:] == first.splitlines()[-2:]
+
+    before = json.loads(files[0].read_text())
+    for file in (*files, *places.results.iterdir()):  # the folders of runs alone are enough
+        file.unlink()
+    assert "started" not in call()
+    after = json.loads(files[0].read_text())
+    assert after["points"] == before["points"]
+    assert after["r2"] == before["r2"]
+
+
+def test_only_path_finding_has_a_map(places: Places) -> None:
+    with pytest.raises(UserError, match="no finished run here"):
+        embedding_map(places.runs)
+    main(["first", "--on", "here", *where(places)], {"first": Experiment("", lambda: iter([small()]))})
+    with pytest.raises(UserError, match="must be a run on pathfinding"):
+        embedding_map(Path(places.run_folder(small())))

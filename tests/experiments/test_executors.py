@@ -1,0 +1,117 @@
+"""Where jobs run makes no difference to their results; real processes, and a real Ray of two workers."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tam.experiments.claim import ClaimedError, claim, is_claimed
+from tam.experiments.command import main
+from tam.experiments.job import Job
+from tam.experiments.results import Places, result_of, status
+from tests.experiments.grid_command import JOBS, LONG, start, where
+from tests.experiments.small import grids, small
+
+pytestmark = pytest.mark.slow
+
+
+def found(places: Places, jobs: list[Job]) -> list[Any]:
+    """What runs have found, apart from times."""
+    results = [result_of(job, places) or {} for job in jobs]
+    return [
+        (one["scores"], one["best_steps"], [(point["step"], point["scores"]) for point in one["curve"]])
+        for one in results
+    ]
+
+
+def in_this_process(places: Places, jobs: list[Job], *words: str) -> None:
+    main([*dict.fromkeys(job.group for job in jobs), "--on", "here", *where(places), *words], grids(jobs))
+
+
+def test_all_executors_give_the_same_results(places: Places) -> None:
+    """Ray loses the process of a run in the middle of it, and takes the run up again."""
+    here, workers, ray = (
+        places._replace(results=places.results / name, runs=places.runs / name)
+        for name in ("here", "workers", "ray")
+    )
+    on_ray = start(ray, "first", "long", "--on", "ray", "--at-once", "2")
+    folder = ray.run_folder(LONG)
+    wait_for(folder / "checkpoint.safetensors")
+    os.kill(int((folder / "claim.lock").read_text()), signal.SIGKILL)
+    with_workers = start(workers, "first", "--at-once", "2")
+    in_this_process(here, [*JOBS, LONG])
+    for command in (on_ray, with_workers):
+        out, _ = command.communicate(timeout=100)
+        assert command.returncode == 0, out
+    assert (result_of(LONG, ray) or {})["processes"] == 2
+    assert found(ray, [*JOBS, LONG]) == found(here, [*JOBS, LONG])
+    assert found(workers, JOBS) == found(here, JOBS)
+
+
+def test_two_commands_share_the_work(places: Places) -> None:
+    commands = [start(places, "first", "--on", "here") for _ in range(2)]
+    outputs = [command.communicate(timeout=100)[0] for command in commands]
+    text = "".join(outputs)
+    assert [command.returncode for command in commands] == [0, 0], text
+    for job in JOBS:
+        assert text.count(f"{job.name}: step 4 of 4") == 1, text
+        assert (result_of(job, places) or {})["processes"] == 1
+
+
+def test_here_a_failed_run_does_not_stop_the_others(places: Places) -> None:
+    bad = small("bad", values={"no_such_setting": 1})
+    with pytest.raises(SystemExit, match="1 failed: bad"):
+        in_this_process(places, [bad, small("good")])
+    assert status(bad, places) == (False, "failed: there is no setting 'no_such_setting' of method 'tam'")
+    assert status(small("good"), places).done
+
+
+def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
+    job = small("endless", values={"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10})
+    before, started = signal.getsignal(signal.SIGTERM), time.monotonic()
+    in_this_process(places, [small("good"), job, small("after")], "--seconds", "4")
+    assert 3 <= time.monotonic() - started < 4.5
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert status(small("good"), places).done
+    assert status(job, places) == (False, "begun")
+    assert status(small("after"), places) == (False, "")
+
+
+def test_it_needs_only_the_core(places: Places, tmp_path: Path) -> None:
+    """Torch, numpy and safetensors: other packages cannot be imported, in any of the processes."""
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    for name in ("tyro", "rich", "matplotlib", "ray"):
+        (blocked / f"{name}.py").write_text(f"raise ImportError('{name} is not installed')")
+    done = start(places, "first", "--only", "one", path=str(blocked))
+    assert done.communicate(timeout=60)[0].endswith("1 of 1 runs are done, 0 are left\n")
+    without_ray = start(places, "first", "--on", "ray", path=str(blocked))
+    assert without_ray.communicate(timeout=60)[0].endswith("pip install 'tam-fewshot[ray]'\n")
+    assert (done.returncode, without_ray.returncode) == (0, 1)
+
+
+def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert not is_claimed(folder)
+    with claim(folder):
+        assert is_claimed(folder)
+        with pytest.raises(ClaimedError), claim(folder):
+            pass
+    assert not is_claimed(folder)
+    with claim(folder):
+        pass
+
+
+def test_one_process_runs_one_job_at_a_time(places: Places) -> None:
+    with pytest.raises(SystemExit, match="--at-once must be 1 with --on here: got 2"):
+        in_this_process(places, [small()], "--at-once", "2")
+
+
+def wait_for(file: Path) -> None:
+    end = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < end
+        time.sleep(0.005)
