@@ -29,6 +29,7 @@ OPTIONS = {
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",
     "tam predict": "beams",
+    "tam report": "results out",
 }
 """Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 
