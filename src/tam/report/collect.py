@@ -196,6 +196,17 @@ def _scores_at(runs: Sequence[Facts]) -> dict[int, list[Facts]]:
     return found
 
 
+def headline_verdicts(results: Results) -> list[Verdict]:
+    """How TAM with our best settings compares with the paper's TAM, for each benchmark and k."""
+    found: list[Verdict] = []
+    for name in BENCHMARKS:
+        metric = results.metric(name)
+        ours = estimates_of(results.headline(name), metric)
+        theirs = results.paper_estimates(name)["tam"]
+        found.extend(verdict(metric, ours.get(k), one) for k, one in theirs.items())
+    return found
+
+
 def _swept(run: Facts, what: str) -> int:
     where = SWEEPS[what][1]
     return run["tasks"]["train"] if where is None else run["config"][where[0]][where[1]]

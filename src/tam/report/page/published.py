@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from tam import __version__
-from tam.report.collect import BENCHMARKS, SWEEPS, Results, command
-from tam.report.compare import VERDICTS, Verdict, estimate, tally, verdict
+from tam.report.collect import BENCHMARKS, SWEEPS, Results, command, headline_verdicts
+from tam.report.compare import VERDICTS, Verdict, tally
 from tam.report.page import chart, published_figures, published_tables
 from tam.report.page.html import (
     Markup,
@@ -66,22 +66,12 @@ def style() -> str:
 
 def _tiles(results: Results) -> Markup:
     """How many cells are better than the paper's, within error and worse."""
-    shown = {
-        "TAM with our settings, against the paper's TAM": _headline_verdicts(results),
+    shown: dict[str, list[Verdict]] = {
+        "TAM with our settings, against the paper's TAM": headline_verdicts(results),
         "Table 1, every method against the paper's": [each for *_, each in results.verdicts("table1")],
         "Table 2, every method against the paper's": [each for *_, each in results.verdicts("table2")],
     }
     return tag("div", *(_tile(words, verdicts) for words, verdicts in shown.items()), class_="tiles")
-
-
-def _headline_verdicts(results: Results) -> list[Verdict]:
-    found: list[Verdict] = []
-    for name in BENCHMARKS:
-        metric, runs = results.metric(name), results.headline(name)
-        for k, theirs in results.paper_estimates(name)["tam"].items():
-            scores = [one for run in runs for one in run["scores"] if one["k"] == k]
-            found.append(verdict(metric, estimate(metric, scores), theirs))
-    return found
 
 
 def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
