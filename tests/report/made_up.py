@@ -19,13 +19,14 @@ _SKILL = {"tam": 1.0, "cavia": 0.9, "multitask": 0.7, "snail": 0.5, "matching": 
 
 
 def complete(folder: Path, only: str = "*") -> Path:
-    """Fill a folder as results/, with a run for each job and both maps; or for some jobs, and no maps."""
+    """Fill a folder as results/: two trials of every job and both maps, or of some jobs and no maps."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("paper.json", "tasks.json"):
         shutil.copy(ROOT / "results" / name, folder / name)
     places = Places(folder / "runs", folder / "runs", "cuda")
     places.results.mkdir()
-    for job in (job for job in all_jobs() if fnmatch(job.name, only)):
+    trials = (job for job in all_jobs() if job.seed < 2 and job.tasks.get("holdout", 0) < 2)
+    for job in (job for job in trials if fnmatch(job.name, only)):
         ready = (
             job if job.seconds_of is None else replace(job, seconds=STEPS * STEP_MS / 1000, seconds_of=None)
         )
@@ -37,7 +38,7 @@ def complete(folder: Path, only: str = "*") -> Path:
 
 def write_result(job: Job, places: Places) -> None:
     """Write a result as good as a formula says."""
-    file = places.result_file(job)
+    file = places.results / f"{job.name}.json"
     file.write_text(json_text(result_of(job, places.device)), encoding="utf-8")
 
 
