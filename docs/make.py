@@ -15,6 +15,7 @@ from blocks.page import fill
 from blocks.results import ROOT, Results
 from drawings import learning, scaling
 from drawings.benchmarks import FIGURES
+from tam.report.page.published_figures import quality_picture
 
 
 def files() -> Iterator[tuple[Path, str]]:
@@ -25,6 +26,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield ROOT / "src" / "tam" / "experiments" / "reference.json", reference(results)
     for name, draw in FIGURES.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
+    yield ROOT / "docs" / "figures" / "quality.svg", quality_picture(results)
     yield ROOT / "docs" / "figures" / "scaling.svg", scaling.draw(results.scaling).svg()
     if runs := results.reproductions:
         goals = {name: results.paper_scores(name)["tam"] for name in runs}

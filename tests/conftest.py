@@ -1,11 +1,22 @@
-"""For all tests: one thread and a cache folder, so that none leaves a file in the user's."""
+"""For all tests: one thread, a cache folder, so that none leaves a file in the user's, and a browser."""
 
 import os
+import shutil
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+_QUIETLY = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,3 +33,21 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 def one_thread() -> None:
     """Workers have a core each: threads that wait for one another would be in each other's way."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator["Browser"]:
+    """The system's Chromium, through Playwright; without it a test is skipped, and fails where CI is set.
+
+    One for each module of tests, not for all: while it is there, `asyncio.run` does not work in this thread.
+    """
+    program = next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    if program is None:
+        words = "pages are tested in Chromium, which was not found: apt install chromium"
+        pytest.fail(words) if os.environ.get("CI") else pytest.skip(words)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=_QUIETLY)
+        yield found
+        found.close()

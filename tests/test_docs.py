@@ -66,7 +66,7 @@ def test_every_block_and_every_figure_is_used() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert set(re.findall(r"<!-- begin: (.*?) -->", text)) == set(BLOCKS)
     learning = {"learning"} if Results().reproductions else set[str]()
-    assert set(re.findall(r"figures/(\w+)\.svg", text)) == {*FIGURES, "scaling", *learning}
+    assert set(re.findall(r"figures/(\w+)\.svg", text)) == {*FIGURES, "quality", "scaling", *learning}
 
 
 def test_figures_are_drawn_alike_every_time() -> None:

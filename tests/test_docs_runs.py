@@ -8,12 +8,12 @@ import pytest
 
 from blocks.methods import table1, table2
 from blocks.page import BLOCKS
-from blocks.results import BENCHMARKS, Results
-from blocks.tam_runs import LEVERS, NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
+from blocks.results import BENCHMARKS, LEVERS, Results
+from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
 from blocks.timing import time_to_quality
-from blocks.words import difference, is_better, mean_score
 from drawings.learning import draw
 from tam.experiments.jobs import levers as all_levers
+from tam.report.words import difference, is_better, mean_score
 from tam.tasks.benchmark import Name
 
 SHOTS = (1, 5, 10, 20)

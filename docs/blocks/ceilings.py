@@ -4,7 +4,7 @@ import json
 
 from blocks.results import BENCHMARKS, Facts, Results, set_name
 from blocks.table import table
-from blocks.words import k_heads, score
+from tam.report.words import k_heads, score
 
 
 def all_ceilings(results: Results, compositional: bool) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from blocks.results import Facts, Results
 from blocks.table import table
-from blocks.words import number
 from drawings.scaling import TITLES as SIZES
 from tam.report.curve import TITLES as METHODS
+from tam.report.words import number
 
 
 def peers_setting(results: Results) -> str:

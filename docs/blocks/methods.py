@@ -1,47 +1,30 @@
 """The paper's Tables 1 and 2: every method, ours beside the paper's."""
 
-from collections.abc import Sequence
 from statistics import fmean
 
-from blocks.results import BENCHMARKS, Results
+from blocks.results import BENCHMARKS, ROWS, Results
 from blocks.table import table
 from blocks.tam_runs import NOT_RUN
-from blocks.words import as_printed, capitalised, k_heads, mean_score, span
 from tam.report.curve import TITLES
-
-Row = tuple[str, str, str | None]
-"""The name of a method in runs, as it is shown, and in the paper's table, if it is there."""
-
-TABLE1: Sequence[Row] = [
-    *((method, f"[{capitalised(title)}](methods/{method}.md)", method) for method, title in TITLES.items()),
-    ("maml-first", "MAML, first order", None),
-    ("cavia-first", "CAVIA, first order", None),
-]
-TABLE2: Sequence[Row] = [
-    *(
-        (method, capitalised(TITLES[method]), method)
-        for method in ("multitask", "matching", "snail", "cavia", "tam")
-    ),
-    ("tam-untold", "TAM without primitives", "tam without primitives"),
-]
+from tam.report.words import as_printed, k_heads, mean_score, span
 
 
 def table1(results: Results) -> str:
     """Every method on the plain benchmarks."""
-    return _tables(results, "table1", TABLE1, compositional=False)
+    return _tables(results, "table1")
 
 
 def table2(results: Results) -> str:
     """The methods on the compositional benchmarks."""
-    return _tables(results, "table2", TABLE2, compositional=True)
+    return _tables(results, "table2")
 
 
-def _tables(results: Results, group: str, known: Sequence[Row], *, compositional: bool) -> str:
+def _tables(results: Results, group: str) -> str:
     parts = []
     for name, title in BENCHMARKS.items():
         metric = results.metric(name)
         better = "% right, higher is better" if metric == "accuracy" else "perplexity, lower is better"
-        rows = _rows(results, group, known, name, compositional)
+        rows = _rows(results, group, name)
         if rows:
             head = [f"{title}: {better}", "training steps", *k_heads(results.shots)]
             parts.append(table(head, rows))
@@ -56,21 +39,19 @@ def _caption(results: Results, group: str) -> str:
     return f"Every run trained for {budgets} GPU-seconds, {devices}. Our best of a column is bold."
 
 
-def _rows(
-    results: Results, group: str, known: Sequence[Row], name: str, compositional: bool
-) -> list[list[str]]:
+def _rows(results: Results, group: str, name: str) -> list[list[str]]:
     """The rows of one benchmark: those of methods that were run; our best of a column is bold."""
-    metric = results.metric(name)
-    scores = {what: results.scores(f"{what}-{group}-{name}", metric) for what, _, _ in known}
+    metric, paper_rows = results.metric(name), results.paper_rows(name, group == "table2")
+    scores = {what: results.scores(f"{what}-{group}-{name}", metric) for what, _, _ in ROWS[group]}
     top = {}
     for k in results.shots:
         means = [fmean(found[k]) for found in scores.values() if k in found]
         top[k] = (max if metric == "accuracy" else min)(means, default=None)
     rows = []
-    for what, title, in_paper in known:
+    for what, title, in_paper in ROWS[group]:
         if not (found := scores[what]):
             continue
-        paper = results.paper_rows(name, compositional).get(in_paper or "")
+        paper = paper_rows.get(in_paper or "")
         cells = []
         for place, k in enumerate(results.shots):
             shown = mean_score(metric, found[k]) if k in found else "–"
@@ -78,5 +59,6 @@ def _rows(
             theirs = "" if paper is None else f"\u00a0({as_printed(metric, paper['mean'][place])})"
             cells.append(shown + theirs)
         steps = [run["steps"] for run in results.runs_of(f"{what}-{group}-{name}")]
-        rows.append([title, span(steps) if any(steps) else "–", *cells])
+        link = f"[{title}](methods/{what}.md)" if group == "table1" and what in TITLES else title
+        rows.append([link, span(steps) if any(steps) else "–", *cells])
     return rows

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from blocks import ceilings, cpu, experiments, gpu, methods, quotes, tam_runs, tasks, timing
+from blocks import ceilings, conclusions, cpu, experiments, gpu, methods, quotes, tam_runs, tasks, timing
 from blocks.results import Results
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
@@ -13,6 +13,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "how measured": ceilings.how_measured,
     "best": tam_runs.best,
     "best and ceiling": partial(tam_runs.best, ceiling=True),
+    "conclusions": conclusions.conclusions,
     "intervals": tam_runs.intervals,
     "reproduction": tam_runs.reproduction,
     "learning curves": tam_runs.learning_curves,

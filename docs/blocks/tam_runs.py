@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
-from blocks.results import BENCHMARKS, Facts, Results
+from blocks.results import BENCHMARKS, LEVERS, Facts, Results
 from blocks.table import table
-from blocks.words import (
+from tam.report.words import (
     UNIT,
     as_printed,
     bare_score,
@@ -21,19 +21,6 @@ from blocks.words import (
 )
 
 NOT_RUN = "Not run yet."
-
-LEVERS = {
-    "rate": "the larger rate of z",
-    "warm": "warm starts",
-    "tokens": "several task tokens",
-    "first": "z before x",
-    "mask": "attention within x in both directions",
-    "blank": "θ learning at z = 0 too",
-    "proposer": "the proposer",
-    "small": "small supports",
-    "starts": "several searches",
-}
-"""What the levers are called, in their order."""
 
 
 def best(results: Results, ceiling: bool = False) -> str:

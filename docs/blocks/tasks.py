@@ -2,7 +2,7 @@
 
 from blocks.results import BENCHMARKS, Results
 from blocks.table import table
-from blocks.words import number, span
+from tam.report.words import number, span
 
 
 def sizes(results: Results) -> str:

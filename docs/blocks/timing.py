@@ -3,7 +3,7 @@
 from blocks.results import BENCHMARKS, Facts, Results
 from blocks.table import table
 from blocks.tam_runs import NOT_RUN
-from blocks.words import number
+from tam.report.words import number
 
 
 def time_to_quality(results: Results) -> str:

@@ -30,6 +30,7 @@ OPTIONS = {
     "tam adapt": "out primitives",
     "tam predict": "beams",
     "tam reproduce": "dry-run only seconds at-once on device results runs",
+    "tam report": "results out",
 }
 """Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 

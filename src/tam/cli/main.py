@@ -10,6 +10,7 @@ from tam import __version__
 from tam.cli.exit import command
 from tam.cli.reproduce import Reproduce
 from tam.cli.reproduce import main as reproduce
+from tam.cli.report import Report
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval, Predict
@@ -21,6 +22,7 @@ COMMANDS: dict[str, Any] = {
     "adapt": Adapt,
     "predict": Predict,
     "reproduce": Reproduce,
+    "report": Report,
 }
 """The class of each command: its fields are the options, `run` does it."""
 

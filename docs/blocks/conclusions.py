@@ -1,0 +1,42 @@
+"""What the tables say: where ours is better than the paper, equal and worse, in numbers."""
+
+from blocks.results import BENCHMARKS, Results
+from blocks.tam_runs import NOT_RUN
+from tam.report.collect import ROWS, headline_verdicts
+from tam.report.compare import Verdict, tally
+from tam.report.words import listed
+
+_TABLES = {"table1": "Table 1, every method", "table2": "Table 2, compositional tasks"}
+
+
+def conclusions(results: Results) -> str:
+    """A line for each comparison with the paper."""
+    lines = [f"- **TAM with our settings** against the paper's TAM: {_counts(headline_verdicts(results))}."]
+    for table, title in _TABLES.items():
+        found = list(results.verdicts(table))
+        words = _counts([each for *_, each in found])
+        worse = _worse(results, table)
+        lines.append(f"- **{title}** against the same method in the paper: {words}.{worse}")
+    return "\n".join(lines) if results.runs else NOT_RUN
+
+
+def _counts(verdicts: list[Verdict]) -> str:
+    counts = tally(verdicts)
+    if counts["missing"] == len(verdicts):
+        return f"none of its {len(verdicts)} cells is run yet"
+    parts = [f"{count} {each}" for each, count in counts.items() if count]
+    return f"of {len(verdicts)} cells, {listed(parts)}"
+
+
+def _worse(results: Results, table: str) -> str:
+    """Which cells are worse, by method and benchmark."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, method, k, each in results.verdicts(table):
+        if each == "worse":
+            found.setdefault((method, name), []).append(str(k))
+    if not found:
+        return ""
+    order = [title for _, title, _ in ROWS[table]]
+    by_method = sorted(found.items(), key=lambda one: order.index(one[0][0]))
+    parts = [f"{method}, {BENCHMARKS[name].lower()} at k = {listed(ks)}" for (method, name), ks in by_method]
+    return f" Worse: {'; '.join(parts)}."

@@ -1,0 +1,248 @@
+"""What there is to show: the files under results/. Nothing else in the report knows their names."""
+
+import re
+import shlex
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tam.errors import UserError
+from tam.experiments.jobs import all_jobs
+from tam.experiments.results import Places, result_of
+from tam.io import exists, infinite_if_none, read_json
+from tam.report.compare import Estimate, Verdict, estimate, verdict
+from tam.report.curve import TITLES
+from tam.report.words import SCALE, capitalised
+
+BENCHMARKS = {
+    "classification": "Classification",
+    "transduction": "Transduction",
+    "pathfinding": "Path-finding",
+}
+LEVERS = {
+    "rate": "the larger rate of z",
+    "warm": "warm starts",
+    "tokens": "several task tokens",
+    "first": "z before x",
+    "mask": "attention within x in both directions",
+    "blank": "θ learning at z = 0 too",
+    "proposer": "the proposer",
+    "small": "small supports",
+    "starts": "several searches",
+}
+"""What the levers are called, in their order."""
+CONDITIONINGS = {"token": "Input token", "adapter": "Adapters", "norm": "Layer norm"}
+ARCHITECTURES = {
+    ("lstm", "multitask"): "multitask-lstm-architecture",
+    ("lstm", "tam"): "tam-lstm-architecture",
+    ("transformer", "multitask"): "multitask-table1",
+    ("transformer", "tam"): "tam-token-ablation",
+}
+"""The runs of each backbone with each method."""
+SWEEPS = {
+    "T": ("T, inner steps", ("settings", "inner_steps")),
+    "N": ("N, examples of a task", ("training", "rows")),
+    "tasks": ("training tasks", None),
+}
+"""What is swept: its name on an axis, and where a config has it; the tasks have the last."""
+
+Facts = dict[str, Any]
+Row = tuple[str, str, str | None]
+"""The name of a method in runs, as it is shown, and in the paper's table, if it is there."""
+
+ROWS: dict[str, list[Row]] = {
+    "table1": [
+        *((method, capitalised(title), method) for method, title in TITLES.items()),
+        ("maml-first", "MAML, first order", None),
+        ("cavia-first", "CAVIA, first order", None),
+    ],
+    "table2": [
+        *(
+            (method, capitalised(TITLES[method]), method)
+            for method in ("multitask", "matching", "snail", "cavia", "tam")
+        ),
+        ("tam-untold", "TAM without primitives", "tam without primitives"),
+    ],
+}
+"""The rows of the paper's tables, and of ours."""
+
+
+class Results:
+    """The paper's numbers, facts of the benchmarks, and the finished runs that still count."""
+
+    def __init__(self, folder: Path) -> None:
+        if not exists(folder / "paper.json"):
+            raise UserError(
+                f"{folder}: there are no published results here (no paper.json): give --results, the folder "
+                "results/ of a checkout, or the folders of your own runs"
+            )
+        self.folder = folder
+        self.paper = read_json(folder / "paper.json")
+        self.tasks = read_json(folder / "tasks.json")
+        self.runs: dict[str, Facts] = dict(_finished(folder / "runs"))
+        """By the name of their job."""
+
+    @property
+    def shots(self) -> list[int]:
+        """The k of the paper's tables, and of ours."""
+        return self.paper["shots"]
+
+    def task_set(self, name: str, compositional: bool = False) -> Facts:
+        """The facts of a benchmark's task set."""
+        return self.tasks["sets"][set_name(name, compositional)]
+
+    def metric(self, name: str) -> str:
+        """What a benchmark is scored by, in both of its forms."""
+        return self.task_set(name)["metric"]
+
+    def ceiling(self, name: str, compositional: bool = False) -> dict[int, float]:
+        """The best score that any learner could reach, for each k."""
+        return {int(k): value for k, value in self.task_set(name, compositional)["ceiling"].items()}
+
+    def paper_rows(self, name: str, compositional: bool = False) -> dict[str, Facts]:
+        """The paper's methods on a benchmark, their means and errors as printed."""
+        return self.paper["compositional sets" if compositional else "sets"][name]
+
+    def paper_estimates(self, name: str, compositional: bool = False) -> dict[str, dict[int, Estimate]]:
+        """The paper's methods on a benchmark for each k, in the unit of ours."""
+        scale = SCALE[self.metric(name)]
+        return {
+            method: {
+                k: Estimate(mean / scale, error / scale, 0)
+                for k, mean, error in zip(self.shots, row["mean"], row["error"], strict=True)
+            }
+            for method, row in self.paper_rows(name, compositional).items()
+        }
+
+    def paper_scores(self, name: str, compositional: bool = False) -> dict[str, dict[int, float]]:
+        """The scores of the paper's methods on a benchmark for each k, in the unit of ours."""
+        return {
+            method: {k: one.mean for k, one in row.items()}
+            for method, row in self.paper_estimates(name, compositional).items()
+        }
+
+    def paper_best(self, name: str, compositional: bool = False) -> dict[int, float]:
+        """The best that any method has in the paper's table, for each k."""
+        better = max if self.metric(name) == "accuracy" else min
+        methods = self.paper_scores(name, compositional).values()
+        return {k: better(scores[k] for scores in methods) for k in self.shots}
+
+    def runs_of(self, stem: str) -> list[Facts]:
+        """The runs of one kind: `STEM-0`, or `STEM-k5-0` for one k, of every seed or hold-out."""
+        name = re.compile(rf"{re.escape(stem)}(?:-k(\d+))?-(h?\d+)")
+        found = [(match, run) for job, run in self.runs.items() if (match := name.fullmatch(job))]
+        return [run for _, run in sorted(found, key=lambda one: (one[0][2], int(one[0][1] or 0)))]
+
+    def sweep(self, name: str, what: str) -> dict[int, list[Facts]]:
+        """The runs of a sweep on a benchmark, by the value of what is swept."""
+        found: dict[int, list[Facts]] = {}
+        pattern = re.compile(rf"tam-(?:base|{what}\d+)-sweeps-{name}-\d+")
+        for job, run in self.runs.items():
+            if pattern.fullmatch(job):
+                found.setdefault(_swept(run, what), []).append(run)
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def embeddings(self) -> dict[str, Facts]:
+        """The maps of task embeddings that were made, by method."""
+        files = {method: self.folder / f"embeddings-{method}.json" for method in ("tam", "multitask")}
+        return {method: read_json(file) for method, file in files.items() if exists(file)}
+
+    @property
+    def reproductions(self) -> dict[str, Facts]:
+        """The runs of the preset `paper`, by benchmark."""
+        return {name: run for name in BENCHMARKS for run in self.runs_of(f"tam-paper-{name}")}
+
+    def scores(self, stem: str, metric: str) -> dict[int, list[float]]:
+        """The scores of these runs at each k, one for each seed or hold-out."""
+        return {
+            k: [infinite_if_none(one[metric]) for one in found]
+            for k, found in _scores_at(self.runs_of(stem)).items()
+        }
+
+    def estimates(self, stem: str, metric: str) -> dict[int, Estimate]:
+        """The mean and error of these runs at each k."""
+        return estimates_of(self.runs_of(stem), metric)
+
+    def headline(self, name: str) -> list[Facts]:
+        """The runs of our best settings for TAM on a benchmark."""
+        return self.runs_of(f"tam-best-{name}") or self.runs_of(f"tam-table1-{name}")
+
+    def verdicts(self, table: str) -> Iterator[tuple[str, str, int, Verdict]]:
+        """For each cell of a table of the paper: benchmark, method, k, and how ours compares."""
+        compositional = table == "table2"
+        for name in BENCHMARKS:
+            metric, paper = self.metric(name), self.paper_estimates(name, compositional)
+            for what, title, in_paper in ROWS[table]:
+                if in_paper in paper:
+                    ours = self.estimates(f"{what}-{table}-{name}", metric)
+                    for k in self.shots:
+                        yield name, title, k, verdict(metric, ours.get(k), paper[in_paper][k])
+
+
+def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
+    """The mean and error of some runs at each k."""
+    found = {k: estimate(metric, scores) for k, scores in _scores_at(runs).items()}
+    return {k: one for k, one in found.items() if one is not None}
+
+
+def _scores_at(runs: Sequence[Facts]) -> dict[int, list[Facts]]:
+    found: dict[int, list[Facts]] = {}
+    for run in runs:
+        for one in run["scores"]:
+            found.setdefault(one["k"], []).append(one)
+    return found
+
+
+def headline_verdicts(results: Results) -> list[Verdict]:
+    """How TAM with our best settings compares with the paper's TAM, for each benchmark and k."""
+    found: list[Verdict] = []
+    for name in BENCHMARKS:
+        metric = results.metric(name)
+        ours = estimates_of(results.headline(name), metric)
+        theirs = results.paper_estimates(name)["tam"]
+        found.extend(verdict(metric, ours.get(k), one) for k, one in theirs.items())
+    return found
+
+
+def _swept(run: Facts, what: str) -> int:
+    where = SWEEPS[what][1]
+    return run["tasks"]["train"] if where is None else run["config"][where[0]][where[1]]
+
+
+def _finished(folder: Path) -> Iterator[tuple[str, Facts]]:
+    """The jobs that are done, by name, with their results."""
+    places = Places(folder, folder, "cuda")
+    for job in all_jobs():
+        if (result := result_of(job, places)) is not None:
+            yield job.name, result
+
+
+def command(group: str, only: str | None = None) -> str:
+    """The command that makes the numbers of a group, or of some of its jobs."""
+    return shlex.join(["tam", "reproduce", group, *(["--only", only] if only else [])])
+
+
+def set_name(name: str, compositional: bool) -> str:
+    """What the task set of a benchmark is called in files of facts."""
+    return f"{name} compositional" if compositional else name
+
+
+def seconds_to_best(run: Mapping[str, Any]) -> float | None:
+    """Seconds of training, alone on the GPU, until the weights that validated best: the mean over k."""
+    if not run.get("step_ms") or not run["best_steps"]:
+        return None
+    return statistics.fmean(run["best_steps"].values()) * run["step_ms"] / 1000
+
+
+def gpu_curve(run: Mapping[str, Any], metric: str, k: int) -> list[tuple[float, float]]:
+    """A run's validations at k: seconds of training alone on the GPU, and the score; empty if not timed."""
+    if not run.get("step_ms"):
+        return []
+    return [
+        (point["step"] * run["step_ms"] / 1000, infinite_if_none(point["scores"][str(k)][metric]))
+        for point in run["curve"]
+        if str(k) in point["scores"]
+    ]

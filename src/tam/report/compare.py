@@ -1,0 +1,62 @@
+"""Whether a score is better than another, worse, or the same within their errors."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from tam.io import infinite_if_none
+
+Verdict = Literal["better", "within error", "worse", "missing"]
+VERDICTS: tuple[Verdict, ...] = ("better", "within error", "worse", "missing")
+
+
+class Estimate(NamedTuple):
+    """A score with its error, if it has one."""
+
+    mean: float
+    error: float | None
+    """The standard deviation over runs; of a single run, half of the 95 % interval over its test tasks."""
+    runs: int
+    """The number of runs behind it; 0 for a number of the paper."""
+
+
+def estimate(metric: str, scores: Sequence[dict[str, Any]]) -> Estimate | None:
+    """The estimate from the scores of several runs at the same k; None if there are none."""
+    values = [infinite_if_none(score[metric]) for score in scores]
+    if not values:
+        return None
+    if not all(map(math.isfinite, values)):
+        return Estimate(math.inf, None, len(values))
+    error = statistics.stdev(values) if len(values) > 1 else scores[0].get(f"{metric}_interval")
+    return Estimate(statistics.fmean(values), error, len(values))
+
+
+def gain(metric: str, ours: Estimate, theirs: Estimate) -> float:
+    """How much better ours is: positive where it is, whether high or low scores are good."""
+    if math.isinf(ours.mean) and math.isinf(theirs.mean):
+        return 0.0
+    return ours.mean - theirs.mean if metric == "accuracy" else theirs.mean - ours.mean
+
+
+def verdict(metric: str, ours: Estimate | None, theirs: Estimate) -> Verdict:
+    """Ours against theirs; "within error" is a difference of at most √(error² + error²).
+
+    >>> verdict("accuracy", Estimate(0.80, 0.03, 4), Estimate(0.76, 0.04, 0))
+    'within error'
+    >>> verdict("perplexity", Estimate(1.2, 0.01, 4), Estimate(1.3, 0.02, 0))
+    'better'
+    """
+    if ours is None:
+        return "missing"
+    difference = gain(metric, ours, theirs)
+    if abs(difference) <= math.hypot(ours.error or 0.0, theirs.error or 0.0) + 1e-9:
+        return "within error"
+    return "better" if difference > 0 else "worse"
+
+
+def tally(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    """How many there are of each verdict."""
+    counts = Counter(verdicts)
+    return {each: counts[each] for each in VERDICTS}

@@ -1,0 +1,1 @@
+"""The report: one HTML page that needs no network and no script."""

@@ -1,0 +1,99 @@
+"""HTML and SVG elements; text is escaped unless it is markup already."""
+
+from collections.abc import Iterable
+from html import escape
+
+
+class Markup(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+_VOID = {"meta", "br", "hr"}
+
+
+def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
+    """An element; a `_` at the end of an attribute's name is dropped, others become hyphens.
+
+    >>> tag("p", "a < b", tag("b", "c"), class_="note")
+    '<p class="note">a &lt; b<b>c</b></p>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[str], between: str = "") -> Markup:
+    """Parts one after the other."""
+    separator = between if isinstance(between, Markup) else escape(between)
+    return Markup(separator.join(str(part) if isinstance(part, Markup) else escape(part) for part in parts))
+
+
+def _attribute(value: str | float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def section(anchor: str, title: str, *children: str) -> Markup:
+    """A part of the page with a heading."""
+    return tag("section", tag("h2", title), *children, id=anchor)
+
+
+def paragraph(*children: str, class_: str | None = None) -> Markup:
+    """A paragraph."""
+    return tag("p", *children, class_=class_)
+
+
+def made_by(*commands: str) -> Markup:
+    """The commands that make what stands above; a click selects one whole."""
+    lines = join([tag("code", command) for command in commands], Markup("<br>"))
+    return tag("p", tag("span", "Made by "), lines, class_="made")
+
+
+def missing(what: str, *commands: str) -> Markup:
+    """That something was not run yet, and how to run it."""
+    made = join([Markup(" "), *(tag("code", command) for command in commands)], " ")
+    return tag("p", tag("b", "Missing."), f" {what}", made, class_="missing")
+
+
+def table(
+    head: Iterable[str], rows: Iterable[Iterable[str]], label: str, class_: str | None = None
+) -> Markup:
+    """A table in a box of its own, which scrolls if it is too wide; the first cell of a row is its head."""
+    heads = [tag("th", cell, scope="col") for cell in head]
+    body = []
+    for first, *others in rows:
+        body.append(tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others)))
+    inner = tag(
+        "table", tag("caption", label), tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_
+    )
+    return tag("div", inner, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def figures(*charts: str) -> Markup:
+    """Charts side by side, or one below the other where there is no room."""
+    return tag("div", *charts, class_="figures")
+
+
+def figure(title: str, chart: str) -> Markup:
+    """A chart with its title."""
+    return tag("figure", tag("figcaption", title), chart)
+
+
+def page(title: str, style: str, header: str, sections: Iterable[str], footer: str) -> str:
+    """A whole document. Its policy forbids it to load anything."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    body = tag("body", header, tag("main", *sections), tag("footer", footer))
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

@@ -1,0 +1,289 @@
+"""The page of the published results: the paper's tables and figures, with ours beside them."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+from tam import __version__
+from tam.report.collect import BENCHMARKS, SWEEPS, Results, command, headline_verdicts
+from tam.report.compare import VERDICTS, Verdict, tally
+from tam.report.page import chart, published_figures, published_tables
+from tam.report.page.html import (
+    Markup,
+    figures,
+    made_by,
+    missing,
+    page,
+    paragraph,
+    section,
+    table,
+    tag,
+)
+from tam.report.page.scores import CLASSES, SIGNS, legend
+from tam.report.words import listed
+
+_MODELS = {"table1": "Table 1: all methods", "table2": "Table 2: compositional tasks"}
+
+
+def published_page(results: Results) -> str:
+    """The whole page."""
+    parts = {
+        "quality": ("Quality", _quality(results)),
+        "table1": ("Table 1", _methods(results, "table1")),
+        "table2": ("Table 2", _methods(results, "table2")),
+        "reproduction": ("The paper's settings", _reproduction(results)),
+        "learning": ("Learning curves", _learning(results)),
+        "seconds": ("Seconds", _seconds(results)),
+        "levers": ("Levers", _levers(results)),
+        "ablations": ("Ablations", _ablations(results)),
+        "sweeps": ("T and N", _sweeps(results)),
+        "timing": ("Time", _timing(results)),
+        "embeddings": ("Task embeddings", _embeddings(results)),
+        "runs": ("All runs", _runs(results)),
+    }
+    links = [tag("a", words, href=f"#{anchor}") for anchor, (words, _) in parts.items()]
+    header = tag(
+        "header",
+        tag("h1", "Few-shot sequence learning: the paper and ours"),
+        paragraph(
+            "Every table and figure of ",
+            tag("a", results.paper["title"], href=results.paper["url"]),
+            ", with our numbers beside the paper's. Accuracy: higher is better; perplexity: lower is better.",
+            class_="lead",
+        ),
+        _tiles(results),
+        tag("nav", *links, aria_label="Contents"),
+    )
+    count = len(results.runs)
+    footer = f"Made by tam {__version__} from {count} runs. This page loads nothing and runs no script."
+    return page("tam: the paper and ours", style(), header, [part for _, part in parts.values()], footer)
+
+
+def style() -> str:
+    """How a page looks, as CSS."""
+    return chart.style() + files("tam.report.page").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def _tiles(results: Results) -> Markup:
+    """How many cells are better than the paper's, within error and worse."""
+    shown: dict[str, list[Verdict]] = {
+        "TAM with our settings, against the paper's TAM": headline_verdicts(results),
+        "Table 1, every method against the paper's": [each for *_, each in results.verdicts("table1")],
+        "Table 2, every method against the paper's": [each for *_, each in results.verdicts("table2")],
+    }
+    return tag("div", *(_tile(words, verdicts) for words, verdicts in shown.items()), class_="tiles")
+
+
+def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
+    counts = tally(verdicts)
+    bars = [
+        tag("i", class_=CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
+        for each in VERDICTS
+        if counts[each]
+    ]
+    parts = [f"{SIGNS[each]} {counts[each]} {each}" for each in VERDICTS if counts[each]]
+    return tag(
+        "div",
+        tag("b", "Not run yet" if counts["missing"] == len(verdicts) else _better_of(counts)),
+        tag("div", *bars, class_="split", aria_hidden="true"),
+        tag("span", ", ".join(parts)),
+        tag("br"),
+        tag("span", words),
+        class_="tile",
+    )
+
+
+def _better_of(counts: Mapping[Verdict, int]) -> str:
+    run = sum(counts.values()) - counts["missing"]
+    return f"{counts['better']} of {run} better"
+
+
+def _quality(results: Results) -> Markup:
+    return section(
+        "quality",
+        "A new task from k examples",
+        paragraph(
+            "TAM with our settings (the preset best) against the paper's TAM, the best of all methods in the "
+            "paper at each k, and the ceiling: an exact learner that knows the distribution of tasks. "
+            "Bars are standard deviations over initialisations."
+        ),
+        published_figures.quality(results),
+        made_by(command("best")),
+    )
+
+
+def _methods(results: Results, group: str) -> Markup:
+    words = {
+        "table1": "Each cell: our score, the paper's below it, and how they compare. ± is the standard "
+        "deviation over runs; in brackets, of a single run, half of the 95 % interval over its test tasks. "
+        "Matching networks and SNAIL train a model for each k.",
+        "table2": "Each new task has one primitive that training never showed. Errors are over hold-outs.",
+    }
+    parts: list[str] = [paragraph(words[group]), legend()]
+    charts = [published_figures.methods(results, group, name) for name in BENCHMARKS]
+    if any(charts):
+        parts.append(figures(*(chart for chart in charts if chart)))
+    for name, title in BENCHMARKS.items():
+        parts += [tag("h3", title), published_tables.methods(results, group, name)]
+        parts.append(made_by(command(group, f"*-{group}-{name}*")))
+    return section(group, _MODELS[group], *parts)
+
+
+def _reproduction(results: Results) -> Markup:
+    words = (
+        "The preset paper: Algorithm 1 as printed, T = 25, N = 300, one task token; one initialisation on "
+        "each benchmark."
+    )
+    return section(
+        "reproduction",
+        "The paper's settings",
+        paragraph(words),
+        published_tables.reproduction(results) or missing("No run of the paper's settings is finished."),
+        made_by(command("reproduction")),
+    )
+
+
+def _learning(results: Results) -> Markup:
+    words = (
+        "Validation against outer steps; dotted, what the paper's TAM reaches on its test tasks. A band is "
+        "the standard deviation over initialisations."
+    )
+    parts: list[str] = [paragraph(words)]
+    for title, group, runs_of in (
+        ("Our settings", "best", results.headline),
+        ("The paper's settings", "reproduction", lambda name: results.runs_of(f"tam-paper-{name}")),
+    ):
+        charts = [
+            published_figures.learning(results, runs_of(name), name, words)
+            for name, words in BENCHMARKS.items()
+            if any(run["curve"] for run in runs_of(name))
+        ]
+        shown = figures(*charts) if charts else missing("There is no finished run.")
+        parts += [tag("h3", title), shown, made_by(command(group))]
+    return section("learning", "Learning curves", *parts)
+
+
+def _seconds(results: Results) -> Markup:
+    charts = [published_figures.seconds(results, name) for name in BENCHMARKS]
+    words = (
+        f"Validation at k = {published_figures.TIMED_K} against seconds of training, alone on the GPU, "
+        "without compilation and validation; a line for each method that was run."
+    )
+    shown = (
+        figures(*(chart for chart in charts if chart))
+        if any(charts)
+        else missing("No timed run is finished.")
+    )
+    return section(
+        "seconds", "Quality against seconds of training", paragraph(words), shown, made_by(command("table1"))
+    )
+
+
+def _levers(results: Results) -> Markup:
+    tables = [published_tables.levers(results, name) for name in BENCHMARKS]
+    words = (
+        "Our settings with one lever moved, for the same GPU-seconds: taken away, or added where the preset "
+        "best does not use it."
+    )
+    found = [one for one in tables if one]
+    shown = (
+        [legend("the preset best"), *found] if found else [missing("No run with a lever moved is finished.")]
+    )
+    return section("levers", "What each lever gives", paragraph(words), *shown, made_by(command("levers")))
+
+
+def _ablations(results: Results) -> Markup:
+    return section(
+        "ablations",
+        "Ablations",
+        paragraph("The paper gives no errors here, so within error is within ours."),
+        tag("h3", "Where the task embedding enters"),
+        published_tables.conditioning(results),
+        made_by(command("ablation")),
+        tag("h3", "LSTM and transformer"),
+        published_tables.architecture(results),
+        made_by(command("architecture")),
+    )
+
+
+def _sweeps(results: Results) -> Markup:
+    charts = [
+        published_figures.sweep(results, runs, name, axis)
+        for what, (axis, _) in SWEEPS.items()
+        for name in BENCHMARKS
+        if len(runs := results.sweep(name, what)) > 1
+    ]
+    words = (
+        "Our settings with one number changed, for the same GPU-seconds: the inner steps, T, the examples of "
+        "a task in a step, N, and how many tasks there are to train on."
+    )
+    shown = figures(*charts) if charts else missing("No run of the sweeps is finished.")
+    return section(
+        "sweeps", "Inner steps, examples, tasks", paragraph(words), shown, made_by(command("sweeps"))
+    )
+
+
+def _timing(results: Results) -> Markup:
+    words = (
+        "The paper's table: the test score of the model that validated best, and the seconds of training "
+        "until then, alone on the GPU and without compilation and validation; both averaged over k."
+    )
+    goal = published_tables.time_to_quality(results)
+    return section(
+        "timing",
+        "Time",
+        paragraph(words),
+        published_tables.timing(results),
+        made_by(command("timing")),
+        tag("h3", "Until it is as good as the paper's TAM"),
+        paragraph("Seconds from the start of the process until validation is as good at k = 5, 10 and 20."),
+        goal or missing("No timed run is finished."),
+        made_by(command("time")),
+    )
+
+
+def _embeddings(results: Results) -> Markup:
+    parts: list[str] = [
+        paragraph(
+            "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
+            "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
+            "how well it can be read off linearly, on tasks held out."
+        )
+    ]
+    for method in ("tam", "multitask"):
+        facts = results.embeddings.get(method)
+        if facts is None:
+            parts.append(missing(f"There is no map for {method} yet."))
+            continue
+        maps = (published_figures.embedding_map(facts, part) for part in ("row", "column"))
+        first, second = facts["explained_variance"]
+        parts.append(figures(*maps))
+        words = (
+            f"The two components explain {first:.0%} and {second:.0%} of the variance (run {facts['run']})."
+        )
+        parts.append(paragraph(words, class_="note"))
+    return section("embeddings", "The map of task embeddings", *parts, made_by(command("embeddings")))
+
+
+def _runs(results: Results) -> Markup:
+    head = ["run", "outer steps", "GPU alone", "device", "finished", "commit", "code"]
+    listing = table(head, published_tables.run_rows(results), "All runs behind this page")
+    counts = Counter(run["group"] for run in results.runs.values())
+    words = listed([f"{count} of {group}" for group, count in counts.items()]) if counts else "none yet"
+    return section(
+        "runs",
+        "All runs",
+        paragraph(
+            f"The page is made from {len(results.runs)} finished runs: {words}. "
+            "A run is repeated by its name:"
+        ),
+        made_by(*_repeat(results)),
+        tag("details", tag("summary", "List of runs"), listing) if results.runs else "",
+    )
+
+
+def _repeat(results: Results) -> Iterator[str]:
+    name = next(iter(sorted(results.runs)), None)
+    if name is not None:
+        yield command(results.runs[name]["group"], name)
+    yield "tam report"

@@ -1,0 +1,186 @@
+"""The tables of the published results: ours beside the paper's."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from tam.io import infinite_if_none
+from tam.report.collect import (
+    ARCHITECTURES,
+    BENCHMARKS,
+    CONDITIONINGS,
+    LEVERS,
+    ROWS,
+    Facts,
+    Results,
+    estimates_of,
+    seconds_to_best,
+)
+from tam.report.compare import Estimate, estimate
+from tam.report.curve import TITLES
+from tam.report.page.html import Markup, join, table, tag
+from tam.report.page.scores import cell, chip, estimate_words
+from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score, seconds_words, span
+
+BACKBONES = {"lstm": "LSTM", "transformer": "Transformer"}
+
+
+def methods(results: Results, group: str, name: str) -> Markup:
+    """A table of the paper on one benchmark; every method that it or we have."""
+    compositional = group == "table2"
+    metric, paper = results.metric(name), results.paper_estimates(name, compositional)
+    rows = []
+    for what, title, in_paper in ROWS[group]:
+        stem = f"{what}-{group}-{name}"
+        ours, theirs = results.estimates(stem, metric), paper.get(in_paper or "", {})
+        if ours or theirs:
+            cells = [cell(metric, ours.get(k), theirs.get(k)) for k in results.shots]
+            rows.append([title, *cells, _effort(results.runs_of(stem))])
+    ceiling = results.ceiling(name, compositional)
+    rows.append(["Ceiling", *(score(metric, ceiling[k]) for k in results.shots), ""])
+    head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(results.shots), "training"]
+    return table(head, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
+
+
+def _effort(runs: Sequence[Facts]) -> Markup | str:
+    """How long the runs of a row were trained, and how many they are."""
+    if not runs:
+        return "–"
+    trials = max(one.runs for one in estimates_of(runs, "accuracy").values())
+    count = f"{trials} run{'s' if trials > 1 else ''}{' for each k' if len(runs) > trials else ''}"
+    steps = [run["steps"] for run in runs]
+    lines = [f"{span(steps)} steps" if any(steps) else "no training"]
+    if any(run["gpu_seconds"] for run in runs):
+        lines.append(f"{seconds_words([run['gpu_seconds'] for run in runs])} on a GPU")
+    return tag("span", *(tag("span", line, class_="theirs") for line in [*lines, count]), class_="cell")
+
+
+def reproduction(results: Results) -> Markup | None:
+    """The preset `paper` beside the paper's TAM; None without runs."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        metric, runs = results.metric(name), results.runs_of(f"tam-paper-{name}")
+        ours, theirs = estimates_of(runs, metric), results.paper_estimates(name)["tam"]
+        cells = (cell(metric, ours.get(k), theirs[k]) for k in results.shots)
+        rows.append([f"{title}, {metric}", *cells, _effort(runs)])
+    if not results.reproductions:
+        return None
+    return table(
+        ["", *k_heads(results.shots), "training"], rows, "The paper's settings, ours and the paper's"
+    )
+
+
+def levers(results: Results, name: str) -> Markup | None:
+    """`best` beside runs with one lever moved; None without them."""
+    metric, base = results.metric(name), results.headline(name)
+    before = estimates_of(base, metric)
+    rows = []
+    for lever, words in LEVERS.items():
+        for moved in ("without", "with"):
+            runs = results.runs_of(f"tam-{moved}-{lever}-{name}")
+            after = estimates_of(runs, metric)
+            if runs and before:
+                cells = (cell(metric, after.get(k), before.get(k), "best") for k in results.shots)
+                rows.append([f"{moved} {words}", *cells, _effort(runs)])
+    if not rows:
+        return None
+    first = ["the preset best", *(cell(metric, before.get(k)) for k in results.shots), _effort(base)]
+    head = [f"{BENCHMARKS[name]}, {metric}", *k_heads(results.shots), "training"]
+    return table(head, [first, *rows], f"{BENCHMARKS[name]}: what each lever gives")
+
+
+def conditioning(results: Results) -> Markup:
+    """Where the task embedding enters: the paper's ablation."""
+    rows = []
+    for key, title in CONDITIONINGS.items():
+        runs = results.runs_of(f"tam-{key}-ablation-classification")
+        theirs = results.paper["ablations"]["transformer" if key == "token" else key]["tam"]
+        rows.append(_ablation_row(results, title, runs, theirs))
+    return _ablation_table(results, rows, "Where the task embedding enters: accuracy")
+
+
+def architecture(results: Results) -> Markup:
+    """LSTM and transformer, trained as multitask and by TAM: the paper's table."""
+    rows = []
+    for (backbone, method), stem in ARCHITECTURES.items():
+        title = f"{BACKBONES[backbone]}, {TITLES[method]}"
+        theirs = results.paper["ablations"][backbone][method]
+        rows.append(_ablation_row(results, title, results.runs_of(f"{stem}-classification"), theirs))
+    return _ablation_table(results, rows, "LSTM and transformer: accuracy")
+
+
+def _ablation_row(results: Results, title: str, runs: Sequence[Facts], theirs: Sequence[float]) -> list[str]:
+    ours = estimates_of(runs, "accuracy")
+    pairs = zip(results.shots, theirs, strict=True)
+    cells = [cell("accuracy", ours.get(k), Estimate(value, None, 0)) for k, value in pairs]
+    return [title, *cells, _effort(runs)]
+
+
+def _ablation_table(results: Results, rows: Sequence[Sequence[str]], label: str) -> Markup:
+    return table(["Classification, accuracy, %", *k_heads(results.shots), "training"], rows, label)
+
+
+def timing(results: Results) -> Markup:
+    """The paper's table of times: to the best validated model, and the quality there, means over k."""
+    rows = []
+    for method, paper in results.paper["timing"].items():
+        cells = [_timing_cell(results, method, name, paper[name]) for name in BENCHMARKS]
+        rows.append([capitalised(TITLES[method]), *cells])
+    heads = [f"{title}, {results.metric(name)}" for name, title in BENCHMARKS.items()]
+    return table(["", *heads], rows, "Time to the best validated model, and the quality there")
+
+
+def _timing_cell(results: Results, method: str, name: str, paper: Mapping[str, float]) -> Markup:
+    metric = results.metric(name)
+    runs = results.runs_of(f"{method}-table1-{name}")
+    theirs = Estimate(paper["score"] / SCALE[metric], None, 0)
+    ours = estimate(metric, [{metric: _mean_score(run, metric)} for run in runs])
+    taken = [seconds for run in runs if (seconds := seconds_to_best(run)) is not None]
+    time = f", {seconds_words(taken)}" if taken else ""
+    shown = tag("b", "–") if ours is None else join([estimate_words(metric, ours), tag("b", time)])
+    their_time = f"paper {paper['score']:g}, {_hours(paper['minutes'])}"
+    parts = [shown, tag("span", their_time, class_="theirs"), chip(metric, ours, theirs)]
+    return tag("span", *parts, class_="cell")
+
+
+def _mean_score(run: Facts, metric: str) -> float:
+    return fmean(infinite_if_none(one[metric]) for one in run["scores"])
+
+
+def _hours(minutes: float) -> str:
+    return f"{minutes:g} min" if minutes < 60 else f"{minutes / 60:.2g} h"
+
+
+def time_to_quality(results: Results) -> Markup | None:
+    """Seconds from the start of a process until TAM validates as well as the paper's; None without runs."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
+        if runs or best:
+            hours = f"{results.paper['hours'][name]:g} h"
+            rows.append([title, hours, *_timed(runs), *_step(best or runs)])
+    if not rows:
+        return None
+    head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
+    return table(head, rows, "Seconds until validation is as good as the paper's TAM")
+
+
+def _timed(runs: Sequence[Facts]) -> list[str]:
+    if not runs:
+        return ["missing", "missing"]
+    reached = runs[0]["seconds_to_paper"]
+    first = f"{runs[0]['first_step_seconds']:.1f} s"
+    return ["not reached" if reached is None else f"{reached:.0f} s", first]
+
+
+def _step(runs: Sequence[Facts]) -> list[str]:
+    known = [run["step_ms"] for run in runs if run["step_ms"]]
+    if not known:
+        return ["missing", "missing"]
+    return [f"{fmean(known):.2f} ms", number(round(1000 / fmean(known)))]
+
+
+def run_rows(results: Results) -> Iterator[list[str]]:
+    """A line for each run that is behind the page."""
+    for name, run in sorted(results.runs.items()):
+        facts = (number(run["steps"]), seconds_words([run["gpu_seconds"]]), run["device"])
+        yield [name, *facts, run["finished"][:10], run["commit"] or "–", run["code"] or "–"]

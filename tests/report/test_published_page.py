@@ -1,0 +1,148 @@
+"""The page of the published results in a real browser: with few runs, and with all."""
+
+import json
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tam.report.collect import BENCHMARKS, Results
+from tam.report.page.published import published_page
+from tests.in_process import tam
+from tests.report.browsing import PHONE, brightness, cells, chips, small_figures, too_wide, visit
+from tests.report.made_up import ROOT, ablations, complete
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Runs of every sort."""
+    results = Results(complete(tmp_path_factory.mktemp("made-up") / "results"))
+    results.runs |= ablations()
+    return results
+
+
+@pytest.fixture(scope="module")
+def full(everything: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("full") / "report.html"
+    file.write_text(published_page(everything), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a single run."""
+    folder = tmp_path_factory.mktemp("few")
+    results = complete(folder / "results", "tam-table1-transduction-0")
+    tam("report", "--results", str(results), "--out", str(folder / "report.html"))
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of what is in the checkout."""
+    file = tmp_path_factory.mktemp("published") / "report.html"
+    tam("report", "--results", str(ROOT / "results"), "--out", str(file))
+    return file
+
+
+def expected(results: Results, stem: str, k: int) -> tuple[float, float]:
+    """The mean accuracy of runs in percent and their standard deviation, straight from the results."""
+    runs = [run for name, run in results.runs.items() if name.startswith(stem)]
+    values = [100 * one["accuracy"] for run in runs for one in run["scores"] if one["k"] == k]
+    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def test_every_cell_is_filled_and_marked(browser: Browser, full: Path) -> None:
+    with visit(browser, full) as page:
+        marks = chips(page)
+        assert marks["missing"] == 0
+        assert min(marks[name] for name in ("better", "within", "worse")) > 0
+        for name in BENCHMARKS.values():
+            table = cells(page, f"{name}: every method, ours and the paper's")
+            assert all(cell.strip() for row in table.values() for cell in row[:4])
+        assert page.locator("#embeddings svg").count() == 4
+        assert page.locator("#embeddings .dot").count() == 4 * 99
+        assert page.locator("#sweeps svg").count() >= 2
+        assert page.locator("#seconds svg").count() == 3
+        assert page.locator(".missing:is(p)").count() == 0
+
+
+def test_the_numbers_are_those_of_the_files(browser: Browser, full: Path, everything: Results) -> None:
+    paper = json.loads((ROOT / "results" / "paper.json").read_text())["sets"]["classification"]["tam"]
+    with visit(browser, full) as page:
+        row = cells(page, "The paper's settings, ours and the paper's")["Classification, accuracy"]
+        for place, k in enumerate((1, 5, 10, 20)):
+            mean, _ = expected(everything, "tam-paper-classification", k)
+            theirs, error = paper["mean"][place], paper["error"][place]
+            within = abs(mean - theirs) <= math.hypot(2.1, error)
+            mark = "≈ within error" if within else f"▲ {mean - theirs:.1f} better"
+            assert row[place] == f"{mean:.1f} (± 2.1) | paper {theirs} ± {error:.1f} | {mark}"
+        row = cells(page, "Where the task embedding enters: accuracy")["Adapters"]
+        mean, deviation = expected(everything, "tam-adapter-ablation", 5)
+        assert row[1].startswith(f"{mean:.1f} ± {deviation:.1f} | paper 75.0 | ")
+        times = cells(page, "Time to the best validated model, and the quality there")["CAVIA"]
+        assert ", 48 s | paper 74.8, 3 h | " in times[0]
+        assert "paper 4.5, 5.3 h" in times[1]
+
+
+def test_what_is_missing_is_said_to_be(browser: Browser, few: Path) -> None:
+    with visit(browser, few) as page:
+        label = "{}: every method, ours and the paper's"
+        transduction = cells(page, label.format("Transduction"))
+        assert transduction["CAVIA"][0] == "paper 11.05 ± 2.94 | – missing"
+        assert "missing" not in transduction["TAM"][0]
+        assert cells(page, label.format("Classification"))["TAM"][4] == "–"
+        assert "Nearest neighbour" not in transduction  # neither in the paper nor run
+        assert "Table 2" in page.locator(".tile", has_text="Not run yet").inner_text()
+        assert page.locator("#embeddings .missing").count() == 2
+        assert page.locator("#quality svg").count() == 3
+        assert page.locator("#learning svg").count() == 1
+        assert chips(page)["better"] + chips(page)["within"] + chips(page)["worse"] == 4 + 1  # and its time
+
+
+def test_every_part_names_its_command(browser: Browser, few: Path, full: Path, published: Path) -> None:
+    for file in (few, full, published):
+        with visit(browser, file) as page:
+            for section in page.locator("section").all():
+                commands = section.locator(".made code, .missing code").all_inner_texts()
+                assert commands
+                assert all(command.startswith("tam re") for command in commands)
+
+
+@pytest.mark.parametrize("width", [PHONE, 768, 1280])
+def test_nothing_is_wider_than_the_window(
+    browser: Browser, few: Path, full: Path, published: Path, width: int
+) -> None:
+    for file in (few, full, published):
+        with visit(browser, file, width=width) as page:
+            assert too_wide(page) == []
+            assert small_figures(page) == []
+
+
+def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
+    with visit(browser, full, dark=True) as page:
+        assert brightness(page, "backgroundColor") < 0.15
+        assert brightness(page, "color") > 0.8
+        page.emulate_media(media="print")
+        assert brightness(page, "backgroundColor") > 0.99
+        assert brightness(page, "color") < 0.2
+        assert not page.locator("nav").is_visible()
+    with visit(browser, full) as page:
+        assert brightness(page, "backgroundColor") > 0.99
+
+
+def test_a_result_that_no_longer_counts_is_not_shown(tmp_path: Path) -> None:
+    folder = complete(tmp_path / "results", "tam-*-classification-0")
+    before = Results(folder).runs
+    file = next(iter(sorted((folder / "runs").glob("tam-best-classification-0*.json"))))
+    result: dict[str, Any] = json.loads(file.read_text())
+    file.write_text(json.dumps(result | {"version": result["version"] - 1}))
+    after = Results(folder).runs
+    gone = set(before) - set(after)
+    assert "tam-best-classification-0" in gone
+    assert all(name.startswith(("tam-best-classification-0", "tam-with")) for name in gone)  # levers need it
