@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from tam.errors import UserError
 from tam.experiments.jobs import all_jobs
 from tam.experiments.results import Places, result_of
+from tam.experiments.timing import Timed, timed
 from tam.io import exists, infinite_if_none, read_json
 from tam.report.compare import Estimate, Verdict, estimate, verdict
 from tam.report.curve import TITLES
@@ -150,6 +150,11 @@ class Results:
         files = {method: self.folder / f"embeddings-{method}.json" for method in ("tam", "multitask")}
         return {method: read_json(file) for method, file in files.items() if exists(file)}
 
+    @cached_property
+    def timing(self) -> dict[tuple[str, str], Timed]:
+        """How soon each method of Table 1 has its best model, by method and benchmark."""
+        return {(row.model, row.benchmark): row for row in timed(_places(self.folder / "runs"))}
+
     @property
     def reproductions(self) -> dict[str, Facts]:
         """The runs of the preset `paper`, by benchmark."""
@@ -212,11 +217,14 @@ def _swept(run: Facts, what: str) -> int:
     return run["tasks"]["train"] if where is None else run["config"][where[0]][where[1]]
 
 
+def _places(folder: Path) -> Places:
+    return Places(folder, folder, "cuda")
+
+
 def _finished(folder: Path) -> Iterator[tuple[str, Facts]]:
     """The jobs that are done, by name, with their results."""
-    places = Places(folder, folder, "cuda")
     for job in all_jobs():
-        if (result := result_of(job, places)) is not None:
+        if (result := result_of(job, _places(folder))) is not None:
             yield job.name, result
 
 
@@ -228,13 +236,6 @@ def command(group: str, only: str | None = None) -> str:
 def set_name(name: str, compositional: bool) -> str:
     """What the task set of a benchmark is called in files of facts."""
     return f"{name} compositional" if compositional else name
-
-
-def seconds_to_best(run: Mapping[str, Any]) -> float | None:
-    """Seconds of training, alone on the GPU, until the weights that validated best: the mean over k."""
-    if not run.get("step_ms") or not run["best_steps"]:
-        return None
-    return statistics.fmean(run["best_steps"].values()) * run["step_ms"] / 1000
 
 
 def gpu_curve(run: Mapping[str, Any], metric: str, k: int) -> list[tuple[float, float]]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from tam.io import infinite_if_none
 from tam.report.collect import (
     ARCHITECTURES,
     BENCHMARKS,
@@ -13,9 +12,8 @@ from tam.report.collect import (
     Facts,
     Results,
     estimates_of,
-    seconds_to_best,
 )
-from tam.report.compare import Estimate, estimate
+from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.html import Markup, join, table, tag
 from tam.report.page.scores import cell, chip, estimate_words
@@ -130,20 +128,14 @@ def timing(results: Results) -> Markup:
 
 
 def _timing_cell(results: Results, method: str, name: str, paper: Mapping[str, float]) -> Markup:
-    metric = results.metric(name)
-    runs = results.runs_of(f"{method}-table1-{name}")
+    metric, row = results.metric(name), results.timing.get((method, name))
     theirs = Estimate(paper["score"] / SCALE[metric], None, 0)
-    ours = estimate(metric, [{metric: _mean_score(run, metric)} for run in runs])
-    taken = [seconds for run in runs if (seconds := seconds_to_best(run)) is not None]
-    time = f", {seconds_words(taken)}" if taken else ""
+    ours = None if row is None else Estimate(row.quality, None, row.seeds)
+    time = "" if row is None else f", {seconds_words([row.seconds])}"
     shown = tag("b", "–") if ours is None else join([estimate_words(metric, ours), tag("b", time)])
     their_time = f"paper {paper['score']:g}, {_hours(paper['minutes'])}"
     parts = [shown, tag("span", their_time, class_="theirs"), chip(metric, ours, theirs)]
     return tag("span", *parts, class_="cell")
-
-
-def _mean_score(run: Facts, metric: str) -> float:
-    return fmean(infinite_if_none(one[metric]) for one in run["scores"])
 
 
 def _hours(minutes: float) -> str:
