@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 TASKS: dict[str, Any] = {"name": "pathfinding", "train": 40, "valid": 1, "test": 1, "examples": 40}
 JOBS = [
-    small(f"{method}-mapped", "embeddings", method=method, tasks=TASKS, values={"shots": (1, 20)})
+    small(f"{method}-mapped", "embeddings", method=method, tasks=TASKS, values={"shots": (20,)})
     for method in ("tam", "multitask")
 ]
 
@@ -48,7 +48,7 @@ def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureF
     assert second.splitlines()[-2:] == first.splitlines()[-2:]
 
     before = json.loads(files[0].read_text())
-    for file in (*files, *places.results.iterdir()):  # the folders of runs alone are enough
+    for file in (files[0], *places.results.iterdir()):  # the folders of runs alone are enough
         file.unlink()
     assert "started" not in call()
     after = json.loads(files[0].read_text())

@@ -53,6 +53,7 @@ def test_a_trial_is_a_seed_or_a_hold_out() -> None:
     assert JOBS["tam-table2-pathfinding-h5"].trial == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["ablation", "architecture", "sweeps"])
 def test_the_settings_go_with_the_tasks(group: str) -> None:
     """On a small set of tasks: a mistake in a grid would show only on the GPU."""
