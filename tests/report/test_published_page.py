@@ -132,6 +132,8 @@ def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
         assert brightness(page, "backgroundColor") > 0.99
         assert brightness(page, "color") < 0.2
         assert not page.locator("nav").is_visible()
+        page.set_viewport_size({"width": 702, "height": 1000})  # A4 within its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 702
     with visit(browser, full) as page:
         assert brightness(page, "backgroundColor") > 0.99
 

@@ -160,7 +160,7 @@ def _score_table(group: Sequence[OwnRun], metric: str) -> Markup:
 def _own_cell(metric: str, ours: Estimate | None, first: Estimate | None) -> Markup:
     if ours is None or first is None:
         return mark("missing") if ours is None else tag("span", estimate_words(metric, ours), class_="cell")
-    return cell(metric, ours, first, "")
+    return cell(metric, ours, first, "first run")
 
 
 def _training(group: Sequence[OwnRun], metric: str) -> Iterator[Markup]:
