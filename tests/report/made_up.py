@@ -110,8 +110,7 @@ def embedding_map(method: str) -> dict[str, Any]:
         "run": f"{method}-table1-pathfinding-0",
         "points": list(_points()),
         "explained_variance": [0.41, 0.32],
-        "r2_row": 0.97,
-        "r2_column": 0.93,
+        "r2": {"row": 0.97, "column": 0.93},
     }
 
 

@@ -201,6 +201,6 @@ def embedding_map(facts: Mapping[str, Any], part: str) -> Markup:
         Dot(one["x"], one["y"], one[part], f"end in row {one['row']}, column {one['column']}")
         for one in facts["points"]
     ]
-    title = f"{TITLES[facts['method']]}: {part} of the end, R² = {facts[f'r2_{part}']:.2f}"
+    title = f"{TITLES[facts['method']]}: {part} of the end, R² = {facts['r2'][part]:.2f}"
     label = f"Two principal components of {len(dots)} task embeddings, marked by the {part} of the end"
     return figure(title[0].upper() + title[1:], scatter(dots, label))
