@@ -19,7 +19,7 @@ OPTIONS = {
         show task stats ceiling out
         compositional holdout seed n train valid test examples""",
     "tam train": """
-        out method preset resume seed device tasks-seed compositional holdout
+        out method preset resume track seed device tasks-seed compositional holdout
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -35,6 +35,8 @@ class Train:
     preset: Annotated[Preset, tyro.conf.arg(help=_PRESET)] = "quick"
     resume: bool = False
     """Continue a stopped run: repeat its command with this option."""
+    track: Annotated[Literal["tensorboard", "trackio", "wandb"] | None, optional()] = None
+    """Also send losses and scores to this tracker; each needs the extra of its name."""
     seed: int = 0
     """Seed of the initialisation and of every random draw in training."""
     device: str = "cpu"
@@ -66,10 +68,12 @@ class Train:
         from tam.training.log import TrainingLog
         from tam.training.preflight import prepare
         from tam.training.run import load_tasks, read_result, run, start
+        from tam.training.tracking import make_tracker, tracked
 
         config, folder = self.config, path_of(self.out, "--out")
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
+        tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
         with progress("making the tasks") as tell:
@@ -79,7 +83,11 @@ class Train:
             if is_first() and read_result(folder) is None:
                 where = f"everything goes to {folder}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
-            with TrainingLog(config.training.steps) as log:
+            described = {"tasks": source, **config.to_json()}
+            with (
+                TrainingLog(config.training.steps) as shown,
+                tracked(tracker, folder, described, shown) as log,
+            ):
                 result = run(setup, folder, log)
             if not result:
                 return  # another process of this run has it

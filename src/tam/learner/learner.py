@@ -27,9 +27,11 @@ from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
 from tam.training.folder import Log, check_free, checkpoint_file
+from tam.training.log import TrainingLog
 from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.saved import Saved
+from tam.training.tracking import TrackerName, make_tracker, tracked
 
 _ROWS_AT_ONCE = 4096
 
@@ -75,17 +77,29 @@ class Learner:
         weights = sum(weight.numel() for weight in self.model_.parameters())
         return f"Learner({self.config.method}, trained for {self.model_.spec.kind}, {weights:,} weights)"
 
-    def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
+    def fit(
+        self,
+        tasks: TaskSet,
+        folder: str | Path | None = None,
+        log: Log | None = None,
+        track: TrackerName | None = None,
+    ) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
 
         Args:
             tasks: A benchmark, or tasks of your own.
             folder: Where checkpoints and metrics go. A run that was stopped there is resumed; a folder with a
                 finished run or a saved model is an error.
-            log: Gets a record for every look at the losses and every validation.
+            log: Gets a record for every look at the losses and every validation. Without one, progress is
+                shown on standard error.
+            track: Also send losses and scores to tensorboard, trackio or wandb; each needs the extra of its
+                name. TensorBoard's files go to the folder.
         """
         if not isinstance(tasks, TaskSet):
             raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
+        tracker = None if track is None else make_tracker(track)
+        if track == "tensorboard" and folder is None:
+            raise UserError("track must have a folder for TensorBoard's files: give fit one")
         if self._start is not None and self.config == self._made:  # else the user has set a config
             self.config = self._made = self._start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
@@ -99,7 +113,12 @@ class Learner:
             except OSError as error:
                 raise _unwritable(place, error) from None
             setup = prepare(self.config, tasks, with_test=False)
-            self._take(train(setup, place, log or (lambda _: None)).saved())
+            with (
+                TrainingLog(setup.config.training.steps) as shown,
+                tracked(tracker, place, setup.config.to_json(), log or shown) as sent,
+            ):
+                trainer = train(setup, place, sent)
+            self._take(trainer.saved())
         return self
 
     @classmethod

@@ -132,6 +132,7 @@ def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
         str(score.k): {
             "accuracy": round(score.accuracy, 4),
             "perplexity": finite(round(score.perplexity, 4)),
+            "loss": finite(round(score.loss, 5)),
             "steps": score.choice.steps,
             "rate": score.choice.rate,
         }

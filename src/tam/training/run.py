@@ -107,8 +107,9 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
         trainer = train(setup, folder, log)
         if distribution.rank() != 0:
             return {}
-        result = _result(trainer) | code
+        result = {**_result(trainer), **code}
         write_json(folder / "result.json", result)
+        log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
 
@@ -213,6 +214,11 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
         }
         for one in scores
     ]
+
+
+def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Scores as the records of a training have them."""
+    return {str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")} for score in scores}
 
 
 def _result(trainer: Trainer) -> dict[str, Any]:
