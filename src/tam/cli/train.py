@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import tyro
@@ -13,7 +13,7 @@ from tam.cli.tasks import source_of
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
-from tam.io import path_of
+from tam.io import exists, path_of
 
 _PRESET = (
     "Settings to start from: smoke (seconds), quick (minutes on a CPU), paper, or best (ours, for a GPU). "
@@ -39,8 +39,8 @@ class Train:
     """Also send losses and scores to this tracker; each needs the extra of its name."""
     seed: int = 0
     """Seed of the initialisation and of every random draw in training."""
-    device: str = "cpu"
-    """cpu, cuda, or one of several GPUs, such as cuda:1."""
+    device: str = "auto"
+    """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
     tasks_seed: int = 0
     """Seed of the benchmark's tasks, or of the split of a file without splits."""
     compositional: bool = False
@@ -55,9 +55,12 @@ class Train:
     @property
     def config(self) -> Config:
         """The preset with what was given."""
+        from tam.training.preflight import real_device
+
         given = {**self.network, **self.method_settings, **self.training, **self.protocol}
+        device = real_device(self.device)
         return Config.from_preset(
-            self.preset, self.method, self.source, seed=self.seed, device=self.device, **given
+            self.preset, self.method, self.source, seed=self.seed, device=device, **given
         )
 
     def run(self) -> None:
@@ -67,10 +70,12 @@ class Train:
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.preflight import prepare
-        from tam.training.run import load_tasks, read_result, run, start
+        from tam.training.run import load_tasks, read_config, read_result, run, start
         from tam.training.tracking import make_tracker, tracked
 
         config, folder = self.config, path_of(self.out, "--out")
+        if self.resume and self.device == "auto" and exists(folder / "config.json"):
+            config = replace(config, device=read_config(folder / "config.json")[0].device)
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         tracker = None if self.track is None else make_tracker(self.track)
@@ -78,6 +83,7 @@ class Train:
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
         with progress("making the tasks") as tell:
             setup = prepare(config, load_tasks(source, tell))
+        config = setup.config
         start(folder, config, source, resume=self.resume)
         with hint_resume():
             if is_first() and read_result(folder) is None:

@@ -29,7 +29,7 @@ from tam.tasks.vocabulary import Token, plain
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.log import TrainingLog
 from tam.training.loop import train
-from tam.training.preflight import prepare
+from tam.training.preflight import prepare, real_device
 from tam.training.saved import Saved
 from tam.training.tracking import TrackerName, make_tracker, tracked
 
@@ -54,7 +54,8 @@ class Learner:
         method: How θ is trained and how a new task is learned.
         preset: smoke, quick, paper or best. Where it has settings of its own for a benchmark, `fit` takes
             those if the tasks are that benchmark's, as `tam train` does.
-        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`.
+        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`. The device
+            is a GPU if there is one, unless it is given.
 
     Examples:
         ```python
@@ -67,6 +68,7 @@ class Learner:
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         if "benchmark" in values:
             raise UserError("there is no setting 'benchmark': give the tasks to fit")
+        values["device"] = real_device(values.get("device", "auto"))
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
@@ -100,8 +102,11 @@ class Learner:
         tracker = None if track is None else make_tracker(track)
         if track == "tensorboard" and folder is None:
             raise UserError("track must have a folder for TensorBoard's files: give fit one")
-        if self._start is not None and self.config == self._made:  # else the user has set a config
-            self.config = self._made = self._start(benchmark=tasks.options.get("name"))
+        start = self._start
+        if start is not None and self.config != self._made:  # the user has set a config
+            start = None
+        if start is not None:
+            self.config = self._made = start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
             if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
@@ -119,6 +124,8 @@ class Learner:
             ):
                 trainer = train(setup, place, sent)
             self._take(trainer.saved())
+            if start is not None:
+                self._made = self.config
         return self
 
     @classmethod
@@ -379,9 +386,14 @@ def _unwritable(folder: str | Path, error: Exception) -> UserError:
     return UserError(f"{folder}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def load(folder: str | Path, device: str = "cpu") -> Learner:
-    """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed."""
-    return Learner.of(Saved.read(path_of(folder), device))
+def load(folder: str | Path, device: str = "auto") -> Learner:
+    """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed.
+
+    Args:
+        folder: Where it is.
+        device: auto (cuda if there is a GPU, else cpu), cpu or cuda.
+    """
+    return Learner.of(Saved.read(path_of(folder), real_device(device)))
 
 
 def _identity(model: Model) -> str:

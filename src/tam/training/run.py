@@ -26,7 +26,7 @@ from tam.training import distribution
 from tam.training.checkpoint import write_json
 from tam.training.folder import Log, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
-from tam.training.preflight import Setup, check_device, check_examples, check_same
+from tam.training.preflight import Setup, check_device, check_examples, check_same, real_device
 from tam.training.result import checked_result
 from tam.training.saved import Saved
 from tam.training.trainer import Trainer
@@ -127,7 +127,7 @@ def read_result(folder: Path) -> dict[str, Any] | None:
 
 
 def evaluate_run(
-    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str | None = None
+    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str = "auto"
 ) -> dict[str, Any]:
     """Score a finished run's test tasks again, perhaps at other k, with other supports, on another device.
 
@@ -137,7 +137,7 @@ def evaluate_run(
         what = "finished run here (no result.json)" if exists(folder) else "such folder"
         raise UserError(f"{folder}: there is no {what}")
     config, source = read_config(folder / "config.json")
-    changes = {"shots": tuple(shots) or None, "supports": supports, "device": device}
+    changes = {"shots": tuple(shots) or None, "supports": supports, "device": real_device(device)}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
     check_device(asked.device)
     tasks = load_tasks(source, file=folder / "config.json")
