@@ -60,7 +60,7 @@ def test_lines_have_losses_held_out_scores_and_the_time_left(
 def test_the_time_left_is_at_most_what_the_limit_leaves(capsys: pytest.CaptureFixture[str]) -> None:
     with TrainingLog(1000, seconds=60) as log:
         log(loss(10, 20))
-    assert capsys.readouterr().err == "step 10 of 1000, loss 0.100, 0.5 steps/s, 40 s left\n"
+    assert capsys.readouterr().err == "step 10, loss 0.100, 0.5 steps/s, 40 s left\n"
 
 
 def test_a_bar_on_a_terminal_goes_when_done_and_leaves_the_validations(

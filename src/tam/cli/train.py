@@ -2,8 +2,9 @@
 
 import shlex
 import sys
+import time
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -33,6 +34,9 @@ class Train:
     method: str = "tam"
     """The method: tam, agnostic, multitask, maml, cavia, snail, matching, prototypical or nearest."""
     preset: Annotated[Preset, tyro.conf.arg(help=_PRESET)] = "quick"
+    minutes: Annotated[float | None, optional("MINUTES")] = None
+    """Fit the network, the batch, the steps and the scoring to this many minutes on this machine: measures a
+    few steps, says what it chose, and ends in time. Options that are given stay as they are."""
     resume: bool = False
     """Continue a stopped run: repeat its command with this option."""
     track: Annotated[Literal["tensorboard", "trackio", "wandb"] | None, optional()] = None
@@ -53,36 +57,59 @@ class Train:
     protocol: ProtocolOptions = field(default_factory=ProtocolOptions)
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given by name."""
+        return {**self.network, **self.method_settings, **self.training, **self.protocol}
+
+    @property
     def config(self) -> Config:
         """The preset with what was given."""
         from tam.training.preflight import real_device
 
-        given = {**self.network, **self.method_settings, **self.training, **self.protocol}
         device = real_device(self.device)
         return Config.from_preset(
-            self.preset, self.method, self.source, seed=self.seed, device=device, **given
+            self.preset, self.method, self.source, seed=self.seed, device=device, **self.given
         )
 
     def run(self) -> None:
         """Train, evaluate and show."""
+        started = time.monotonic()
+
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
+        from tam.training.minutes import settle
         from tam.training.preflight import prepare
-        from tam.training.run import load_tasks, read_config, read_result, run, start
+        from tam.training.run import check_new, load_tasks, read_config, read_result, run, start
         from tam.training.tracking import make_tracker, tracked
 
         config, folder = self.config, path_of(self.out, "--out")
-        if self.resume and self.device == "auto" and exists(folder / "config.json"):
-            config = replace(config, device=read_config(folder / "config.json")[0].device)
+        stored = None
+        if self.resume and exists(folder / "config.json"):
+            stored, _ = read_config(folder / "config.json")
+            config = replace(config, device=stored.device) if self.device == "auto" else config
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
+        if not self.resume:
+            check_new(folder)
         with progress("making the tasks") as tell:
-            setup = prepare(config, load_tasks(source, tell))
+            tasks = load_tasks(source, tell)
+        settled = settle(
+            config,
+            tasks,
+            folder,
+            preset=self.preset,
+            given=self.given,
+            minutes=self.minutes,
+            stored=stored,
+            since=started,
+        )
+        setup = prepare(settled.config, tasks)
+        setup = replace(setup, notes=(*settled.notes, *setup.notes))
         config = setup.config
         start(folder, config, source, resume=self.resume)
         with hint_resume():
@@ -91,7 +118,7 @@ class Train:
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
             described = {"tasks": source, **config.to_json()}
             with (
-                TrainingLog(config.training.steps) as shown,
+                TrainingLog(config.training.steps, config.training.max_seconds) as shown,
                 tracked(tracker, folder, described, shown) as log,
             ):
                 result = run(setup, folder, log)

@@ -62,6 +62,9 @@ class Training:
     """Outer steps between checkpoints."""
     stop_after: int | None = None
     """Stop once validation has not improved at any k for this many outer steps; None: never."""
+    max_seconds: float | None = None
+    """Stop after this many seconds of training, on-the-way validations included; the learning rate then also
+    decays with the time, if that is ahead of the steps. None: no limit."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Precision of matrix products; weights and optimiser state are always float32. bfloat16 needs a GPU."""
 
@@ -69,8 +72,10 @@ class Training:
         check_types(self)
         check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every", "stop_after")
         check_at_least(self, 0, "steps", "rate", "warmup")
-        if not self.clip > 0:
-            raise SettingError(f"clip must be above 0: got {self.clip!r}")
+        for name in ("clip", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingError(f"{name} must be above 0: got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

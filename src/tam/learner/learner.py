@@ -3,7 +3,9 @@
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,9 +28,12 @@ from tam.models.support_state import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
+from tam.training.checkpoint import read_tensors
+from tam.training.defaults import Followed
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.log import TrainingLog
 from tam.training.loop import train
+from tam.training.minutes import settle
 from tam.training.preflight import prepare, real_device
 from tam.training.saved import Saved
 from tam.training.tracking import TrackerName, make_tracker, tracked
@@ -70,6 +75,7 @@ class Learner:
             raise UserError("there is no setting 'benchmark': give the tasks to fit")
         values["device"] = real_device(values.get("device", "auto"))
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
+        self._given = {"preset": preset, "given": tuple(values)}
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
 
@@ -85,6 +91,7 @@ class Learner:
         folder: str | Path | None = None,
         log: Log | None = None,
         track: TrackerName | None = None,
+        minutes: float | None = None,
     ) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
 
@@ -96,9 +103,12 @@ class Learner:
                 shown on standard error.
             track: Also send losses and scores to tensorboard, trackio or wandb; each needs the extra of its
                 name. TensorBoard's files go to the folder.
+            minutes: Fit the network, the batch, the steps and the validations to this many minutes on this
+                machine; settings that the learner was given stay as they are.
         """
         if not isinstance(tasks, TaskSet):
             raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
+        started = time.monotonic()
         tracker = None if track is None else make_tracker(track)
         if track == "tensorboard" and folder is None:
             raise UserError("track must have a folder for TensorBoard's files: give fit one")
@@ -117,9 +127,23 @@ class Learner:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _unwritable(place, error) from None
-            setup = prepare(self.config, tasks, with_test=False)
+            settled = Followed(self.config)
+            if start is not None or minutes is not None:
+                settled = settle(
+                    self.config,
+                    tasks,
+                    place,
+                    **self._given if start is not None else {"preset": "", "given": ()},
+                    minutes=minutes,
+                    stored=_stored_config(place),
+                    since=started,
+                    with_test=False,
+                )
+            setup = prepare(settled.config, tasks, with_test=False)
+            setup = replace(setup, notes=(*settled.notes, *setup.notes))
+            training = setup.config.training
             with (
-                TrainingLog(setup.config.training.steps) as shown,
+                TrainingLog(training.steps, training.max_seconds) as shown,
                 tracked(tracker, place, setup.config.to_json(), log or shown) as sent,
             ):
                 trainer = train(setup, place, sent)
@@ -374,6 +398,14 @@ class Learner:
             inputs,
             lambda model, _, states, batch: decode(self.method, model, states, batch, count),
         )
+
+
+def _stored_config(folder: Path) -> Config | None:
+    """The settings of the run that a folder has a checkpoint of."""
+    if not os.path.exists(checkpoint_file(folder)):
+        return None
+    header = read_tensors(checkpoint_file(folder))[1]
+    return Config.from_json(header["config"]) if isinstance(header.get("config"), dict) else None
 
 
 def _shots_of(task: Task) -> int:

@@ -18,7 +18,7 @@ BETAS = (0.9, 0.98)
 EPSILON = 1e-8
 
 
-def rate_at(step: int, *, peak: float, warmup: int, steps: int) -> float:
+def rate_at(step: float, *, peak: float, warmup: int, steps: int) -> float:
     """The rate of outer step `step`: a linear rise, then a cosine down to 0."""
     if step < warmup:
         return peak * (step + 1) / warmup

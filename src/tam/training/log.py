@@ -43,7 +43,7 @@ class TrainingLog:
             scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}")
             if self._bar is not None and record["step"] >= self._steps:
-                self._draw("scoring", self._steps)
+                self._draw("scoring", 1)
         elif "loss" in record:
             self._show_losses(record["step"], record["loss"], record["seconds"])
 
@@ -55,32 +55,33 @@ class TrainingLog:
             return
         self._shown = now
         speed = f"{done / max(seconds, 1e-9):.1f} steps/s"
-        where = f"step {done} of {self._steps}"
+        where = f"step {done}" if self._seconds is not None else f"step {done} of {self._steps}"
         left = f"{_duration(self._time_left(done, seconds))} left"
         parts = (where, f"loss {loss:.3f}", self._held_out, speed, left)
-        show(", ".join(part for part in parts if part), done)
+        share = max(done / max(self._steps, 1), 0 if self._seconds is None else seconds / self._seconds)
+        show(", ".join(part for part in parts if part), share)
 
     def _time_left(self, done: int, seconds: float) -> float:
         left = seconds / max(done, 1) * (self._steps - done)
         return left if self._seconds is None else min(left, max(0.0, self._seconds - seconds))
 
-    def _draw(self, line: str, done: int) -> None:
+    def _draw(self, line: str, share: float) -> None:
         if self._bar is None:
-            self._bar = _bar(self._steps)
+            self._bar = _bar()
         if self._bar is None:
             self._on_terminal = False
             self._print(line)
         else:
-            self._bar.update(self._bar.task_ids[0], completed=done, line=line)
+            self._bar.update(self._bar.task_ids[0], completed=share, line=line)
 
-    def _print(self, line: str, _: int = 0) -> None:
+    def _print(self, line: str, _: float = 0) -> None:
         if self._bar is not None:
             self._bar.console.print(line, markup=False, highlight=False)
         else:
             print(line, file=sys.stderr, flush=True)
 
 
-def _bar(steps: int) -> Any:
+def _bar() -> Any:
     """A bar on standard error that is gone at the end; None if rich is not installed."""
     try:
         from rich.console import Console
@@ -89,7 +90,7 @@ def _bar(steps: int) -> Any:
         return None
     text = TextColumn("{task.fields[line]}", markup=False)
     bar = Progress(BarColumn(bar_width=20), text, console=Console(stderr=True), transient=True)
-    bar.add_task("", total=steps, line="")
+    bar.add_task("", total=1, line="")
     bar.start()
     return bar
 

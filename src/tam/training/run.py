@@ -70,14 +70,21 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
         raise UserError(f"{path}: {error}") from None
 
 
+def check_new(folder: Path) -> None:
+    """Raise an error if a folder holds a run."""
+    if exists(folder / "config.json"):
+        raise UserError(f"{folder} holds a run already: give another folder, or --resume to continue it")
+    check_free(folder)
+
+
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
     """Make the folder of a new run, or check that there is one to resume; of several processes, one does."""
     if not distribution.is_first():
         return
     file = folder / "config.json"
+    if not resume:
+        check_new(folder)
     if exists(file):
-        if not resume:
-            raise UserError(f"{folder} holds a run already: give another folder, or --resume to continue it")
         written, tasks = read_config(file)
         if changes := config.differences(written.to_json()):
             raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")

@@ -74,9 +74,10 @@ class Trainer:
     def step(self) -> Losses:
         """One outer step."""
         training = self.config.training
-        self.adam.rate.fill_(
-            rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
-        )
+        done = float(self.state.step)
+        if training.max_seconds is not None:  # where steps are slower than planned, time counts
+            done = max(done, training.steps * min(1.0, self.state.seconds / training.max_seconds))
+        self.adam.rate.fill_(rate_at(done, peak=training.rate, warmup=training.warmup, steps=training.steps))
         self.compile()
         losses = self._run_step()
         self.state.step += 1
