@@ -24,7 +24,8 @@ OPTIONS = {
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
-        steps tasks rows rate warmup clip validate-every checkpoint-every stop-after max-seconds precision
+        steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
+        weight-decay dropout label-smoothing max-seconds
         shots supports queries adapt-steps adapt-rates support-seed""",
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",

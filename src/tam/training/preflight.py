@@ -46,6 +46,7 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
         config = config.override(precision="float32")
         notes.append("precision is float32: bfloat16 needs a GPU")
     distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
+    _check_regularisation(config, tasks)
     method = make_method(config)
     primitives = _known_primitives(config, tasks)
     spec = _spec(config, tasks, method, primitives)
@@ -56,6 +57,16 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     for split in ("valid", *(tasks.test_splits if with_test else ())):
         check_examples(tasks, config.protocol, split)
     return Setup(config, tasks, spec, method, primitives, tuple(notes))
+
+
+def _check_regularisation(config: Config, tasks: TaskSet) -> None:
+    if config.training.dropout and (config.method == "maml" or config.network.backbone == "lstm"):
+        where = "maml, which trains weights of each task" if config.method == "maml" else "an LSTM"
+        raise SettingError(f"dropout must be 0 for {where}: got {config.training.dropout}")
+    if config.training.label_smoothing and config.method == "snail" and tasks.kind == "transduction":
+        raise SettingError(
+            f"label_smoothing must be 0 for snail on sequences: got {config.training.label_smoothing}"
+        )
 
 
 def real_device(device: str) -> str:
