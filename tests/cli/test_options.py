@@ -19,12 +19,13 @@ OPTIONS = {
         show task stats ceiling out
         compositional holdout seed n train valid test examples""",
     "tam train": """
-        out method preset resume seed device tasks-seed compositional holdout
+        out method preset minutes resume track seed device tasks-seed compositional holdout
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
+        weight-decay dropout label-smoothing max-seconds
         shots supports queries adapt-steps adapt-rates support-seed""",
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.commands.own import write_in_every_split
 from tests.in_process import tam
@@ -53,12 +54,35 @@ def test_a_run_that_cannot_be_has_no_folder(small_tasks: Path, tmp_path: Path) -
         ([str(small_tasks), "--method", "cavia", "--support-sizes", "4", "16"], "--support-sizes"),
         ([str(small_tasks), "--method", "snail", "--shots", "15", "--rows", "99"], "--rows"),
         ([str(small_tasks), "--shots", "30"], f"{small_tasks}: valid task 'i' has too few examples"),
-        ([str(small_tasks), "--precision", "bfloat16"], "--precision"),
         ([str(bad)], f"{bad}:1: not JSON"),
     ):
         with pytest.raises(SystemExit, match=f"^error: {about}"):
             tam("train", *given, "--preset", "smoke", "--out", str(folder))
         assert not folder.exists()
+
+
+def test_best_works_on_a_cpu_and_the_config_has_the_real_device(
+    small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("train", str(small_tasks), "--preset", "best", "--layers", "1", "--width", "8", "--steps", "1")
+    words += ("--shots", "1", "--supports", "1", "--adapt-steps", "1", "--device", "cpu")
+    tam(*words, "--out", str(tmp_path / "run"))
+    assert "note: precision is float32: bfloat16 needs a GPU" in capsys.readouterr().err.splitlines()
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["device"], config["training"]["precision"]) == ("cpu", "float32")
+    tam(*words, "--out", str(tmp_path / "run"), "--resume")
+
+
+def test_a_run_is_resumed_on_its_own_device(
+    finished: Path, small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = json.loads((finished / "config.json").read_text())
+    assert config["device"] == "cpu"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    tam("train", str(small_tasks), "--preset", "smoke", "--out", str(tmp_path / "run"), "--resume")
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["config"]["device"] == "cpu"
 
 
 def test_a_finished_run_is_shown_again_and_not_overwritten(

@@ -18,7 +18,7 @@ from tests.training.toys import ignore, toy_config, toy_tasks
 
 
 def test_training_and_what_is_read_later_have_the_precision_of_the_config(tmp_path: Path) -> None:
-    """On a CPU it has no effect, and is an error where a run is started."""
+    """On a CPU it has no effect; `prepare` sets it to float32 there."""
     single = prepare(toy_config(), toy_tasks())
     half = replace(single, config=toy_config(precision="bfloat16"))
     for folder in ("half", "single"):

@@ -12,7 +12,7 @@ from tam.config.config import Config
 from tam.errors import UserError
 from tam.learner.learner import Learner
 from tam.training.loop import train
-from tam.training.preflight import check_device, prepare
+from tam.training.preflight import check_device, prepare, real_device
 from tests.training.run_folder import records
 from tests.training.toys import MakeConfig, MakeTasks, ignore
 
@@ -25,7 +25,6 @@ from tests.training.toys import MakeConfig, MakeTasks, ignore
         ({"heads": 3}, "classification", "heads"),
         ({"use_primitives": True}, "classification", "primitives"),
         ({"device": "cuda"}, "classification", "no GPU"),
-        ({"precision": "bfloat16"}, "classification", "precision"),
         ({"layers": 10**12}, "classification", "layers"),
         ({"method": "matching", "shots": (1,)}, "transduction", "matching is for classification"),
         ({"method": "snail", "shots": (2,), "rows": 6}, "classification", "rows"),
@@ -63,6 +62,21 @@ def test_test_tasks_are_for_runs_alone(toy_tasks: MakeTasks, toy_config: MakeCon
     prepare(toy_config(), tasks, with_test=False)
     with pytest.raises(UserError, match="test task 'test 0' has too few examples"):
         prepare(toy_config(), tasks)
+
+
+def test_on_a_cpu_bfloat16_becomes_float32_and_says_so(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
+    setup = prepare(toy_config(precision="bfloat16"), toy_tasks())
+    assert setup.config == toy_config()
+    assert setup.notes == ("precision is float32: bfloat16 needs a GPU",)
+    assert prepare(toy_config(), toy_tasks()).notes == ()
+
+
+def test_auto_is_a_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for is_there, device in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=is_there: there)
+        assert real_device("auto") == device
+        assert Learner().config.device == device
+        assert [real_device(name) for name in ("cpu", "cuda:1")] == ["cpu", "cuda:1"]
 
 
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"])

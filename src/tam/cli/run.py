@@ -21,7 +21,7 @@ def main() -> None:
         file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
         config, source = read_config(file)
         setup = prepare(config, load_tasks(source, file=file))
-        start(out, config, source, resume=arguments.resume)
+        start(out, setup.config, source, resume=arguments.resume)
         with hint_resume(), TrainingLog(config.training.steps) as log:
             result = run(setup, out, log)
         if result:  # of several processes, the first has it

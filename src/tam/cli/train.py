@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from dataclasses import dataclass, field
-from typing import Annotated
+import time
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -13,7 +14,7 @@ from tam.cli.tasks import source_of
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
-from tam.io import path_of
+from tam.io import exists, path_of
 
 _PRESET = (
     "Settings to start from: smoke (seconds), quick (minutes on a CPU), paper, or best (ours, for a GPU). "
@@ -33,12 +34,17 @@ class Train:
     method: str = "tam"
     """The method: tam, agnostic, multitask, maml, cavia, snail, matching, prototypical or nearest."""
     preset: Annotated[Preset, tyro.conf.arg(help=_PRESET)] = "quick"
+    minutes: Annotated[float | None, optional("MINUTES")] = None
+    """Fit the network, the batch, the steps and the scoring to this many minutes on this machine: measures a
+    few steps, says what it chose, and ends in time. Options that are given stay as they are."""
     resume: bool = False
     """Continue a stopped run: repeat its command with this option."""
+    track: Annotated[Literal["tensorboard", "trackio", "wandb"] | None, optional()] = None
+    """Also send losses and scores to this tracker; each needs the extra of its name."""
     seed: int = 0
     """Seed of the initialisation and of every random draw in training."""
-    device: str = "cpu"
-    """cpu, cuda, or one of several GPUs, such as cuda:1."""
+    device: str = "auto"
+    """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
     tasks_seed: int = 0
     """Seed of the benchmark's tasks, or of the split of a file without splits."""
     compositional: bool = False
@@ -51,35 +57,70 @@ class Train:
     protocol: ProtocolOptions = field(default_factory=ProtocolOptions)
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given by name."""
+        return {**self.network, **self.method_settings, **self.training, **self.protocol}
+
+    @property
     def config(self) -> Config:
         """The preset with what was given."""
-        given = {**self.network, **self.method_settings, **self.training, **self.protocol}
+        from tam.training.preflight import real_device
+
+        device = real_device(self.device)
         return Config.from_preset(
-            self.preset, self.method, self.source, seed=self.seed, device=self.device, **given
+            self.preset, self.method, self.source, seed=self.seed, device=device, **self.given
         )
 
     def run(self) -> None:
         """Train, evaluate and show."""
+        started = time.monotonic()
+
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
+        from tam.training.minutes import settle
         from tam.training.preflight import prepare
-        from tam.training.run import load_tasks, read_result, run, start
+        from tam.training.run import check_new, load_tasks, read_config, read_result, run, start
+        from tam.training.tracking import make_tracker, tracked
 
         config, folder = self.config, path_of(self.out, "--out")
+        stored = None
+        if self.resume and exists(folder / "config.json"):
+            stored, _ = read_config(folder / "config.json")
+            config = replace(config, device=stored.device) if self.device == "auto" else config
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
+        tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
+        if not self.resume:
+            check_new(folder)
         with progress("making the tasks") as tell:
-            setup = prepare(config, load_tasks(source, tell))
+            tasks = load_tasks(source, tell)
+        settled = settle(
+            config,
+            tasks,
+            folder,
+            preset=self.preset,
+            given=self.given,
+            minutes=self.minutes,
+            stored=stored,
+            since=started,
+        )
+        setup = prepare(settled.config, tasks)
+        setup = replace(setup, notes=(*settled.notes, *setup.notes))
+        config = setup.config
         start(folder, config, source, resume=self.resume)
         with hint_resume():
             if is_first() and read_result(folder) is None:
                 where = f"everything goes to {folder}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
-            with TrainingLog(config.training.steps) as log:
+            described = {"tasks": source, **config.to_json()}
+            with (
+                TrainingLog(config.training.steps, config.training.max_seconds) as shown,
+                tracked(tracker, folder, described, shown) as log,
+            ):
                 result = run(setup, folder, log)
             if not result:
                 return  # another process of this run has it

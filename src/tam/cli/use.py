@@ -33,8 +33,8 @@ class Eval:
     """Values of k; those of the run if not given."""
     supports: Annotated[int | None, optional("INT")] = None
     """Support sets drawn per task; as in the run if not given."""
-    device: Annotated[str | None, optional("STR")] = None
-    """cpu or cuda; the run's device if not given."""
+    device: str = "auto"
+    """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
 
     def run(self) -> None:
         """Evaluate and print."""

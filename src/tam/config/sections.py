@@ -62,15 +62,29 @@ class Training:
     """Outer steps between checkpoints."""
     stop_after: int | None = None
     """Stop once validation has not improved at any k for this many outer steps; None: never."""
+    weight_decay: float = 0.0
+    """Shrink the matrices of θ by this share of the learning rate at every update, as AdamW does."""
+    dropout: float = 0.0
+    """Share of what each block adds that is dropped in training; for a transformer. It makes steps slower."""
+    label_smoothing: float = 0.0
+    """Share of the target probability that is spread over all answers in training."""
+    max_seconds: float | None = None
+    """Stop after this many seconds of training, on-the-way validations included; the learning rate then also
+    decays with the time, if that is ahead of the steps. None: no limit."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Precision of matrix products; weights and optimiser state are always float32. bfloat16 needs a GPU."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every", "stop_after")
-        check_at_least(self, 0, "steps", "rate", "warmup")
-        if not self.clip > 0:
-            raise SettingError(f"clip must be above 0: got {self.clip!r}")
+        check_at_least(self, 0, "steps", "rate", "warmup", "weight_decay", "dropout", "label_smoothing")
+        for name in ("dropout", "label_smoothing"):
+            if not getattr(self, name) < 1:
+                raise SettingError(f"{name} must be below 1: got {getattr(self, name)!r}")
+        for name in ("clip", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingError(f"{name} must be above 0: got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,11 @@ class KShotScore(NamedTuple):
         return math.inf if math.isnan(mean) else mean
 
     @property
+    def loss(self) -> float:
+        """Mean over the tasks of the loss per class, or per token of y without its end."""
+        return float(np.mean([math.log(task.perplexity) for task in self.tasks]))
+
+    @property
     def is_nan(self) -> bool:
         """Whether no task has a loss that is a number: accuracies then mean nothing."""
         return all(math.isnan(task.perplexity) for task in self.tasks)

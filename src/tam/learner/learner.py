@@ -3,7 +3,9 @@
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,10 +28,15 @@ from tam.models.support_state import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, plain
+from tam.training.checkpoint import read_tensors
+from tam.training.defaults import Followed
 from tam.training.folder import Log, check_free, checkpoint_file
+from tam.training.log import TrainingLog
 from tam.training.loop import train
-from tam.training.preflight import prepare
+from tam.training.minutes import settle
+from tam.training.preflight import prepare, real_device
 from tam.training.saved import Saved
+from tam.training.tracking import TrackerName, make_tracker, tracked
 
 _ROWS_AT_ONCE = 4096
 
@@ -52,7 +59,8 @@ class Learner:
         method: How θ is trained and how a new task is learned.
         preset: smoke, quick, paper or best. Where it has settings of its own for a benchmark, `fit` takes
             those if the tasks are that benchmark's, as `tam train` does.
-        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`.
+        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`. The device
+            is a GPU if there is one, unless it is given.
 
     Examples:
         ```python
@@ -65,7 +73,9 @@ class Learner:
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         if "benchmark" in values:
             raise UserError("there is no setting 'benchmark': give the tasks to fit")
+        values["device"] = real_device(values.get("device", "auto"))
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
+        self._given = {"preset": preset, "given": tuple(values)}
         self.config = self._made = self._start()
         self.method: Method = make_method(self.config)
 
@@ -75,19 +85,38 @@ class Learner:
         weights = sum(weight.numel() for weight in self.model_.parameters())
         return f"Learner({self.config.method}, trained for {self.model_.spec.kind}, {weights:,} weights)"
 
-    def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
+    def fit(
+        self,
+        tasks: TaskSet,
+        folder: str | Path | None = None,
+        log: Log | None = None,
+        track: TrackerName | None = None,
+        minutes: float | None = None,
+    ) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
 
         Args:
             tasks: A benchmark, or tasks of your own.
             folder: Where checkpoints and metrics go. A run that was stopped there is resumed; a folder with a
                 finished run or a saved model is an error.
-            log: Gets a record for every look at the losses and every validation.
+            log: Gets a record for every look at the losses and every validation. Without one, progress is
+                shown on standard error.
+            track: Also send losses and scores to tensorboard, trackio or wandb; each needs the extra of its
+                name. TensorBoard's files go to the folder.
+            minutes: Fit the network, the batch, the steps and the validations to this many minutes on this
+                machine; settings that the learner was given stay as they are.
         """
         if not isinstance(tasks, TaskSet):
             raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
-        if self._start is not None and self.config == self._made:  # else the user has set a config
-            self.config = self._made = self._start(benchmark=tasks.options.get("name"))
+        started = time.monotonic()
+        tracker = None if track is None else make_tracker(track)
+        if track == "tensorboard" and folder is None:
+            raise UserError("track must have a folder for TensorBoard's files: give fit one")
+        start = self._start
+        if start is not None and self.config != self._made:  # the user has set a config
+            start = None
+        if start is not None:
+            self.config = self._made = start(benchmark=tasks.options.get("name"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
             if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
@@ -98,8 +127,29 @@ class Learner:
                 place.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _unwritable(place, error) from None
-            setup = prepare(self.config, tasks, with_test=False)
-            self._take(train(setup, place, log or (lambda _: None)).saved())
+            settled = Followed(self.config)
+            if start is not None or minutes is not None:
+                settled = settle(
+                    self.config,
+                    tasks,
+                    place,
+                    **self._given if start is not None else {"preset": "", "given": ()},
+                    minutes=minutes,
+                    stored=_stored_config(place),
+                    since=started,
+                    with_test=False,
+                )
+            setup = prepare(settled.config, tasks, with_test=False)
+            setup = replace(setup, notes=(*settled.notes, *setup.notes))
+            training = setup.config.training
+            with (
+                TrainingLog(training.steps, training.max_seconds) as shown,
+                tracked(tracker, place, setup.config.to_json(), log or shown) as sent,
+            ):
+                trainer = train(setup, place, sent)
+            self._take(trainer.saved())
+            if start is not None:
+                self._made = self.config
         return self
 
     @classmethod
@@ -350,6 +400,14 @@ class Learner:
         )
 
 
+def _stored_config(folder: Path) -> Config | None:
+    """The settings of the run that a folder has a checkpoint of."""
+    if not os.path.exists(checkpoint_file(folder)):
+        return None
+    header = read_tensors(checkpoint_file(folder))[1]
+    return Config.from_json(header["config"]) if isinstance(header.get("config"), dict) else None
+
+
 def _shots_of(task: Task) -> int:
     """The k of a task's examples: how many it has, or how many of each class."""
     classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
@@ -360,9 +418,14 @@ def _unwritable(folder: str | Path, error: Exception) -> UserError:
     return UserError(f"{folder}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def load(folder: str | Path, device: str = "cpu") -> Learner:
-    """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed."""
-    return Learner.of(Saved.read(path_of(folder), device))
+def load(folder: str | Path, device: str = "auto") -> Learner:
+    """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed.
+
+    Args:
+        folder: Where it is.
+        device: auto (cuda if there is a GPU, else cpu), cpu or cuda.
+    """
+    return Learner.of(Saved.read(path_of(folder), real_device(device)))
 
 
 def _identity(model: Model) -> str:

@@ -3,18 +3,22 @@
 Shapes: B tasks, N rows of each, S components of a task embedding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tam.models import Batch, Model, target_log_prob
+from tam.models import Batch, Model, target_log_prob, token_targets
 from tam.models.fast.context import check_first_derivative, wants_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_losses import loss_gradients
 from tam.models.fast.gpu_losses import task_losses as launch_task_losses
+
+_smoothing: ContextVar[float] = ContextVar("tam: label smoothing", default=0.0)
 
 
 class ExampleLosses(NamedTuple):
@@ -35,12 +39,45 @@ class ExampleLosses(NamedTuple):
 
 def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosses:
     """−log p(y | x, z; θ) of every example; `z` is `[B, 1, S]` or `[B, N, S]`."""
-    return _losses(model.score(z, batch), batch.y_length, batch.present)
+    return _losses(score(model, z, batch), batch.y_length, batch.present)
+
+
+@contextmanager
+def smoothed(share: float) -> Generator[None]:
+    """Spread this share of every target probability evenly over all answers, in this context."""
+    token = _smoothing.set(share)
+    try:
+        yield
+    finally:
+        _smoothing.reset(token)
+
+
+def score(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
+    """`model.score`, with labels smoothed in a context that asks for it."""
+    if not _smoothing.get():
+        return model.score(z, batch)
+    return _target_score(model.outcomes(model.condition(z, batch), batch), batch)
+
+
+def _target_score(outcomes: Tensor, batch: Batch) -> Tensor:
+    """The log-probabilities of the targets `[B, N, Q]`, mixed with the mean over all possible answers."""
+    if batch.y_length is None:
+        of_target = outcomes.gather(-1, batch.y.unsqueeze(-1))
+        scored = None
+    else:
+        of_target = target_log_prob(outcomes, batch)
+        _, scored = token_targets(batch, end=outcomes.shape[-1] - 1)
+    if not (share := _smoothing.get()):
+        return of_target
+    possible = outcomes.isfinite()  # a task may have fewer classes than the model
+    mean = torch.where(possible, outcomes, 0.0).sum(-1) / possible.sum(-1)
+    mean = mean.unsqueeze(-1) if scored is None else mean.masked_fill(~scored, 0.0)
+    return (1 - share) * of_target + share * mean
 
 
 def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     """The mean loss of each task, `[B]`, given the log-probabilities of all answers."""
-    log_prob = outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
+    log_prob = outcomes if batch.y_length is None else _target_score(outcomes, batch)
     return losses_of(log_prob, batch).per_task()
 
 
@@ -94,7 +131,9 @@ def common_base(parts: Sequence[Tensor]) -> Tensor | None:
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
     """The losses, given the log-probabilities of all classes, or of the tokens of y, as `forward` does."""
-    if batch.y_length is None:
+    if batch.y_length is None and _smoothing.get():
+        log_prob = _target_score(log_prob, batch)
+    elif batch.y_length is None:
         classes = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
         log_prob = -classes.view(*batch.y.shape, 1)
     return _losses(log_prob, batch.y_length, batch.present)

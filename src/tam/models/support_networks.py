@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from tam.models.attention import ALL, Mask, additive, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
+from tam.models.dropout import drop
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, constant, normal, within
 from tam.models.model import Model
@@ -153,8 +154,8 @@ def attend_to_both(
 
 def _finish(block: Block, hidden: Tensor, found: Tensor) -> Tensor:
     """What a block does with what its attention found."""
-    hidden = hidden + block.attention.join(found)
-    return hidden + block.mlp(block.mlp_norm(hidden))
+    hidden = hidden + drop(block.attention.join(found))
+    return hidden + drop(block.mlp(block.mlp_norm(hidden)))
 
 
 class CompareModel(Model):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tam.models.attention import ALL, Attention, additive, for_places
 from tam.models.conditioning import BlockOffsets, Modulation
+from tam.models.dropout import drop
 from tam.models.layers import Adapter, LayerNorm, Linear
 
 
@@ -65,9 +66,9 @@ class Block(nn.Module):
         """Transform `[R, L, d]`, and return the places `read` alone; `x_cache` as in `Attention`."""
         normed = self.attention_norm(hidden, offsets.norms[0])
         change = self.attention(normed[:, read], normed, bias, x_cache)
-        hidden = hidden[:, read] + self._adapt(0, change, offsets)
+        hidden = hidden[:, read] + drop(self._adapt(0, change, offsets))
         change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
-        return hidden + self._adapt(1, change, offsets)
+        return hidden + drop(self._adapt(1, change, offsets))
 
     def _adapt(self, index: int, change: Tensor, offsets: BlockOffsets) -> Tensor:
         return change if self.adapters is None else self.adapters[index](change, offsets.adapters[index])

@@ -18,11 +18,16 @@ BETAS = (0.9, 0.98)
 EPSILON = 1e-8
 
 
-def rate_at(step: int, *, peak: float, warmup: int, steps: int) -> float:
+def rate_at(step: float, *, peak: float, warmup: int, steps: int) -> float:
     """The rate of outer step `step`: a linear rise, then a cosine down to 0."""
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1)))
+
+
+def _is_matrix(name: str) -> bool:
+    """Whether a parameter is the matrix of a layer, not a bias, a scale or an embedding."""
+    return name.rpartition(".")[2] in ("weight", "down", "up", "recurrent")
 
 
 class Adam:
@@ -37,9 +42,12 @@ class Adam:
         norm: The length of the last gradient, before clipping, a tensor.
     """
 
-    def __init__(self, model: nn.Module, tables: Collection[str], clip: float) -> None:
+    def __init__(
+        self, model: nn.Module, tables: Collection[str], clip: float, weight_decay: float = 0.0
+    ) -> None:
         named = dict(model.named_parameters())
-        self.clip = clip
+        self.clip, self._weight_decay = clip, weight_decay
+        self._matrices = [parameter for name, parameter in named.items() if _is_matrix(name)]
         self._values = torch.cat([p.detach().flatten() for p in named.values()])
         self.gradient, self._mean, self._square = (torch.zeros_like(self._values) for _ in range(3))
         self._used = torch.ones_like(self._values)
@@ -59,6 +67,10 @@ class Adam:
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
         """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps. With 0, θ stays."""
+        if self._weight_decay:
+            kept = 1 - self._weight_decay * self.rate * (count > 0)
+            for matrix in self._matrices:  # views of the values
+                matrix.mul_(kept)
         if self._pieces is None:
             self._plain_move(count)
             return

@@ -1,4 +1,4 @@
-"""What training shows while it runs: a progress line on a terminal, a line now and then elsewhere."""
+"""What training shows while it runs: a progress bar on a terminal, a line now and then elsewhere."""
 
 import sys
 import time
@@ -9,45 +9,104 @@ _LINE_EVERY = 10.0  # seconds
 
 
 class TrainingLog:
-    """Shows the records of a training, on standard error."""
+    """Shows the records of a training, on standard error: losses, held-out scores, and the time left.
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._bar = sys.stderr.isatty()
-        self._shown = -_LINE_EVERY
+    On a terminal it is a bar of rich's, with notes and validations as lines above it. Elsewhere, in a file or
+    a notebook, it is a plain line every ten seconds, and so where rich is not installed.
+
+    Args:
+        steps: The outer steps of the run.
+        seconds: The most seconds that they may take, if there is a limit.
+    """
+
+    def __init__(self, steps: int, seconds: float | None = None) -> None:
+        self._steps, self._seconds = steps, seconds
+        self._held_out = ""
+        self._shown: float | None = None
+        self._bar: Any = None
+        self._on_terminal = sys.stderr.isatty()
 
     def __enter__(self) -> "TrainingLog":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
     def __call__(self, record: Mapping[str, Any]) -> None:
         """Show every note and validation, and the losses now and then."""
         if "note" in record:
-            self._print(f"note: {record['note']}", keep=True)
+            self._print(f"note: {record['note']}")
         elif "valid" in record:
+            self._held_out = _held_out(record["valid"])
             scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
-            self._print(f"step {record['step']}, validation: {', '.join(scores)}", keep=True)
-        else:
+            self._print(f"step {record['step']}, validation: {', '.join(scores)}")
+            if self._bar is not None and record["step"] >= self._steps:
+                self._draw("scoring", 1)
+        elif "loss" in record:
             self._show_losses(record["step"], record["loss"], record["seconds"])
 
     def _show_losses(self, done: int, loss: float, seconds: float) -> None:
         now = time.monotonic()
-        if now - self._shown < (0.2 if self._bar else _LINE_EVERY) and done < self._steps:
+        show = self._draw if self._on_terminal else self._print
+        every = 0.2 if self._on_terminal else _LINE_EVERY
+        if self._shown is not None and now - self._shown < every and done < self._steps:
             return
         self._shown = now
-        left = seconds / done * (self._steps - done)
-        time_left = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
         speed = f"{done / max(seconds, 1e-9):.1f} steps/s"
-        self._print(f"step {done} of {self._steps}, loss {loss:.3f}, {speed}, {time_left} left", keep=False)
+        where = f"step {done}" if self._seconds is not None else f"step {done} of {self._steps}"
+        left = f"{_duration(self._time_left(done, seconds))} left"
+        parts = (where, f"loss {loss:.3f}", self._held_out, speed, left)
+        share = max(done / max(self._steps, 1), 0 if self._seconds is None else seconds / self._seconds)
+        show(", ".join(part for part in parts if part), share)
 
-    def _print(self, line: str, *, keep: bool) -> None:
-        start = "\r\x1b[K" if self._bar else ""
-        print(f"{start}{line}", end="" if self._bar and not keep else "\n", file=sys.stderr, flush=True)
+    def _time_left(self, done: int, seconds: float) -> float:
+        left = seconds / max(done, 1) * (self._steps - done)
+        return left if self._seconds is None else min(left, max(0.0, self._seconds - seconds))
+
+    def _draw(self, line: str, share: float) -> None:
+        if self._bar is None:
+            self._bar = _bar()
+        if self._bar is None:
+            self._on_terminal = False
+            self._print(line)
+        else:
+            self._bar.update(self._bar.task_ids[0], completed=share, line=line)
+
+    def _print(self, line: str, _: float = 0) -> None:
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _bar() -> Any:
+    """A bar on standard error that is gone at the end; None if rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+    except ImportError:
+        return None
+    text = TextColumn("{task.fields[line]}", markup=False)
+    bar = Progress(BarColumn(bar_width=20), text, console=Console(stderr=True), transient=True)
+    bar.add_task("", total=1, line="")
+    bar.start()
+    return bar
+
+
+def _held_out(scores: Mapping[str, Mapping[str, float | None]]) -> str:
+    """The loss and accuracy of the validation tasks at the largest k."""
+    k = max(scores, key=int)
+    loss = scores[k].get("loss")
+    shown = "infinite" if loss is None else f"{loss:.3f}"
+    return f"held out {shown} ({scores[k]['accuracy']:.0%} at k={k})"
 
 
 def _score(score: Mapping[str, float | None]) -> str:
     perplexity = "infinite" if score["perplexity"] is None else f"{score['perplexity']:.2f}"
     return f"{score['accuracy']:.0%} (perplexity {perplexity})"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

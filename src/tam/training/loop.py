@@ -56,7 +56,7 @@ def _train(trainer: Trainer, log: Log) -> None:
     first = state.step + 1  # its record shows how long compiling took
     finished = _finished(trainer)
     if not finished and distribution.rank() == 0:
-        for note in _less_than_asked(trainer):
+        for note in (*trainer.setup.notes, *_less_than_asked(trainer)):
             log({"note": note})
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
         while not finished:
@@ -69,8 +69,10 @@ def _train(trainer: Trainer, log: Log) -> None:
                 losses = trainer.mean_losses(losses)
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
+                validates = trainer.first_rank(validates or _out_of_time(trainer))
             if validates:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
+                state.seconds = time.monotonic() - started
                 finished = trainer.first_rank(_finished(trainer))
             stops = looks and trainer.any_rank(asked_to_stop())
             if checkpoints or finished or stops:
@@ -82,12 +84,19 @@ def _train(trainer: Trainer, log: Log) -> None:
 
 
 def _finished(trainer: Trainer) -> bool:
-    """Whether all steps are taken, or `stop_after` steps without a better validation."""
+    """Whether all steps are taken, the time is up, or nothing has validated better for `stop_after` steps."""
     training, state = trainer.config.training, trainer.state
-    if state.step >= training.steps or training.stop_after is None or not state.best:
-        return state.step >= training.steps
+    if state.step >= training.steps or _out_of_time(trainer):
+        return True
+    if training.stop_after is None or not state.best:
+        return False
     validated = state.step - state.step % training.validate_every
     return validated - max(best.step for best in state.best.values()) >= training.stop_after
+
+
+def _out_of_time(trainer: Trainer) -> bool:
+    limit = trainer.config.training.max_seconds
+    return limit is not None and trainer.state.seconds >= limit
 
 
 def _look_every(trainer: Trainer) -> int:
@@ -132,6 +141,7 @@ def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
         str(score.k): {
             "accuracy": round(score.accuracy, 4),
             "perplexity": finite(round(score.perplexity, 4)),
+            "loss": finite(round(score.loss, 5)),
             "steps": score.choice.steps,
             "rate": score.choice.rate,
         }

@@ -28,6 +28,8 @@ class Setup:
     spec: ModelSpec
     method: Method
     primitives: dict[str, int] | None
+    notes: tuple[str, ...] = ()
+    """What the user should know of how the settings were changed."""
 
 
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
@@ -38,10 +40,13 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
         tasks: What is trained on.
         with_test: Whether the test tasks will be scored, and so need enough examples.
     """
-    if config.device == "cpu" and config.training.precision == "bfloat16":
-        raise SettingError("precision must be float32 on the CPU: bfloat16 needs device cuda")
     check_device(config.device)
+    notes: list[str] = []
+    if config.device == "cpu" and config.training.precision == "bfloat16":
+        config = config.override(precision="float32")
+        notes.append("precision is float32: bfloat16 needs a GPU")
     distribution.check_processes(config.device, min(config.training.tasks, len(tasks.train)))
+    _check_regularisation(config, tasks)
     method = make_method(config)
     primitives = _known_primitives(config, tasks)
     spec = _spec(config, tasks, method, primitives)
@@ -51,7 +56,24 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     method.check_rows(rows, config.protocol.shots[0], tasks.n_classes)
     for split in ("valid", *(tasks.test_splits if with_test else ())):
         check_examples(tasks, config.protocol, split)
-    return Setup(config, tasks, spec, method, primitives)
+    return Setup(config, tasks, spec, method, primitives, tuple(notes))
+
+
+def _check_regularisation(config: Config, tasks: TaskSet) -> None:
+    if config.training.dropout and (config.method == "maml" or config.network.backbone == "lstm"):
+        where = "maml, which trains weights of each task" if config.method == "maml" else "an LSTM"
+        raise SettingError(f"dropout must be 0 for {where}: got {config.training.dropout}")
+    if config.training.label_smoothing and config.method == "snail" and tasks.kind == "transduction":
+        raise SettingError(
+            f"label_smoothing must be 0 for snail on sequences: got {config.training.label_smoothing}"
+        )
+
+
+def real_device(device: str) -> str:
+    """The device itself; for auto, cuda where there is a GPU, else cpu."""
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def check_device(device: str) -> None:
@@ -149,7 +171,7 @@ def check_same(setup: Setup, written: Mapping[str, Any], path: Path) -> None:
         return
     if not isinstance(config, dict):
         raise UserError(f"{path}: its config must be an object: got {shown(config)}")
-    if changes := setup.config.differences(config):
+    if changes := setup.config.differences(Config.from_json(config).to_json()):  # new settings have defaults
         raise UserError(
             f"{path}: the run there has other settings: {'; '.join(changes)}: resume it with the same ones, "
             "or use another folder"

@@ -26,7 +26,7 @@ from tam.training import distribution
 from tam.training.checkpoint import write_json
 from tam.training.folder import Log, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
-from tam.training.preflight import Setup, check_device, check_examples, check_same
+from tam.training.preflight import Setup, check_device, check_examples, check_same, real_device
 from tam.training.result import checked_result
 from tam.training.saved import Saved
 from tam.training.trainer import Trainer
@@ -70,14 +70,21 @@ def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
         raise UserError(f"{path}: {error}") from None
 
 
+def check_new(folder: Path) -> None:
+    """Raise an error if a folder holds a run."""
+    if exists(folder / "config.json"):
+        raise UserError(f"{folder} holds a run already: give another folder, or --resume to continue it")
+    check_free(folder)
+
+
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
     """Make the folder of a new run, or check that there is one to resume; of several processes, one does."""
     if not distribution.is_first():
         return
     file = folder / "config.json"
+    if not resume:
+        check_new(folder)
     if exists(file):
-        if not resume:
-            raise UserError(f"{folder} holds a run already: give another folder, or --resume to continue it")
         written, tasks = read_config(file)
         if changes := config.differences(written.to_json()):
             raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
@@ -107,8 +114,9 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
         trainer = train(setup, folder, log)
         if distribution.rank() != 0:
             return {}
-        result = _result(trainer) | code
+        result = {**_result(trainer), **code}
         write_json(folder / "result.json", result)
+        log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
 
@@ -126,7 +134,7 @@ def read_result(folder: Path) -> dict[str, Any] | None:
 
 
 def evaluate_run(
-    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str | None = None
+    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str = "auto"
 ) -> dict[str, Any]:
     """Score a finished run's test tasks again, perhaps at other k, with other supports, on another device.
 
@@ -136,7 +144,7 @@ def evaluate_run(
         what = "finished run here (no result.json)" if exists(folder) else "such folder"
         raise UserError(f"{folder}: there is no {what}")
     config, source = read_config(folder / "config.json")
-    changes = {"shots": tuple(shots) or None, "supports": supports, "device": device}
+    changes = {"shots": tuple(shots) or None, "supports": supports, "device": real_device(device)}
     asked = config.override(**{name: value for name, value in changes.items() if value is not None})
     check_device(asked.device)
     tasks = load_tasks(source, file=folder / "config.json")
@@ -213,6 +221,11 @@ def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
         }
         for one in scores
     ]
+
+
+def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Scores as the records of a training have them."""
+    return {str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")} for score in scores}
 
 
 def _result(trainer: Trainer) -> dict[str, Any]:

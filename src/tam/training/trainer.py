@@ -13,8 +13,10 @@ from torch import Tensor
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice, KShotScore, choose, quality
 from tam.methods import Losses, Method
+from tam.methods.losses import smoothed
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model, twice_differentiable
+from tam.models.dropout import dropping
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
 from tam.models.layers import table_names
@@ -37,6 +39,10 @@ class DivergedError(UserError):
     """The loss is not a number any more."""
 
 
+def _seed_of(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+
+
 class Trainer:
     """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
 
@@ -53,9 +59,10 @@ class Trainer:
         self.method: Method = setup.method
         self.data = TrainingData(tasks.train, self.device, self.primitives)
         # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
-        draws = int.from_bytes(hashlib.sha256(f"draws {config.seed}".encode()).digest()[:7])
-        self.generator = torch.Generator(self.device).manual_seed(draws)
-        self.adam = Adam(self.model, table_names(self.model), config.training.clip)
+        self.generator = torch.Generator(self.device).manual_seed(_seed_of(f"draws {config.seed}"))
+        training = config.training
+        self.adam = Adam(self.model, table_names(self.model), training.clip, training.weight_decay)
+        self._dropout = torch.Generator(self.device)
         self.warm_starts: WarmStarts | None = None
         share = getattr(config.settings, "warm_share", 0.0)
         if self.model.kept is not None:
@@ -68,15 +75,17 @@ class Trainer:
         self._tasks = min(config.training.tasks, self.data.tasks)
         self._share = distribution.share(self._tasks)
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
+        self._replays = self._replays and not training.dropout  # its draws are seeded anew for every step
         self._captured: dict[int, CapturedStep] = {}
         self._compiled = False
 
     def step(self) -> Losses:
         """One outer step."""
         training = self.config.training
-        self.adam.rate.fill_(
-            rate_at(self.state.step, peak=training.rate, warmup=training.warmup, steps=training.steps)
-        )
+        done = float(self.state.step)
+        if training.max_seconds is not None:  # where steps are slower than planned, time counts
+            done = max(done, training.steps * min(1.0, self.state.seconds / training.max_seconds))
+        self.adam.rate.fill_(rate_at(done, peak=training.rate, warmup=training.warmup, steps=training.steps))
         self.compile()
         losses = self._run_step()
         self.state.step += 1
@@ -117,7 +126,14 @@ class Trainer:
         if self.warm_starts is not None:
             everyone = self.warm_starts.begin(everyone, self.generator)
         batch = everyone.part(self._share)
-        with nullcontext() if method.allows_kernels else twice_differentiable():
+        if training.dropout:  # so that ranks may draw differently, and a resumed run draws the same
+            seed = _seed_of(f"dropout {self.config.seed} {step} {distribution.rank()}")
+            self._dropout.manual_seed(seed)
+        with (
+            nullcontext() if method.allows_kernels else twice_differentiable(),
+            dropping(training.dropout, self._dropout),
+            smoothed(training.label_smoothing),
+        ):
             losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
             self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))

@@ -1,0 +1,117 @@
+"""Settings that follow a user's own tasks, where the user has given none.
+
+Benchmarks keep the settings of their preset: what is published was made with those.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tam.config.config import Config
+from tam.errors import UserError
+from tam.tasks.task import Classes, Task
+from tam.tasks.taskset import TaskSet
+from tam.training.memory import free_bytes, in_words, step_bytes
+from tam.training.preflight import prepare
+
+VALIDATIONS = 5
+"""How often a run is validated that would otherwise be at its end alone."""
+_PATIENT_VALIDATIONS = 3
+_SHARE_OF_MEMORY = 0.6
+_WORTH_SAYING = 2 * 10**9  # bytes
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Settings that follow the tasks, and what the user should know of them."""
+
+    config: Config
+    notes: tuple[str, ...] = ()
+
+
+def follow_data(
+    config: Config, tasks: TaskSet, given: Collection[str] = (), *, preset: str = "quick"
+) -> Followed:
+    """Change what the tasks cannot give or what suits them better; never a setting that was given.
+
+    - shots: those for which every validation and test task has the examples, a third of them left to ask.
+    - validation on the way, and an early stop, if there would be a single validation at the end.
+    - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
+    """
+    if "name" in tasks.options:
+        return Followed(config)
+    followed, notes = _shots(config, tasks, given)
+    if preset == "quick":
+        followed = followed.override(**_left(_mixed_supports(followed, tasks), given))
+    return Followed(followed.override(**_left(_validations(followed), given)), tuple(notes))
+
+
+def _left(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if name not in given}
+
+
+def most_shots(task: Task) -> int:
+    """The largest k that leaves a third of a task's examples to ask; 0 if there is none."""
+    groups = [len(task)]
+    if isinstance(task.y, Classes):
+        groups = [int((task.y.ids == place).sum()) for place in range(len(task.y.labels))]
+    return min(min(groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
+
+
+def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Config, list[str]]:
+    asked = config.protocol.shots
+    most = min(most_shots(task) for split, some in tasks.splits.items() if split != "train" for task in some)
+    if "shots" in given or most < 1 or max(asked) <= most:
+        return config, []
+    shots = tuple(k for k in asked if k <= most) or (most,)
+    words = " ".join(map(str, shots))
+    return config.override(shots=shots), [f"shots is {words}: a task has too few examples for {max(asked)}"]
+
+
+def _mixed_supports(config: Config, tasks: TaskSet) -> dict[str, Any]:
+    if config.method != "tam":
+        return {}
+    training = config.training
+    smallest = max(tasks.n_classes, 1)
+    return {
+        "support": "mixed",
+        "small_after": min(400, training.steps // 4),
+        "small_sizes": (smallest, max(smallest, min(64, training.rows))),
+    }
+
+
+def _validations(config: Config) -> dict[str, Any]:
+    training = config.training
+    if not training.steps or training.validate_every < training.steps:
+        return {}
+    every = math.ceil(training.steps / VALIDATIONS)
+    return {"validate_every": every, "stop_after": _PATIENT_VALIDATIONS * every}
+
+
+def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Followed:
+    """The same with so few rows that a step fits into the memory that is free; it says what a step takes."""
+    try:
+        spec = prepare(config, tasks, with_test=False).spec
+    except UserError:  # it is told when the run starts
+        return Followed(config)
+    free, before = free_bytes(config.device), config.training.rows
+    rows = min(before, max(map(len, tasks.train)))
+    fitted = _with_rows(config, rows)
+    size = step_bytes(fitted, spec)
+    if free is None or not config.settings.trained:
+        return Followed(config)
+    while "rows" not in given and rows > 8 and step_bytes(fitted, spec) > _SHARE_OF_MEMORY * free:
+        rows = max(8, rows // 2)
+        fitted = _with_rows(config, rows)
+    now = step_bytes(fitted, spec)
+    if now < size:
+        asked = f"a step of {before} rows would take about {in_words(size)} of memory"
+        return Followed(fitted, (f"rows is {rows}: {asked}, and {in_words(free)} are free",))
+    if now < _WORTH_SAYING:
+        return Followed(config)
+    return Followed(config, (f"a step takes about {in_words(now)} of memory; {in_words(free)} are free",))
+
+
+def _with_rows(config: Config, rows: int) -> Config:
+    return replace(config, training=replace(config.training, rows=rows))

@@ -1,0 +1,347 @@
+"""What a run is started with: the preset, fitted to the tasks, and perhaps to a number of minutes.
+
+For minutes it measures what a step costs here, then chooses sizes, steps and scoring.
+
+The plan is kept in the run's folder, so that a resumed run does not measure again.
+"""
+
+import math
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tam.config.config import Config
+from tam.config.sections import Protocol
+from tam.errors import UserError
+from tam.evaluation.protocol import choose
+from tam.io import exists, read_json
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
+from tam.training.defaults import Followed, fit_memory, follow_data
+from tam.training.preflight import prepare
+from tam.training.trainer import Trainer
+
+ENOUGH_STEPS = 300
+"""A larger network or batch is taken only if it leaves this many outer steps."""
+MOST_STEPS = 20_000
+_SIZES: tuple[dict[str, int], ...] = (
+    {"layers": 4, "width": 128, "tasks": 16, "rows": 128},
+    {"layers": 4, "width": 128, "tasks": 16, "rows": 64},
+    {"layers": 2, "width": 128, "tasks": 16, "rows": 64},
+    {"layers": 2, "width": 64, "tasks": 16, "rows": 64},
+    {"layers": 2, "width": 64, "tasks": 16, "rows": 32},
+    {"layers": 2, "width": 64, "tasks": 8, "rows": 32},
+    {"layers": 2, "width": 64, "tasks": 8, "rows": 16},
+    {"layers": 1, "width": 64, "tasks": 8, "rows": 16},
+)
+"""From the largest on; what the user has given stays as it is."""
+_SCORING_SHARE, _TEST_SHARE = 0.2, 0.15
+"""The largest shares of the time for validations, and for the test tasks."""
+_MOST_VALIDATIONS = 5
+_AT_THE_END = 2.0  # seconds for writing the result and drawing
+_FASTER = 2
+"""The clock ends a run, and the learning rate follows it: a run has more steps than should be needed, in case
+the machine gets this many times faster."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was measured: the seconds of an outer step, and of a unit of work in scoring."""
+
+    step: float
+    scoring: float
+
+
+def settle(
+    config: Config,
+    tasks: TaskSet,
+    folder: Path,
+    *,
+    preset: str,
+    given: Collection[str] = (),
+    minutes: float | None = None,
+    stored: Config | None = None,
+    since: float | None = None,
+    with_test: bool = True,
+) -> Followed:
+    """The settings to train with, and what the user should know of them.
+
+    Args:
+        config: The preset with the settings that were given.
+        tasks: What is trained on.
+        folder: The run's folder, which has its plan if the run was started for some minutes.
+        preset: The preset's name.
+        given: The settings that were given, by name: these stay as they are.
+        minutes: How long the run may take, if there is a limit.
+        stored: The settings of the run in the folder, if it is resumed.
+        since: When the time began, by `time.monotonic`; now if not given.
+        with_test: Whether the test tasks will be scored.
+    """
+    followed = follow_data(config, tasks, given, preset=preset)
+    if minutes is not None:
+        options = {"given": given, "since": since, "with_test": with_test}
+        plan = fit_minutes(followed.config, tasks, minutes, folder, **options)
+    elif stored is not None and "rows" not in given:  # they may have followed from the memory of another day
+        return replace(followed, config=followed.config.override(rows=stored.training.rows))
+    elif "name" in tasks.options:
+        return followed
+    else:
+        plan = fit_memory(followed.config, tasks, given)
+    return replace(plan, notes=(*followed.notes, *plan.notes))
+
+
+def fit_minutes(
+    config: Config,
+    tasks: TaskSet,
+    minutes: float,
+    folder: Path,
+    *,
+    given: Collection[str] = (),
+    since: float | None = None,
+    with_test: bool = True,
+) -> Followed:
+    """The settings with which a run ends after this many minutes, scoring included, and what was chosen.
+
+    Args:
+        config: The settings to start from.
+        tasks: What is trained on.
+        minutes: How long the run may take.
+        folder: The run's folder, where an earlier plan may be.
+        given: Settings that the user has given, which stay as they are.
+        since: When the time began, by `time.monotonic`; now if not given.
+        with_test: Whether the test tasks will be scored.
+    """
+    if not (minutes > 0 and math.isfinite(minutes)):
+        raise UserError(f"minutes must be above 0: got {minutes}")
+    file, since = folder / "plan.json", time.monotonic() if since is None else since
+    if exists(file):
+        return Followed(_earlier(file, config, minutes))
+    if not config.settings.trained:
+        return Followed(config)
+    seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
+    sized, cost = _choose_size(config, tasks, seconds, given)
+    left = seconds - (time.monotonic() - since)
+    planned = _schedule(sized, tasks, left, cost, given, with_test=with_test)
+    lines = (f"{minutes:g} minutes on this {_machine(config)}:", *planned.notes)
+    values = {"minutes": minutes, "from": config.to_json(), "config": planned.config.to_json()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(file, values | {"chosen": lines})
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return Followed(planned.config, ("\n".join(lines),))
+
+
+def _earlier(file: Path, config: Config, minutes: float) -> Config:
+    """The plan that a run was started with; an error if it was for other settings or another time."""
+    values = read_json(file)
+    try:
+        changes = config.differences(Config.from_json(values["from"]).to_json())
+        if values["minutes"] != minutes:
+            changes.append(f"minutes was {values['minutes']:g} and is {minutes:g}")
+        planned = Config.from_json(values["config"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{file}: not the plan of a run ({error!r})") from None
+    if changes:
+        raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
+    return planned
+
+
+def _machine(config: Config) -> str:
+    return "CPU" if config.device == "cpu" else "GPU"
+
+
+def _choose_size(
+    config: Config, tasks: TaskSet, seconds: float, given: Collection[str]
+) -> tuple[Config, Cost]:
+    """The largest network and batch that leave enough steps, with their cost.
+
+    The cost of a size is measured, from a small one on; of the larger ones only those are measured that
+    should leave enough steps by their arithmetic.
+    """
+    sizes = list(_sizes(config, tasks, given))
+    training = (1 - _SCORING_SHARE - _TEST_SHARE) * seconds
+    place = 0 if config.device != "cpu" else max(0, len(sizes) - 3)
+    measured = {place: _measure(sizes[place], tasks, seconds)}
+    while True:
+        cost = measured[place]
+        if training / cost.step < ENOUGH_STEPS:
+            smaller = [other for other in range(place + 1, len(sizes)) if other not in measured]
+            if not smaller:
+                break
+            place = smaller[0]
+        else:
+            work = _work(sizes[place], tasks)
+            larger = [
+                other
+                for other in range(place)
+                if other not in measured
+                and training / (cost.step * _work(sizes[other], tasks) / work) >= ENOUGH_STEPS
+            ]
+            if not larger:
+                break
+            place = larger[0]
+        measured[place] = _measure(sizes[place], tasks, seconds)
+    enough = [place for place, cost in measured.items() if training / cost.step >= ENOUGH_STEPS]
+    best = min(enough) if enough else min(measured, key=lambda other: measured[other].step)
+    return sizes[best], measured[best]
+
+
+def _sizes(config: Config, tasks: TaskSet, given: Collection[str]) -> Iterator[Config]:
+    """Configs from the largest on, as far as the tasks can give what they ask for."""
+    most, seen, error = max(map(len, tasks.train)), set[tuple[int, ...]](), None
+    for size in _SIZES:
+        size = size | {"tasks": min(size["tasks"], len(tasks.train)), "rows": min(size["rows"], most)}
+        size = {name: value for name, value in size.items() if name not in given}
+        sized = config.override(**size)
+        if tuple(size.values()) in seen:
+            continue
+        seen.add(tuple(size.values()))
+        try:
+            prepare(sized, tasks, with_test=False)
+        except UserError as problem:  # such as too few rows for an episode
+            error = problem
+            continue
+        fitting = fit_memory(sized, tasks, given).config
+        if fitting == sized:
+            yield _small_supports(sized, tasks, given)
+    if error is not None and not seen:
+        raise error
+
+
+def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> Config:
+    """Small supports of TAM, if it has any, of at most as many rows as there are."""
+    if getattr(config.settings, "support", "all") == "all" or "small_sizes" in given:
+        return config
+    smallest = max(tasks.n_classes, 1)
+    return config.override(small_sizes=(smallest, max(smallest, min(64, config.training.rows))))
+
+
+def _work(config: Config, tasks: TaskSet) -> float:
+    """What a step computes, up to a factor."""
+    spec = prepare(config, tasks, with_test=False).spec
+    places = spec.max_x + spec.max_y + spec.task_places
+    block = 12 * spec.width**2 + places * spec.width
+    return config.training.tasks * config.training.rows * places * (spec.layers * block + 1000 * spec.width)
+
+
+def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
+    """Time a few outer steps of the last phase, and the scoring of a few validation tasks."""
+    if getattr(config.settings, "support", "all") == "mixed":
+        config = config.override(small_after=0)
+    limit = 0.02 * seconds
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(prepare(config, tasks, with_test=False), Path(folder))
+        for _ in range(1 if config.device == "cpu" else 6):  # compiles and captures
+            float(trainer.step().end)
+        started, steps = time.monotonic(), 0
+        while steps < 2 or (steps < 50 and time.monotonic() - started < limit):
+            float(trainer.step().end)
+            steps += 1
+        step = (time.monotonic() - started) / steps
+        return Cost(step, _scoring_cost(trainer, tasks))
+
+
+def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
+    """The seconds of a unit of the work that scoring takes."""
+    asked = trainer.config.protocol
+    k, some = max(asked.shots), tasks.valid[:4]
+    protocol = replace(asked, supports=1, adapt_steps=_up_to(asked.adapt_steps, 5), queries=20)
+    started = time.monotonic()
+    choose(trainer.method, trainer.model, some, k, protocol, trainer.primitives)
+    return (time.monotonic() - started) / _validation_work(replace(protocol, shots=(k,)), tasks, len(some))
+
+
+def _validation_work(protocol: Protocol, tasks: TaskSet, count: int) -> float:
+    """The rows that go through the network for all steps and rates, those with a gradient counted thrice."""
+    steps, rates = protocol.adapt_steps, len(protocol.adapt_rates)
+    each = sum(
+        3 * (max(steps) + 1) * k * max(tasks.n_classes, 1) + len(steps) * protocol.queries
+        for k in protocol.shots
+    )
+    return count * protocol.supports * rates * each
+
+
+def _test_work(protocol: Protocol, tasks: TaskSet) -> float:
+    """The same for the test tasks, with one number of steps and one rate: the most steps."""
+    once = replace(protocol, adapt_steps=(max(protocol.adapt_steps),), adapt_rates=protocol.adapt_rates[:1])
+    return _validation_work(once, tasks, len(tasks.test))
+
+
+def _protocols(protocol: Protocol, given: Collection[str]) -> Iterator[Protocol]:
+    """Protocols from the one that was asked for on, each cheaper than the one before."""
+    changes: list[Mapping[str, Any]] = [
+        {},
+        {"supports": min(2, protocol.supports)},
+        {"adapt_steps": _up_to(protocol.adapt_steps, 25)},
+        {"adapt_rates": protocol.adapt_rates[-2:], "queries": min(30, protocol.queries)},
+        {"supports": 1},
+        {"adapt_steps": _up_to(protocol.adapt_steps, 12), "adapt_rates": protocol.adapt_rates[-1:]},
+        {"queries": min(15, protocol.queries)},
+        {"adapt_steps": _up_to(protocol.adapt_steps, 5)},
+    ]
+    for change in changes:
+        left = {name: value for name, value in change.items() if name not in given}
+        protocol = replace(protocol, **left)
+        yield protocol
+
+
+def _up_to(steps: tuple[int, ...], most: int) -> tuple[int, ...]:
+    return tuple(step for step in steps if step <= most) or (min(steps),)
+
+
+def _schedule(
+    config: Config, tasks: TaskSet, seconds: float, cost: Cost, given: Collection[str], *, with_test: bool
+) -> Followed:
+    """How many steps and validations fit into the seconds, and which protocol."""
+    protocol, validation, test = config.protocol, 0.0, 0.0
+    for protocol in _protocols(config.protocol, given):
+        validation = cost.scoring * _validation_work(protocol, tasks, len(tasks.valid))
+        test = cost.scoring * _test_work(protocol, tasks) if with_test else 0.0
+        if 2 * validation <= _SCORING_SHARE * seconds and test <= _TEST_SHARE * seconds:
+            break
+    validations = max(1, min(_MOST_VALIDATIONS, int(_SCORING_SHARE * seconds / max(validation, 1e-9))))
+    training = seconds - validations * validation - test
+    planned = min(MOST_STEPS, int(training / cost.step))
+    if planned < 1:
+        least = math.ceil((validation + test + 10 * cost.step) / 6) / 10
+        raise UserError(
+            f"minutes must be about {least:g} or more for these tasks: scoring takes most of them"
+        )
+    every = math.ceil(planned / validations)
+    limit = round(training + (validations - 1) * validation, 1)
+    changes: dict[str, Any] = {"steps": _FASTER * planned, "validate_every": every, "max_seconds": limit}
+    changes |= {"warmup": min(config.training.warmup, max(1, planned // 10)), "stop_after": None}
+    changes["checkpoint_every"] = max(1, min(every, round(20 / cost.step)))
+    if getattr(config.settings, "support", "all") == "mixed":
+        changes["small_after"] = planned // 4
+    changes = {name: value for name, value in changes.items() if name not in given}
+    found = replace(config, protocol=protocol).override(**changes)
+    lines = (
+        _size_in_words(found, cost, planned),
+        _protocol_in_words(found.protocol),
+        f"  about {validations} validations of {_duration(validation)}",
+        f"  {len(tasks.test)} test tasks in about {_duration(test)}" if with_test else "",
+    )
+    return Followed(found, tuple(line for line in lines if line))
+
+
+def _size_in_words(config: Config, cost: Cost, steps: int) -> str:
+    network, training = config.network, config.training
+    layers = f"{network.layers} layer{'s' if network.layers > 1 else ''} of width {network.width}"
+    batch = f"{training.tasks} tasks of {training.rows} rows a step"
+    return f"  {layers}, {batch}: about {steps} steps of {_duration(cost.step)}"
+
+
+def _protocol_in_words(protocol: Protocol) -> str:
+    shots, most = " ".join(map(str, protocol.shots)), max(protocol.adapt_steps)
+    supports = f"{protocol.supports} support{'s' if protocol.supports > 1 else ''}"
+    asked = f"{supports} and up to {protocol.queries} queries a task"
+    return f"  shots {shots}: {asked}, learned in up to {most} steps"
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,150 @@
+"""Send a run's losses and scores to TensorBoard, Trackio or Weights & Biases, each an extra of the package.
+
+A run that is resumed goes on in the same place. Its name there is kept in the run's folder.
+"""
+
+import re
+import secrets
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
+
+from tam.errors import UserError
+from tam.io import json_text, read_json
+from tam.training.checkpoint import write_json
+from tam.training.folder import Log
+
+TrackerName = Literal["tensorboard", "trackio", "wandb"]
+
+PROJECT = "tam"
+"""The project that runs are grouped under, where a tracker has projects."""
+
+
+class Tracker(Protocol):
+    """Where the numbers of a run go, besides the files in its folder."""
+
+    def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
+        """Begin a run, or go on with the one of this name: what it has from this step on is replaced."""
+        ...
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Record numbers by name."""
+        ...
+
+    def finish(self) -> None:
+        """End the run, or its part so far."""
+        ...
+
+
+class TensorBoard:
+    """Event files in the folder `tensorboard` of the run."""
+
+    def __init__(self) -> None:
+        _check_installed("tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer_class = SummaryWriter
+
+    def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
+        """See `Tracker`."""
+        events = folder / "tensorboard"
+        is_new = not events.exists()
+        self._writer = self._writer_class(str(events), purge_step=step)
+        if is_new:
+            self._writer.add_text("config", f"```json\n{json_text(config, indent=1)}\n```", 0)
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """See `Tracker`."""
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)
+
+    def finish(self) -> None:
+        """See `Tracker`."""
+        self._writer.close()
+
+
+class Wandb:
+    """A run of Weights & Biases, or of Trackio, which has the same functions.
+
+    Both keep what they have of a step that is logged again after a crash.
+    """
+
+    def __init__(self, package: Literal["trackio", "wandb"]) -> None:
+        self._package = _check_installed(package)
+        self._has_ids = package == "wandb"
+
+    def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
+        """See `Tracker`."""
+        own = {"id": name, "dir": str(folder)} if self._has_ids else {}
+        self._package.init(project=PROJECT, name=name, config=dict(config), resume="allow", **own)
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """See `Tracker`."""
+        self._package.log(dict(values), step=step)
+
+    def finish(self) -> None:
+        """See `Tracker`."""
+        self._package.finish()
+
+
+def make_tracker(name: str) -> Tracker:
+    """The tracker of this name; an error if there is none, or if its package is not installed."""
+    if name == "tensorboard":
+        return TensorBoard()
+    if name == "trackio" or name == "wandb":
+        return Wandb(name)
+    raise UserError(f"track must be one of {list(get_args(TrackerName))}: got {name!r}")
+
+
+def _check_installed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise UserError(f"track {package} needs a package: pip install 'tam-fewshot[{package}]'") from None
+
+
+@contextmanager
+def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], log: Log) -> Generator[Log]:
+    """A log that sends what it is given to the tracker too, from the first numbers on."""
+    if tracker is None:
+        yield log
+        return
+    begun = False
+
+    def send(record: Mapping[str, Any]) -> None:
+        nonlocal begun
+        log(record)
+        if "step" not in record:
+            return
+        if not begun:
+            tracker.start(_name_of(folder), folder, config, record["step"])
+            begun = True
+        tracker.log(_numbers(record), record["step"])
+
+    try:
+        yield send
+    finally:
+        if begun:
+            tracker.finish()
+
+
+def _name_of(folder: Path) -> str:
+    """The name of a run, unlike that of any other, from the folder's name on."""
+    file = folder / "tracking.json"
+    if not file.exists():
+        name = re.sub(r"[^\w.-]", "-", folder.resolve().name)
+        write_json(file, {"name": f"{name}-{secrets.token_hex(4)}"})
+    return str(read_json(file)["name"])
+
+
+def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a record by the names that they are tracked under; none for what is infinite."""
+    found: dict[str, float | None] = {}
+    for split in ("valid", "test"):
+        for k, scores in record.get(split, {}).items():
+            found |= {f"{split}/{metric} at k={k}": value for metric, value in scores.items()}
+    if not found:
+        found = {f"train/{name}": value for name, value in record.items() if name != "step"}
+    return {name: float(value) for name, value in found.items() if value is not None}

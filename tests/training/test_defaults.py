@@ -1,0 +1,107 @@
+"""Settings that follow a user's own tasks, and the memory that a step takes."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tam
+from tam.config.config import Config
+from tam.tasks.task import Classes, Sequences
+from tam.tasks.taskset import TaskSet
+from tam.training import defaults
+from tam.training.defaults import fit_memory, follow_data, most_shots
+from tam.training.memory import free_bytes, step_bytes
+from tam.training.preflight import check_examples, prepare
+from tests.training.toys import DIGITS, MakeTasks
+
+
+def quick(method: str = "tam", **values: Any) -> Config:
+    return Config.from_preset("quick", method, **values)
+
+
+@pytest.mark.parametrize(("size", "shots"), [(40, (1, 5)), (200, (1, 5, 10, 20)), (9, (1,)), (4, None)])
+def test_shots_are_those_that_every_task_can_give(
+    size: int, shots: tuple[int, ...] | None, toy_tasks: MakeTasks
+) -> None:
+    """Three classes, none of them rarer than a fifth."""
+    tasks = toy_tasks(size=size)
+    followed = follow_data(quick(), tasks)
+    if shots is None:
+        assert followed.config.protocol.shots == (1, 5, 10, 20)  # no k is possible: an error says so later
+        return
+    assert followed.config.protocol.shots == shots
+    assert bool(followed.notes) == (shots != (1, 5, 10, 20))
+    for split in ("valid", "test"):
+        check_examples(tasks, followed.config.protocol, split)
+    assert follow_data(quick(shots=(7,)), tasks, {"shots"}).config.protocol.shots == (7,)
+
+
+def test_a_third_of_the_examples_is_left_to_ask(toy_tasks: MakeTasks) -> None:
+    (task, *_) = toy_tasks("transduction", size=10).valid
+    assert most_shots(task) == 6
+    assert most_shots(replace(task, x=_rows(2), y=_rows(2))) == 1
+    assert most_shots(replace(task, x=_rows(1), y=_rows(1))) == 0
+    three = Classes(np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2]), ("a", "b", "c"))
+    assert most_shots(replace(task, x=_rows(12), y=three)) == 2
+
+
+def _rows(count: int) -> Sequences:
+    return Sequences.from_lists([[1]] * count, 5)
+
+
+def test_own_tasks_are_validated_on_the_way_with_mixed_supports(toy_tasks: MakeTasks) -> None:
+    config = follow_data(quick(), toy_tasks(size=200)).config
+    assert (config.training.validate_every, config.training.stop_after) == (112, 336)
+    settings: Any = config.settings
+    assert (settings.support, settings.small_after, settings.small_sizes) == ("mixed", 140, (3, 64))
+    given = {"validate_every": 560, "stop_after": None, "support": "all"}
+    stays = follow_data(quick(**given), toy_tasks(size=200), given).config
+    assert (stays.training.validate_every, stays.training.stop_after) == (560, None)
+    assert stays.settings.small is None  # pyright: ignore[reportAttributeAccessIssue]
+    assert follow_data(quick("snail"), toy_tasks(size=200)).config.settings == quick("snail").settings
+
+
+@pytest.mark.parametrize("preset", ["smoke", "paper", "best"])
+def test_other_presets_keep_how_they_train(preset: str, toy_tasks: MakeTasks) -> None:
+    config = Config.from_preset(preset, "tam")
+    assert follow_data(config, toy_tasks(size=200), preset=preset).config == config
+
+
+def test_benchmarks_keep_their_settings() -> None:
+    tasks = tam.benchmark("pathfinding", train=4, valid=2, test=2, examples=8)
+    assert follow_data(quick(), tasks).config == quick()
+
+
+def test_rows_are_fewer_where_a_step_would_not_fit(
+    toy_tasks: MakeTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, config = toy_tasks(size=200), quick()
+    size = step_bytes(config, prepare(config, tasks).spec)
+    for free, rows, noted in (
+        (10 * size, 64, ""),
+        (size, 32, "rows is 32: a step of 64 rows"),
+        (1, 8, "rows"),
+    ):
+        monkeypatch.setattr(defaults, "free_bytes", lambda _, free=free: free)
+        found = fit_memory(config, tasks, ())
+        assert found.config.training.rows == rows
+        assert " ".join(found.notes).startswith(noted)
+        assert fit_memory(config, tasks, {"rows"}).config == config
+    long = TaskSet(
+        {s: tuple(replace(t, x=_long(len(t))) for t in some) for s, some in tasks.splits.items()}, DIGITS
+    )
+    monkeypatch.setattr(defaults, "free_bytes", lambda _: 10**12)
+    (note,) = fit_memory(config, long, ()).notes
+    assert note.startswith("a step takes about ")
+    assert note.endswith(" GB of memory; 1000.0 GB are free")
+
+
+def _long(count: int) -> Sequences:
+    return Sequences.from_lists([[1] * 400] * count, 5)
+
+
+def test_free_memory_is_known_here() -> None:
+    free = free_bytes("cpu")
+    assert free is None or free > 10**6
