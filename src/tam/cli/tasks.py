@@ -5,13 +5,24 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from tam.cli.options import Name, optional
 from tam.errors import UserError
 from tam.io import path_of
 
 Number = Annotated[int | None, optional("INT")]
+Text = Annotated[
+    str | None,
+    optional(
+        "STR",
+        "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers.",
+    ),
+]
+AnswerKind = Annotated[
+    Literal["classification", "transduction"] | None,
+    optional("KIND", "Your own tasks in a table: whether answers are labels, or sequences (transduction)."),
+]
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,7 @@ class Tasks:
     """Look at the tasks of a benchmark, or of your own file."""
 
     source: Name
-    """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
+    """classification, transduction, pathfinding, or a JSONL, CSV or Parquet file or a folder of tasks."""
     show: int = 3
     """Tasks to print, with a few examples each."""
     task: Annotated[str | None, optional("PATTERN")] = None
@@ -30,6 +41,8 @@ class Tasks:
     """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
     """Write the whole set to this file, as JSONL."""
+    text: Text = None
+    kind: AnswerKind = None
     compositional: bool = False
     """Use the compositional form: valid and test tasks have one primitive that training never showed."""
     holdout: Number = None
@@ -59,7 +72,8 @@ class Tasks:
             raise UserError(f"--show must be at least 1: got {self.show}")
         out = None if self.out is None else path_of(self.out, "--out")
         names = ("compositional", "holdout", "seed", "n", "train", "valid", "test", "examples")
-        source = source_of(self.source, {name: getattr(self, name) for name in names})
+        reading = {"text": self.text, "kind": self.kind}
+        source = source_of(self.source, {name: getattr(self, name) for name in names}, reading)
         options = None if "path" in source else BenchmarkOptions(**source)
         if options is None and self.ceiling:
             raise UserError("--ceiling needs the task distribution, which only a benchmark has")
@@ -89,8 +103,11 @@ def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
     return table(["k", "perplexity"], [[k, f"{score:.3f}"] for k, score in scores.items()])
 
 
-def source_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder."""
+def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str | None]) -> dict[str, Any]:
+    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder.
+
+    `reading` says how a file is read; its values may name files.
+    """
     from tam.tasks.benchmark import BenchmarkOptions
     from tam.tasks.benchmark import Name as Benchmark
 
@@ -98,8 +115,14 @@ def source_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if name not in get_args(Benchmark):
         if name and os.path.exists(name):
             seed = {"seed": given["seed"]} if "seed" in given else {}
-            return {"path": str(Path(name).resolve()), **seed}
-        if "/" in name or name.endswith(".jsonl"):
+            asked = {option: _absolute(value) for option, value in reading.items() if value is not None}
+            return {"path": str(Path(name).resolve()), **seed, **asked}
+        if "/" in name or name.lower().endswith((".jsonl", ".csv", ".tsv", ".parquet")):
             raise UserError(f"{name}: there is no such file or folder")
     made = asdict(BenchmarkOptions(name=name, **given))  # pyright: ignore[reportArgumentType]
     return {option: value for option, value in made.items() if value is not None}
+
+
+def _absolute(value: str) -> str:
+    """The absolute path of a file, so that a run can be repeated from anywhere; else the value itself."""
+    return str(Path(value).resolve()) if os.path.isfile(value) else value

@@ -9,7 +9,7 @@ import tyro
 
 from tam.cli.exit import hint_resume
 from tam.cli.options import MethodOptions, Name, NetworkOptions, ProtocolOptions, TrainingOptions, optional
-from tam.cli.tasks import source_of
+from tam.cli.tasks import AnswerKind, Text, source_of
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
@@ -27,7 +27,7 @@ class Train:
     """Train on a benchmark or on your own tasks, evaluate, and show the result."""
 
     source: Name
-    """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
+    """classification, transduction, pathfinding, or a JSONL, CSV or Parquet file or a folder of tasks."""
     out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
     """A new folder for the run; with --resume, the folder of the run to continue."""
     method: str = "tam"
@@ -45,6 +45,8 @@ class Train:
     """Use the compositional form: new tasks have one primitive that training never showed."""
     holdout: Annotated[int | None, optional("INT")] = None
     """Which primitives are held out, 0 to 7; compositional only."""
+    text: Text = None
+    kind: AnswerKind = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
     method_settings: MethodOptions = field(default_factory=MethodOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
@@ -71,7 +73,8 @@ class Train:
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         options = {"compositional": self.compositional, "holdout": self.holdout}
-        source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
+        reading = {"text": self.text, "kind": self.kind}
+        source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
         with progress("making the tasks") as tell:
             setup = prepare(config, load_tasks(source, tell))
         start(folder, config, source, resume=self.resume)

@@ -16,7 +16,7 @@ from tam.errors import UserError, shown
 from tam.evaluation.decoding import Decoded, decode
 from tam.evaluation.protocol import Choice, KShotScore, score
 from tam.io import path_of
-from tam.learner.inputs import Intake, listed
+from tam.learner.inputs import Intake
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
@@ -25,7 +25,7 @@ from tam.models.batch import collate
 from tam.models.support_state import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, plain
+from tam.tasks.vocabulary import Token, listed, plain
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.loop import train
 from tam.training.preflight import prepare

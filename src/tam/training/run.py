@@ -51,11 +51,15 @@ def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSe
     if "path" not in source and "name" not in source:
         raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
     from_file = "path" in source
-    known = ["path", "splits", "seed"] if from_file else [option.name for option in fields(BenchmarkOptions)]
+    known = (
+        ["path", "splits", "seed", "text", "kind"]
+        if from_file
+        else [option.name for option in fields(BenchmarkOptions)]
+    )
     if unknown := [name for name in source if name not in known]:
         raise UserError(f"tasks must have only {', '.join(known)}: got {unknown[0]!r}")
     if from_file:
-        return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
+        return read_tasks(**source)
     return make(BenchmarkOptions(**source), progress=progress)
 
 
