@@ -16,10 +16,10 @@ from tests.in_process import tam as tam_command
 OPTIONS = {
     "tam": "",
     "tam tasks": """
-        show task stats ceiling out text kind
+        show task stats ceiling out splits fold text kind
         compositional holdout seed n train valid test examples""",
     "tam train": """
-        out method preset resume seed device tasks-seed compositional holdout text kind
+        out method preset resume seed device tasks-seed compositional holdout splits fold text kind
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes

@@ -5,11 +5,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from tam.cli.options import Name, optional
 from tam.errors import UserError
 from tam.io import path_of
+
+if TYPE_CHECKING:
+    from tam.tasks.taskset import TaskSet
 
 Number = Annotated[int | None, optional("INT")]
 Text = Annotated[
@@ -19,6 +22,20 @@ Text = Annotated[
         "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers.",
     ),
 ]
+Splits = Annotated[
+    str | None,
+    optional(
+        "FILE", 'Your own tasks: a file {"train": [names], "valid": [names], "test": [names]}, or of folds.'
+    ),
+]
+FoldOption = Annotated[
+    str | None,
+    optional(
+        "I/N", "Your own tasks: test on fold I of N, validate on the next one, and train on the others."
+    ),
+]
+READING = ("splits", "fold", "text", "kind")
+"""The options that say how a file of tasks is read."""
 AnswerKind = Annotated[
     Literal["classification", "transduction"] | None,
     optional("KIND", "Your own tasks in a table: whether answers are labels, or sequences (transduction)."),
@@ -41,6 +58,8 @@ class Tasks:
     """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
     """Write the whole set to this file, as JSONL."""
+    splits: Splits = None
+    fold: FoldOption = None
     text: Text = None
     kind: AnswerKind = None
     compositional: bool = False
@@ -72,7 +91,7 @@ class Tasks:
             raise UserError(f"--show must be at least 1: got {self.show}")
         out = None if self.out is None else path_of(self.out, "--out")
         names = ("compositional", "holdout", "seed", "n", "train", "valid", "test", "examples")
-        reading = {"text": self.text, "kind": self.kind}
+        reading = {name: getattr(self, name) for name in READING}
         source = source_of(self.source, {name: getattr(self, name) for name in names}, reading)
         options = None if "path" in source else BenchmarkOptions(**source)
         if options is None and self.ceiling:
@@ -121,6 +140,17 @@ def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str |
             raise UserError(f"{name}: there is no such file or folder")
     made = asdict(BenchmarkOptions(name=name, **given))  # pyright: ignore[reportArgumentType]
     return {option: value for option, value in made.items() if value is not None}
+
+
+def note_on_splits(tasks: "TaskSet") -> str:
+    """That the splits of a file were drawn, and what else there was to take; empty if they were given."""
+    path, drawn = tasks.options.get("path"), tasks.options.get("seed")
+    if path is None or drawn is None or "fold" in tasks.options:
+        return ""
+    sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
+    beside = Path(str(path)).with_name("splits.json")
+    other = f"; {beside} is not used" if beside.is_file() else ""
+    return f"no splits are given, so tasks are drawn: {sizes}{other}; for others, --splits FILE or --fold 1/5"
 
 
 def _absolute(value: str) -> str:

@@ -9,7 +9,7 @@ import tyro
 
 from tam.cli.exit import hint_resume
 from tam.cli.options import MethodOptions, Name, NetworkOptions, ProtocolOptions, TrainingOptions, optional
-from tam.cli.tasks import AnswerKind, Text, source_of
+from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text, note_on_splits, source_of
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
@@ -45,6 +45,8 @@ class Train:
     """Use the compositional form: new tasks have one primitive that training never showed."""
     holdout: Annotated[int | None, optional("INT")] = None
     """Which primitives are held out, 0 to 7; compositional only."""
+    splits: Splits = None
+    fold: FoldOption = None
     text: Text = None
     kind: AnswerKind = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
@@ -73,15 +75,18 @@ class Train:
         if self.tasks_seed < 0:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         options = {"compositional": self.compositional, "holdout": self.holdout}
-        reading = {"text": self.text, "kind": self.kind}
+        reading = {name: getattr(self, name) for name in READING}
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
         with progress("making the tasks") as tell:
-            setup = prepare(config, load_tasks(source, tell))
+            tasks = load_tasks(source, tell)
+        setup = prepare(config, tasks)
         start(folder, config, source, resume=self.resume)
         with hint_resume():
             if is_first() and read_result(folder) is None:
                 where = f"everything goes to {folder}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
+                if note := note_on_splits(tasks):
+                    print(f"note: {note}", file=sys.stderr)
             with TrainingLog(config.training.steps) as log:
                 result = run(setup, folder, log)
             if not result:

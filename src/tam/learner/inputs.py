@@ -130,7 +130,7 @@ class Intake:
         y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.max_y)
         if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):
             return self.task(name, task, primitives)  # an error that says what does not fit
-        return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives))
+        return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives), task.support)
 
     def _recoded(self, rows: Sequences, ids: Integers, longest: int) -> Sequences | None:
         """Sequences in the model's ids; None if one is too long, or has a token that the model lacks."""

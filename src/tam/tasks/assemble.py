@@ -18,7 +18,7 @@ from tam.tasks.jsonl_schema import (
     located,
     parse_json,
 )
-from tam.tasks.splits import assign_splits, check_complete, draw_splits
+from tam.tasks.splits import Fold, assign_fold, assign_splits, check_complete, draw_fold, draw_splits
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary, plain, sort_key
@@ -39,6 +39,7 @@ class Splitting(NamedTuple):
 
     file: Path | None = None
     seed: int | None = None
+    fold: str | None = None
 
     @property
     def seed_used(self) -> int:
@@ -61,9 +62,14 @@ def assemble(
         splitting: Where the splits come from.
         options: Those of the task set, to which the origin of its splits is added.
     """
-    seed = splitting.seed_used
+    seed, fold = splitting.seed_used, None if splitting.fold is None else Fold.read(splitting.fold)
     lines = _checked(found, source)
-    assignment = _assign(lines, source, splitting.file, seed)
+    assignment = _assign(lines, source, splitting.file, fold)
+    with located(source):
+        if assignment is None:
+            names = [line.name for line in lines]
+            assignment = draw_splits(names, seed) if fold is None else draw_fold(names, fold, seed)
+        check_complete(assignment.values())
     tests = (split for split in assignment.values() if split.startswith("test"))
     by_split: dict[str, list[Task]] = {split: [] for split in ("train", "valid", *tests)}
     for task in tasks_of(lines, ids):
@@ -73,8 +79,26 @@ def assemble(
         made["splits"] = str(splitting.file)
     elif lines[0].split is None:
         made["seed"] = seed
+    if fold is not None:
+        made["fold"] = str(fold)
     splits = {split: tuple(tasks) for split, tasks in by_split.items()}
     return TaskSet(splits, by_split["train"][0].vocabulary, made)
+
+
+def test_tasks(
+    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting
+) -> dict[str, tuple[Task, ...]]:
+    """The tasks of every test split; all of them if neither they nor a file say what they are for."""
+    lines = _checked(found, source)
+    fold = None if splitting.fold is None else Fold.read(splitting.fold)
+    assignment = _assign(lines, source, splitting.file, fold) or {line.name: "test" for line in lines}
+    splits: dict[str, list[Task]] = {}
+    for task in tasks_of(lines, ids):
+        if (split := assignment[task.name]).startswith("test"):
+            splits.setdefault(split, []).append(task)
+    if not splits:
+        raise TasksFileError(f"{source}: there are no test tasks")
+    return {split: tuple(tasks) for split, tasks in splits.items()}
 
 
 def tasks_of(lines: Sequence[Line], ids: Ids) -> list[Task]:
@@ -120,19 +144,28 @@ def _check_alike(line: Line, first: Line) -> None:
             raise FormatError(f"{field} must be on every line or on none: this differs from {first.place}")
 
 
-def _assign(lines: Sequence[Line], source: str, file: Path | None, seed: int) -> dict[str, str]:
-    names = [line.name for line in lines]
+def _assign(
+    lines: Sequence[Line], source: str, file: Path | None, fold: Fold | None
+) -> dict[str, str] | None:
+    """The split of each task, as the tasks or a file say; None if neither does."""
     given = {line.name: line.split for line in lines if line.split is not None}
-    if file is not None:
-        if given:
-            raise TasksFileError(f"{source}: tasks have a split both here and in {file}: remove one")
-        with located(str(file)), open(file, "rb") as stream:
-            return assign_splits(parse_json(decode(stream.read(LINE_LIMIT + 1), at_start=True)), names)
-    with located(source):
-        if not given:
-            return draw_splits(names, seed)
-        check_complete(given.values())
-        return given
+    if given and (file is not None or fold is not None):
+        other = f"in {file}" if file is not None else f"by fold {fold}"
+        raise TasksFileError(f"{source}: tasks have a split both here and {other}: remove one")
+    if file is None:
+        return given or None
+    names = [line.name for line in lines]
+    with located(str(file)), open(file, "rb") as stream:
+        content = parse_json(decode(stream.read(LINE_LIMIT + 1), at_start=True))
+        if isinstance(content, list):
+            return assign_fold(content, names, fold)
+        if fold is not None:
+            raise FormatError(
+                f"fold {fold} needs a file of folds, [[names], [names], …]: this one has splits"
+            )
+        assignment = assign_splits(content, names)
+        check_complete(assignment.values())
+        return assignment
 
 
 def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
@@ -140,4 +173,4 @@ def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
         return Sequences.from_flat(new_ids[rows.flat], rows.lengths, len(vocabulary))
 
     y = line.y if isinstance(line.y, Classes) else sequences(line.y)
-    return Task(line.name, vocabulary, sequences(line.x), y, line.primitives)
+    return Task(line.name, vocabulary, sequences(line.x), y, line.primitives, line.support)

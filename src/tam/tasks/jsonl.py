@@ -7,11 +7,11 @@ from typing import Any
 
 from tam.io import path_of
 from tam.tasks import jsonl_schema as schema
-from tam.tasks.assemble import Found, Splitting, assemble
+from tam.tasks.assemble import Found, Splitting, assemble, test_tasks
 from tam.tasks.jsonl_schema import Ids, TasksFileError, located
 from tam.tasks.rows import found_in
 from tam.tasks.tables import COLUMNS, TABLES, Columns, read_table
-from tam.tasks.task import Kind
+from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import TextSplitter, text_splitter
 
@@ -21,6 +21,7 @@ def read_tasks(
     *,
     splits: str | Path | None = None,
     seed: int | None = None,
+    fold: str | None = None,
     text: str | None = None,
     kind: Kind | None = None,
     columns: Columns = COLUMNS,
@@ -33,10 +34,16 @@ def read_tasks(
     `"primitives"`, a list of strings, and `"split"` are optional. A table has a row per example and the
     columns `task`, `x`, `y` and optionally `split`.
 
+    A task with `"support"` and `"query"` instead of `"examples"` (in a table: a column `role`) is learned
+    from that support when it is scored, and asked those queries.
+
     Args:
-        path: The file, or a folder with `tasks.jsonl` and optionally `splits.json`.
-        splits: A file `{"train": [names], "valid": [names], "test": [names]}`.
+        path: The file, or a folder with `tasks.jsonl` and optionally `splits.json` and `folds.json`.
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds,
+            `[[names], [names], …]`.
         seed: Seed for drawing the splits by task, 80 : 10 : 10, if no file gives them; by default 0.
+        fold: Which fold is tested, such as `2/5`: the next one is for validation, the others for training.
+            The folds are those of the file `splits`, or drawn by task with the seed.
         text: How strings are split: `characters`, `words`, or by a file `tokenizer.json`. By default into
             words in a table, and not at all in JSONL.
         kind: For a table: whether answers are labels (`classification`) or sequences (`transduction`); by
@@ -53,13 +60,31 @@ def read_tasks(
         tasks.train[0][0]  # the first example of the first training task
         ```
     """
-    file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits, "splits"))
+    file, splits_file = _locate(path_of(path), splits, fold)
     options = {"path": str(path)} | {
         name: str(value) for name, value in (("text", text), ("kind", kind)) if value is not None
     }
     ids = Ids()
     found = _found(file, ids, text, kind, columns)
-    return assemble(found, ids, str(file), Splitting(splits_file, seed), options)
+    return assemble(found, ids, str(file), Splitting(splits_file, seed, fold), options)
+
+
+def read_test_tasks(
+    path: str | Path,
+    *,
+    splits: str | Path | None = None,
+    fold: str | None = None,
+    text: str | None = None,
+    kind: Kind | None = None,
+) -> dict[str, tuple[Task, ...]]:
+    """Read the tasks of every test split, or all tasks if they have no splits: nothing is drawn.
+
+    The arguments are those of `read_tasks`.
+    """
+    file, splits_file = _locate(path_of(path), splits, fold)
+    ids = Ids()
+    found = _found(file, ids, text, kind, COLUMNS)
+    return test_tasks(found, ids, str(file), Splitting(splits_file, None, fold))
 
 
 def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
@@ -80,13 +105,15 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
     return examples
 
 
-def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
+def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, Path | None]:
+    """The files of tasks and of their splits or folds; a folder may have both."""
+    given = None if splits is None else path_of(splits, "splits")
     if not os.path.isdir(path):
-        return path, splits
-    file, beside = path / "tasks.jsonl", path / "splits.json"
+        return path, given
+    file, beside = path / "tasks.jsonl", path / ("splits.json" if fold is None else "folds.json")
     if not os.path.lexists(file):
         raise TasksFileError(f"{path}: a folder must have a file tasks.jsonl")
-    return file, beside if splits is None and os.path.lexists(beside) else splits
+    return file, beside if given is None and os.path.lexists(beside) else given
 
 
 def _found(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Found]:

@@ -67,6 +67,7 @@ class Line(NamedTuple):
     y: Rows | Classes
     primitives: tuple[str, ...]
     split: str | None
+    support: int | None
 
     @property
     def rows(self) -> list[Rows]:
@@ -115,7 +116,9 @@ def task_of(value: Any, place: str, ids: Ids, text: TextSplitter | None = None) 
     >>> task_of(value, "line 1", Ids()).x.flat.tolist()
     [0, 0, 1]
     """
-    _check_object(value, "a task", ("task", "kind", "examples"), ("primitives", "split"))
+    fixed = isinstance(value, dict) and ("support" in value or "query" in value)
+    parts = ("support", "query") if fixed else ("examples",)
+    _check_object(value, "a task", ("task", "kind", *parts), ("primitives", "split"))
     name, kind, split = value["task"], value["kind"], value.get("split")
     if not isinstance(name, str) or not name:
         raise FormatError(f"task must be a name: got {_brief(name)}")
@@ -126,10 +129,13 @@ def task_of(value: Any, place: str, ids: Ids, text: TextSplitter | None = None) 
     primitives = value.get("primitives", [])
     if not isinstance(primitives, list) or not all(isinstance(part, str) and part for part in primitives):
         raise FormatError("primitives must be a list of non-empty strings")
-    inputs, answers = _examples(value["examples"])
-    x = _rows(inputs, "x", ids, text)
-    y = _rows(answers, "y", ids, text) if kind == "transduction" else _classes(answers)
-    return Line(place, name, kind, x, y, tuple(primitives), split)
+    examples = [one for part in parts for one in _examples(value[part], part)]
+    where = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
+    x = _rows([example["x"] for example in examples], [f"{one}.x" for one in where], ids, text)
+    answers, of_answers = [example["y"] for example in examples], [f"{one}.y" for one in where]
+    y = _classes(answers, of_answers) if kind == "classification" else _rows(answers, of_answers, ids, text)
+    support = len(value["support"]) if fixed else None
+    return Line(place, name, kind, x, y, tuple(primitives), split, support)
 
 
 def parse_example(text: str) -> tuple[Any, Any]:
@@ -157,40 +163,42 @@ def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequ
             raise FormatError(f"no field {field!r}: {what} must have {', '.join(required)}")
 
 
-def _examples(value: object) -> tuple[list[Any], list[Any]]:
+def _examples(value: object, part: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
-        raise FormatError(f"examples must be a list of one or more examples: got {_brief(value)}")
+        raise FormatError(f"{part} must be a list of one or more examples: got {_brief(value)}")
     for place, example in enumerate(value):
         if not isinstance(example, dict) or example.keys() != {"x", "y"}:
-            _check_object(example, f"examples[{place}]", ("x", "y"))
-    return [example["x"] for example in value], [example["y"] for example in value]
+            _check_object(example, f"{part}[{place}]", ("x", "y"))
+    return value
 
 
-def _rows(rows: list[Any], field: str, ids: Ids, text: TextSplitter | None) -> Rows:
+def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | None) -> Rows:
+    """Sequences as ids; `where` says the place of each."""
     if text is not None:
         rows = [text(row) if isinstance(row, str) else row for row in rows]
-    for place, row in enumerate(rows):
+    for place, row in zip(where, rows, strict=True):
         if not isinstance(row, list):
             hint = "; to split text, say how: text" if isinstance(row, str) else ""
-            raise FormatError(f"examples[{place}].{field} must be a list of tokens: got {_brief(row)}{hint}")
-        _check_tokens(row, f"examples[{place}].{field}[{{}}]")
+            raise FormatError(f"{place} must be a list of tokens: got {_brief(row)}{hint}")
+        if not {int, str}.issuperset(map(type, row)):
+            _check_tokens(row, [f"{place}[{index}]" for index in range(len(row))])
     tokens = list(chain.from_iterable(rows))
     flat = np.fromiter(map(ids.__getitem__, tokens), dtype=np.int64, count=len(tokens))
     return Rows(compact(flat, len(ids)), np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def _classes(answers: list[Any]) -> Classes:
-    _check_tokens(answers, "examples[{}].y")
+def _classes(answers: list[Any], where: Sequence[str]) -> Classes:
+    _check_tokens(answers, where)
     labels = tuple(sorted(set(answers), key=sort_key))
     class_of = {label: index for index, label in enumerate(labels)}
     ids = np.fromiter(map(class_of.__getitem__, answers), dtype=np.int64, count=len(answers))
     return Classes(compact(ids, len(labels) - 1), labels)
 
 
-def _check_tokens(values: list[Any], place: str) -> None:
-    if not {int, str}.issuperset(map(type, values)):
-        index, value = next((i, value) for i, value in enumerate(values) if type(value) not in (int, str))
-        raise FormatError(f"{place.format(index)} must be an integer or a string: got {_brief(value)}")
+def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
+    for place, value in zip(where, values, strict=True):
+        if type(value) not in (int, str):
+            raise FormatError(f"{place} must be an integer or a string: got {_brief(value)}")
 
 
 def _brief(value: object) -> str:

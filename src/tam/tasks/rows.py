@@ -25,6 +25,8 @@ class Row(NamedTuple):
     y: Any
     split: str | None = None
     primitives: tuple[str, ...] = ()
+    role: str | None = None
+    """support or query, if which examples a task is learned from is fixed."""
     written: bool = False
     """Whether all values are text, as in CSV, so that integers are too."""
 
@@ -36,6 +38,7 @@ class _Group:
     first: Row
     x: list[list[Token]] = field(default_factory=list)
     y: list[Any] = field(default_factory=list)
+    roles: list[str | None] = field(default_factory=list)
 
 
 def found_in(
@@ -64,7 +67,8 @@ def found_in(
         _check_labels(groups.values())
     for (name, group), xs, ys in zip(groups.items(), inputs, answers, strict=True):
         value: dict[str, Any] = {"task": name, "kind": found}
-        value["examples"] = [{"x": x, "y": y} for x, y in zip(xs, ys, strict=True)]
+        for x, y, role in zip(xs, ys, group.roles, strict=True):
+            value.setdefault(role or "examples", []).append({"x": x, "y": y})
         if group.first.split is not None:
             value["split"] = group.first.split
         value["primitives"] = list(group.first.primitives)
@@ -86,6 +90,9 @@ def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[
             if row.split != group.first.split:
                 splits = f"{shown(row.split)} here and {shown(group.first.split)} on {group.first.place}"
                 raise FormatError(f"a split is a set of whole tasks: task {shown(name)} is in {splits}")
+            if row.role not in (None, "support", "query"):
+                raise FormatError(f"role must be support or query: got {_given(row.role)}")
+            group.roles.append(row.role)
             group.x.append(_sequence(row.x, "x", split))
             group.y.append(_sequence(row.y, "y", split) if kind == "transduction" else _label(row.y))
     return groups, kind or "classification"

@@ -1,6 +1,6 @@
 """`tam.tasks_from`: a task set from what a program has in memory, or from a file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from tam.tasks.task import Kind
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import listed
 
+_ROLES = {"support", "query"}
+
 
 def tasks_from(
     source: Any,
@@ -27,12 +29,14 @@ def tasks_from(
     kind: Kind | None = None,
     splits: str | Path | None = None,
     seed: int | None = None,
+    fold: str | None = None,
 ) -> TaskSet:
     """Make a task set from your own data.
 
     `source` may be:
 
     - a dictionary of tasks, `{name: [(x, y), …]}`, or of such dictionaries by split, `{"train": {…}, …}`;
+      a task whose support is fixed is `{"support": [(x, y), …], "query": [(x, y), …]}`;
     - a list of examples, `[{"task": name, "x": …, "y": …}, …]`, or of tasks as in a JSONL file;
     - a pandas data frame, a pyarrow table or a Hugging Face dataset with a row per example; a dictionary of
       datasets by split as Hugging Face gives it;
@@ -51,8 +55,9 @@ def tasks_from(
             JSON list is that list, and other text is split into words, as integers if all of them are.
         kind: Whether answers are labels (`classification`) or sequences (`transduction`, where text is split
             like inputs); by default sequences if they are lists.
-        splits: A file `{"train": [names], "valid": [names], "test": [names]}`.
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds.
         seed: Seed for drawing the splits by task, 80 : 10 : 10, if nothing gives them; by default 0.
+        fold: Which fold is tested, such as `2/5`; see `read_tasks`.
 
     Raises:
         UserError: If the data cannot be used; the message says where and why.
@@ -66,10 +71,10 @@ def tasks_from(
     """
     columns = Columns(task, x, y, split)
     if isinstance(source, str | Path):
-        return read_tasks(source, splits=splits, seed=seed, text=text, kind=kind, columns=columns)
+        return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
     ids = Ids()
     found = found_in(_rows(source, columns), ids, text=text, kind=kind)
-    splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed)
+    splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed, fold)
     return assemble(found, ids, "the tasks", splitting, {})
 
 
@@ -82,7 +87,7 @@ def _rows(source: Any, columns: Columns) -> Iterator[Row]:
             return (
                 row for name, part in source.items() for row in table_rows(part, columns, split=str(name))
             )
-        if all(isinstance(part, Mapping) for part in source.values()):
+        if all(isinstance(part, Mapping) and not _ROLES & set(part) for part in source.values()):
             return (row for name, part in source.items() for row in _named(part, str(name)))
         return _named(source, None)
     if (items := listed(source)) is None:
@@ -106,27 +111,34 @@ def _item(item: Any, number: int, columns: Columns) -> Iterator[Row]:
             raise FormatError(
                 f"expected an object with {columns.task}, {columns.x}, {columns.y}: got {shown(item)}"
             )
-        is_task = "examples" in item
+        is_task = "examples" in item or bool(_ROLES & set(item))
         for name in (columns.task, *(() if is_task else (columns.x, columns.y))):
             if name not in item:
                 raise FormatError(f"no field {name!r}: got {', '.join(map(str, item))}")
     if is_task:
         primitives = tuple(item.get("primitives", ()))
-        yield from _examples(item[columns.task], item["examples"], item.get(columns.split), primitives)
+        examples = item["examples"] if "examples" in item else {r: item[r] for r in item if r in _ROLES}
+        yield from _examples(item[columns.task], examples, item.get(columns.split), primitives)
     else:
-        yield Row(place, place, item[columns.task], item[columns.x], item[columns.y], item.get(columns.split))
+        task, x, y = (item[name] for name in (columns.task, columns.x, columns.y))
+        yield Row(place, place, task, x, y, item.get(columns.split), role=item.get(columns.role))
 
 
 def _examples(
-    name: Any, examples: Iterable[Any], split: str | None, primitives: tuple[str, ...]
+    name: Any, examples: Any, split: str | None, primitives: tuple[str, ...], role: str | None = None
 ) -> Iterator[Row]:
+    """The examples of a task, or of its support or its query, which is then their role."""
+    if isinstance(examples, Mapping):
+        for part, some in examples.items():
+            yield from _examples(name, some, split, primitives, str(part))
+        return
     task = f"task {shown(name)}"
     with located(task):
         pairs = listed(examples)
         if not pairs:
             raise FormatError(f"expected a list of examples, each a pair of x and y: got {shown(examples)}")
     for number, pair in enumerate(pairs):
-        where = f"{task}, example {number}"
+        where = f"{task}, {role or 'example'} {number}"
         with located(where):
             if isinstance(pair, Mapping):
                 if set(pair) != {"x", "y"}:
@@ -134,4 +146,4 @@ def _examples(
                 pair = pair["x"], pair["y"]
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise FormatError(f"expected a pair of x and y: got {shown(pair)}")
-        yield Row(where, task, name, pair[0], pair[1], split, primitives)
+        yield Row(where, task, name, pair[0], pair[1], split, primitives, role)

@@ -16,12 +16,13 @@ _SPLIT_NAMES = {"validation": "valid", "val": "valid", "dev": "valid"}
 
 
 class Columns(NamedTuple):
-    """The names of a table's columns; that of the splits may be missing in the table."""
+    """The names of a table's columns; it may have none for splits and roles."""
 
     task: str = "task"
     x: str = "x"
     y: str = "y"
     split: str = "split"
+    role: str = "role"
 
 
 COLUMNS = Columns()
@@ -63,9 +64,8 @@ def _row(
 ) -> Row:
     given = values.get(columns.split) if split is None else split
     in_split = None if given is None else _SPLIT_NAMES.get(str(given), given)
-    return Row(
-        where, place, values[columns.task], values[columns.x], values[columns.y], in_split, written=written
-    )
+    task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
+    return Row(where, place, task, x, y, in_split, role=values.get(columns.role), written=written)
 
 
 def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:

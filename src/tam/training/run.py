@@ -52,7 +52,7 @@ def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSe
         raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
     from_file = "path" in source
     known = (
-        ["path", "splits", "seed", "text", "kind"]
+        ["path", "splits", "seed", "fold", "text", "kind"]
         if from_file
         else [option.name for option in fields(BenchmarkOptions)]
     )
