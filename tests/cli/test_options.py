@@ -26,7 +26,7 @@ OPTIONS = {
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         shots supports queries adapt-steps adapt-rates support-seed""",
-    "tam eval": "shots supports device",
+    "tam eval": "shots supports device tasks splits fold text kind",
     "tam adapt": "out primitives",
     "tam predict": "beams",
 }

@@ -11,11 +11,21 @@ from typing import Annotated, Any
 import tyro
 
 from tam.cli.options import optional
+from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text
 from tam.errors import UserError
 from tam.io import path_of
 
 Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+def reading_of(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """How a file of tasks is read: as given, and text and answers otherwise as in the tasks of a run."""
+    from tam.training.run import read_config
+
+    _, source = read_config(folder / "config.json")
+    asked = {name: value for name, value in given.items() if value is not None}
+    return {name: source[name] for name in ("text", "kind") if name in source} | asked
 
 
 def _several(metavar: str) -> Any:
@@ -35,16 +45,27 @@ class Eval:
     """Support sets drawn per task; as in the run if not given."""
     device: Annotated[str | None, optional("STR")] = None
     """cpu or cuda; the run's device if not given."""
+    tasks: Annotated[str | None, optional("FILE")] = None
+    """Score these tasks instead: the test tasks of a file, or all of them if it has no splits."""
+    splits: Splits = None
+    fold: FoldOption = None
+    text: Text = None
+    kind: AnswerKind = None
 
     def run(self) -> None:
         """Evaluate and print."""
+        from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
-        from tam.training.run import evaluate_run, over_trials
+        from tam.tasks.jsonl import read_test_tasks
 
         if not self.run_folders:
             raise UserError("give the folder of one run or more")
         folders = [path_of(folder, "RUN") for folder in self.run_folders]
-        results = [evaluate_run(folder, self.shots, self.supports, self.device) for folder in folders]
+        tasks = None
+        if self.tasks is not None:
+            reading = {name: getattr(self, name) for name in READING}
+            tasks = read_test_tasks(path_of(self.tasks, "--tasks"), **reading_of(folders[0], reading))
+        results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
         print(score_table(over_trials(results, folders)))
 
 

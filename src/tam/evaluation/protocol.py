@@ -242,7 +242,7 @@ def _score_grid(
     sums = np.zeros((len(tasks), len(grid), 4))
     np.add.at(sums, [episode.task for episode in drawn], torch.cat(tallies).cpu().numpy())
     return [
-        KShotScore(k, choice, tuple(_task_score(*row) for row in sums[:, place].tolist()))
+        KShotScore(k, choice, tuple(task_score(*row) for row in sums[:, place].tolist()))
         for place, choice in enumerate(grid)
     ]
 
@@ -305,6 +305,7 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
-def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
+def task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
+    """The score of a task, from the sums that `tally` gives."""
     mean = loss / predictions if predictions else 0.0
     return TaskScore(right / asked, math.inf if mean >= 700 else math.exp(mean))
