@@ -27,8 +27,9 @@ OPTIONS = {
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         shots supports queries adapt-steps adapt-rates support-seed""",
     "tam eval": "shots supports device tasks splits fold text kind",
-    "tam adapt": "out primitives",
-    "tam predict": "beams",
+    "tam compare": "shots device tasks splits fold text kind",
+    "tam adapt": "out primitives text",
+    "tam predict": "file json proba beams text",
 }
 """Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from tam.config.config import Config
-from tam.errors import UserError, shown
+from tam.errors import InterruptedRunError, UserError, shown
 from tam.evaluation.decoding import Decoded, decode
 from tam.evaluation.protocol import Choice, KShotScore, score
 from tam.io import path_of
@@ -28,8 +29,9 @@ from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, listed, plain
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.loop import train
-from tam.training.preflight import prepare
+from tam.training.preflight import Setup, prepare
 from tam.training.saved import Saved
+from tam.training.trainer import Trainer
 
 _ROWS_AT_ONCE = 4096
 
@@ -72,11 +74,20 @@ class Learner:
     def __repr__(self) -> str:
         if not hasattr(self, "model_"):
             return f"Learner({self.config.method}, not trained)"
+        spec = self.model_.spec
         weights = sum(weight.numel() for weight in self.model_.parameters())
-        return f"Learner({self.config.method}, trained for {self.model_.spec.kind}, {weights:,} weights)"
+        answers = f"up to {spec.classes} labels" if spec.classes else f"answers of up to {spec.max_y}"
+        takes = f"{spec.vocabulary} tokens, inputs of up to {spec.max_x}, {answers}"
+        shots = ", ".join(map(str, self.choices_))
+        return (
+            f"Learner({self.config.method}, trained for {spec.kind}: {takes}; {weights:,} weights; "
+            f"validated at k = {shots})"
+        )
 
     def fit(self, tasks: TaskSet, folder: str | Path | None = None, log: Log | None = None) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
+
+        Ctrl-C ends training after its step, with a warning: the learner then has the model so far.
 
         Args:
             tasks: A benchmark, or tasks of your own.
@@ -99,7 +110,11 @@ class Learner:
             except OSError as error:
                 raise _unwritable(place, error) from None
             setup = prepare(self.config, tasks, with_test=False)
-            self._take(train(setup, place, log or (lambda _: None)).saved())
+            try:
+                trainer = train(setup, place, log or (lambda _: None))
+            except InterruptedRunError as stop:
+                trainer = _stopped(setup, place, stop)
+            self._take(trainer.saved())
         return self
 
     @classmethod
@@ -348,6 +363,18 @@ class Learner:
             inputs,
             lambda model, _, states, batch: decode(self.method, model, states, batch, count),
         )
+
+
+def _stopped(setup: Setup, folder: Path, stop: InterruptedRunError) -> Trainer:
+    """The trainer of a run that was stopped, at its last checkpoint; the stop itself if there is none."""
+    if not os.path.exists(checkpoint_file(folder)):
+        raise stop
+    trainer = Trainer(setup, folder)
+    trainer.read_checkpoint()
+    if not trainer.choices:
+        trainer.validate()
+    warnings.warn(f"{stop}: the learner keeps the model so far", stacklevel=3)
+    return trainer
 
 
 def _shots_of(task: Task) -> int:

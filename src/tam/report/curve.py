@@ -98,16 +98,18 @@ def _verdicts(result: Mapping[str, Any]) -> list[str]:
             floors = ", ".join(dict.fromkeys(one["floor"] for one in short))
             verdict = (
                 f"at k = {ks} the model is not clearly better than {floors}, which needs no training: train "
-                f"longer or on more tasks, or try {_alternatives(result)}"
+                f"longer, on more tasks{_alternative(result, floors)}"
             )
         lines.append(f"{where}{verdict} ({'; '.join(words)})")
     return ["\n".join(lines)] if lines else []
 
 
-def _alternatives(result: Mapping[str, Any]) -> str:
-    """Methods that do well on little data."""
-    methods = ["prototypical", "nearest"] if result["kind"] == "classification" else ["nearest"]
-    return " or ".join(f"--method {name}" for name in methods if name != result["method"]) or "another method"
+def _alternative(result: Mapping[str, Any], floors: str) -> str:
+    """Another method to try: the floor itself, or one that does well with little data."""
+    if "nearest neighbour" in floors and result["method"] != "nearest":
+        return ", or with --method nearest"
+    is_option = result["kind"] == "classification" and result["method"] != "prototypical"
+    return ", or with --method prototypical" if is_option else ", or answer by that rule"
 
 
 def _plus_minus(width: float | None) -> str:
