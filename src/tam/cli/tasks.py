@@ -53,7 +53,7 @@ class Tasks:
     task: Annotated[str | None, optional("PATTERN")] = None
     """Only tasks whose name contains this text, or matches this pattern with * and ?."""
     stats: bool = False
-    """Print counts by primitive, lengths, class balance and uniqueness instead."""
+    """Print counts by primitive, lengths, class balance, uniqueness and what will hurt instead."""
     ceiling: bool = False
     """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
@@ -83,6 +83,7 @@ class Tasks:
         """Print what was asked for."""
         from tam.report.progress import progress
         from tam.report.tasks import describe, select, statistics, summary
+        from tam.tasks.advice import advice
         from tam.tasks.benchmark import BenchmarkOptions, make
         from tam.tasks.ceiling import ceiling
         from tam.tasks.jsonl import read_tasks
@@ -103,6 +104,8 @@ class Tasks:
             print(f"{summary(tasks)}\nwritten to {out}")
         if self.stats:
             print(statistics(tasks))
+            if options is None and (warnings := advice(tasks)):
+                print("", *(f"warning: {line}" for line in warnings), sep="\n")
         if options is not None and self.ceiling:
             with progress("computing the ceiling") as tell:
                 scores = ceiling(options, progress=tell)
