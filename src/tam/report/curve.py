@@ -154,7 +154,7 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     scale = 100 if in_percent else 1
     for name, values in _floor_rows(result, rows).items():
         shown = {k: scale * value for k, value in values.items()}
-        axes.plot(list(shown), list(shown.values()), ":", color="#b45309", alpha=0.8, zorder=1)
+        axes.plot(list(shown), list(shown.values()), ":.", color="#b45309", alpha=0.8, zorder=1)
         axes.annotate(f" {name}", (max(shown), shown[max(shown)]), fontsize=7, color="#b45309", va="center")
     for name, values in rows.items():
         colour, line, order = looks.get(name, ("#6b7280", "--", 2))
