@@ -10,10 +10,11 @@ import pytest
 from tam.evaluation import protocol as evaluation
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore
 from tam.io import finite, infinite_if_none, json_text
+from tam.learner.evaluating import over_trials
 from tam.learner.task_embedding import TaskEmbedding
 from tam.training.checkpoint import write_json, write_tensors
 from tam.training.folder import metrics
-from tam.training.run import over_trials, score_table
+from tam.training.scoring import score_table
 from tests.in_process import tam
 
 CHOICE = Choice(1, 0.1)
@@ -66,7 +67,7 @@ def test_a_run_of_infinite_perplexity(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From training to the table of two runs: every file is JSON, and every word is there."""
-    monkeypatch.setattr(evaluation, "_task_score", lambda *_: TaskScore(0.25, math.inf))
+    monkeypatch.setattr(evaluation, "task_score", lambda *_: TaskScore(0.25, math.inf))
     line = {"kind": "transduction", "examples": [{"x": [n % 3], "y": [n % 2]} for n in range(12)]}
     file = tmp_path / "tasks.jsonl"
     file.write_text(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tam.learner.task_embedding import TaskEmbedding
     from tam.tasks.benchmark import benchmark
     from tam.tasks.jsonl import read_tasks
+    from tam.tasks.sources import tasks_from
     from tam.tasks.task import Example, Task
     from tam.tasks.taskset import TaskSet
 
@@ -26,6 +27,7 @@ __all__ = [
     "benchmark",
     "load",
     "read_tasks",
+    "tasks_from",
 ]
 
 _HOME = {
@@ -38,6 +40,7 @@ _HOME = {
     "benchmark": "tam.tasks.benchmark",
     "load": "tam.learner.learner",
     "read_tasks": "tam.tasks.jsonl",
+    "tasks_from": "tam.tasks.sources",
 }
 
 

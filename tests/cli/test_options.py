@@ -16,10 +16,11 @@ from tests.in_process import tam as tam_command
 OPTIONS = {
     "tam": "",
     "tam tasks": """
-        show task stats ceiling out
+        show task stats ceiling out splits fold text kind
         compositional holdout seed n train valid test examples""",
     "tam train": """
         out method preset minutes resume track seed device tasks-seed compositional holdout
+        splits fold text kind
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
@@ -27,9 +28,10 @@ OPTIONS = {
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         weight-decay dropout label-smoothing max-seconds
         shots supports queries adapt-steps adapt-rates support-seed""",
-    "tam eval": "shots supports device",
-    "tam adapt": "out primitives",
-    "tam predict": "beams",
+    "tam eval": "shots supports device tasks splits fold text kind",
+    "tam compare": "shots device tasks splits fold text kind",
+    "tam adapt": "out primitives text",
+    "tam predict": "file json proba beams text",
     "tam reproduce": "dry-run only seconds at-once on device results runs",
     "tam report": "results out",
 }

@@ -1,11 +1,14 @@
 """`tam predict`: answers by a rule, for tokens as a person types them."""
 
+import io
 import json
 import shlex
 from pathlib import Path
 
 import pytest
 
+from tam.learner import learner as learned
+from tam.learner.task_embedding import TaskEmbedding
 from tests.commands.own import train_nearest, write_examples
 from tests.in_process import tam
 
@@ -104,3 +107,82 @@ def test_every_token_can_be_given_and_is_shown_as_it_can_be(
     ):
         with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
             tam("predict", run, rule, wrong)
+
+
+@pytest.fixture
+def rule(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """A rule that was learned from two examples."""
+    write_examples(tmp_path / "e.jsonl", [{"x": ["a", "x"], "y": "yes"}, {"x": ["x"], "y": "no"}])
+    tam("adapt", str(finished), str(tmp_path / "e.jsonl"), "--out", str(tmp_path / "rule.json"))
+    capsys.readouterr()
+    return str(tmp_path / "rule.json")
+
+
+def test_inputs_come_from_a_file_or_from_standard_input(
+    finished: Path,
+    rule: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tam("predict", str(finished), rule, "a x", "x")
+    expected = [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()]
+    file = tmp_path / "inputs.jsonl"
+    file.write_text('{"x": ["a", "x"]}\n["x"]\n')
+    tam("predict", str(finished), rule, "--file", str(file))
+    assert [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()] == expected
+    monkeypatch.setattr("sys.stdin", io.StringIO("a x\nx\n"))
+    tam("predict", str(finished), rule)
+    assert [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()] == expected
+    file.write_text('a x\n{"y": 1}\n')
+    with pytest.raises(SystemExit, match=f"^error: {file}:2: no field 'x'"):
+        tam("predict", str(finished), rule, "--file", str(file))
+    file.write_text("a x\nx unseen\n")
+    with pytest.raises(SystemExit, match=f"^error: {file}:2: .*'unseen'"):
+        tam("predict", str(finished), rule, "--file", str(file))
+    with pytest.raises(SystemExit, match="not both"):
+        tam("predict", str(finished), rule, "a", "--file", str(file))
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with pytest.raises(SystemExit, match="no inputs"):
+        tam("predict", str(finished), rule)
+
+
+def test_loose_words_are_not_several_inputs(finished: Path, rule: str) -> None:
+    with pytest.raises(SystemExit, match=r'^error: 3 inputs of one word each: quote .*, "a x y";'):
+        tam("predict", str(finished), rule, "a", "x", "y")
+    tam("predict", str(finished), rule, '["a"]', '["x"]')
+
+
+def test_probabilities_and_json(finished: Path, rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tam("predict", str(finished), rule, "a x", "--proba", "--json")
+    (values,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert values["x"] == ["a", "x"]
+    chances = {one["y"]: one["p"] for one in values["proba"]}
+    assert set(chances) == {"yes", "no"}
+    assert abs(sum(chances.values()) - 1) < 1e-4
+    assert values["y"] == max(chances, key=lambda label: chances[label])
+    expected = learned.load(finished).predict_proba(TaskEmbedding.load(rule), [["a", "x"]])[0]
+    assert chances == pytest.approx(expected, abs=1e-5)
+    tam("predict", str(finished), rule, "a x", "--json")
+    assert json.loads(capsys.readouterr().out) == {"x": ["a", "x"], "y": values["y"]}
+    tam("predict", str(finished), rule, "a x", "--proba")
+    assert f"→  {values['y']} ({max(chances.values()):.3f}), " in capsys.readouterr().out
+
+
+def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, examples, rule = tmp_path / "t.csv", tmp_path / "e.jsonl", tmp_path / "rule.json"
+    rows = [
+        f"{split},{word},{word[::-1]},{split}"
+        for split in ("train", "valid", "test")
+        for word in ("tea", "cup")
+    ]
+    table.write_text("\n".join(["task,x,y,split", *rows]))
+    words = ("--text", "characters", "--kind", "transduction", "--method", "nearest", "--shots", "1")
+    tam("train", str(table), *words, "--out", str(tmp_path / "run"))
+    write_examples(examples, [{"x": "tea", "y": "aet"}, {"x": "cup", "y": "puc"}])
+    tam("adapt", str(tmp_path / "run"), str(examples), "--out", str(rule))
+    capsys.readouterr()
+    tam("predict", str(tmp_path / "run"), str(rule), "tea", "cup")
+    assert capsys.readouterr().out.splitlines() == ["tea  →  aet", "cup  →  puc"]
+    tam("eval", str(tmp_path / "run"), "--tasks", str(table))
+    assert "exact match at k =" in capsys.readouterr().out

@@ -9,13 +9,15 @@ import pytest
 
 import tam
 from tam.config.config import Config
+from tam.learner.evaluating import evaluate_run
 from tam.learner.learner import _identity  # pyright: ignore[reportPrivateUsage]
 from tam.tasks.task import Sequences
 from tam.tasks.vocabulary import Vocabulary
 from tam.training.folder import best_file
 from tam.training.preflight import prepare
-from tam.training.run import evaluate_run, load_tasks, run, score_table, start
+from tam.training.run import load_tasks, run, start
 from tam.training.saved import Saved
+from tam.training.scoring import score_table
 from tests.learner.small import small_benchmark
 
 

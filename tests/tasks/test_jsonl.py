@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.tasks import jsonl
+from tam.tasks import assemble, jsonl_schema
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Classes
 from tests.tasks.jsonl_files import message, names, record, save
@@ -92,7 +92,7 @@ def test_empty_file(content: bytes, tmp_path: Path) -> None:
 def test_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [json.dumps(record(name)) for name in "abc"]
     file = save(tmp_path, lines)
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", len(lines[0]))
+    monkeypatch.setattr(jsonl_schema, "LINE_LIMIT", len(lines[0]))
     read_tasks(file)
     save(tmp_path, [*lines, lines[0] + " "])
     assert message(file).startswith(f"{file}:4: longer than the limit of {len(lines[0])} bytes")
@@ -100,7 +100,7 @@ def test_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_endless_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 1000)
+    monkeypatch.setattr(jsonl_schema, "LINE_LIMIT", 1000)
     assert message(Path("/dev/zero")).startswith("/dev/zero:1: longer than")
 
 
@@ -117,14 +117,14 @@ def test_a_long_example_among_many_empty_ones_is_refused(tmp_path: Path) -> None
 
 
 def test_padding_is_bounded_for_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "PADDED_LIMIT", 250)
+    monkeypatch.setattr(assemble, "PADDED_LIMIT", 250)
     padded = [{"x": [1] * 20, "y": [1] * 5}, *[{"x": [], "y": []}] * 3]  # 25 tokens, padded to 100
     lines = [record(name, kind="transduction", examples=padded) for name in "abc"]
-    monkeypatch.setattr(jsonl, "PADDING_FACTOR", 3)
+    monkeypatch.setattr(assemble, "PADDING_FACTOR", 3)
     file = save(tmp_path, lines)
     assert message(file).startswith(f"{file}:3: ")
     assert "at most 12 tokens" in message(file)
-    monkeypatch.setattr(jsonl, "PADDING_FACTOR", 4)
+    monkeypatch.setattr(assemble, "PADDING_FACTOR", 4)
     assert len(read_tasks(file)) == 3
 
 

@@ -133,7 +133,10 @@ def test_whatever_the_bytes_there_is_a_message(content: bytes) -> None:
 BAD_SPLITS: dict[str, tuple[str, str]] = {
     "not JSON": ('{\n"train": ["a"]\n"valid": []}', "not JSON: .*line 3, column 1"),
     "empty": ("", "not JSON"),
-    "a list": ("[]", "must be an object"),
+    "a string": ('"train"', "must be an object"),
+    "few folds": ('[["a", "b"], ["c", "d"]]', "at least 3 folds"),
+    "folds, and none is asked": ('[["a", "b"], ["c"], ["d"]]', "there are 3 folds: say which"),
+    "a task in no fold": ('[["a"], ["c"], ["d"]]', "say which"),
     "names no list": ('{"train": "a"}', "'train' must be a list"),
     "name of wrong type": ('{"train": [1]}', "'train' must be a list"),
     "no task": ('{"train": ["a", "z", "d"], "valid": ["b"], "test": ["c"]}', "no task 'z'"),

@@ -82,7 +82,7 @@ def test_a_stop_between_two_looks_writes_nothing_that_is_not_finite(
 def test_an_infinite_perplexity_is_taken_up_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, tasks = toy_config(steps=3), toy_tasks("transduction")
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "_task_score", lambda *_: TaskScore(0.0, math.inf))
+        patch.setattr(evaluation, "task_score", lambda *_: TaskScore(0.0, math.inf))
         train_in(tmp_path, config, tasks)
     assert read_tensors(checkpoint_file(tmp_path))[1]["best"]["1"][1] == [None, 0.0]
     trainer = Trainer(prepare(config, tasks), tmp_path)

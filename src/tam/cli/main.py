@@ -7,18 +7,21 @@ from typing import Any
 import tyro
 
 from tam import __version__
+from tam.cli.compare import Compare
 from tam.cli.exit import command
+from tam.cli.predict import Predict
+from tam.cli.report import Report
 from tam.cli.reproduce import Reproduce
 from tam.cli.reproduce import main as reproduce
-from tam.cli.report import Report
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
-from tam.cli.use import Adapt, Eval, Predict
+from tam.cli.use import Adapt, Eval
 
 COMMANDS: dict[str, Any] = {
     "tasks": Tasks,
     "train": Train,
     "eval": Eval,
+    "compare": Compare,
     "adapt": Adapt,
     "predict": Predict,
     "reproduce": Reproduce,

@@ -15,6 +15,15 @@ from tam.config.sections import Network, Protocol, Training
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 
 
+Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+def several(metavar: str, hint: str = "(required)") -> Any:
+    """How the help shows a positional argument of one value or more."""
+    return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint=hint)
+
+
 def optional(metavar: str | None = None, help: str | None = None) -> Any:
     """How the help shows an option that may be left out."""
     return tyro.conf.arg(metavar=metavar, help=help, help_behavior_hint="")

@@ -5,13 +5,41 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from tam.cli.options import Name, optional
 from tam.errors import UserError
 from tam.io import path_of
 
+if TYPE_CHECKING:
+    from tam.tasks.taskset import TaskSet
+
 Number = Annotated[int | None, optional("INT")]
+Text = Annotated[
+    str | None,
+    optional(
+        "STR",
+        "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers.",
+    ),
+]
+Splits = Annotated[
+    str | None,
+    optional(
+        "FILE", 'Your own tasks: a file {"train": [names], "valid": [names], "test": [names]}, or of folds.'
+    ),
+]
+FoldOption = Annotated[
+    str | None,
+    optional(
+        "I/N", "Your own tasks: test on fold I of N, validate on the next one, and train on the others."
+    ),
+]
+READING = ("splits", "fold", "text", "kind")
+"""The options that say how a file of tasks is read."""
+AnswerKind = Annotated[
+    Literal["classification", "transduction"] | None,
+    optional("KIND", "Your own tasks in a table: whether answers are labels, or sequences (transduction)."),
+]
 
 
 @dataclass(frozen=True)
@@ -19,17 +47,21 @@ class Tasks:
     """Look at the tasks of a benchmark, or of your own file."""
 
     source: Name
-    """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
+    """classification, transduction, pathfinding, or a JSONL, CSV or Parquet file or a folder of tasks."""
     show: int = 3
     """Tasks to print, with a few examples each."""
     task: Annotated[str | None, optional("PATTERN")] = None
     """Only tasks whose name contains this text, or matches this pattern with * and ?."""
     stats: bool = False
-    """Print counts by primitive, lengths, class balance and uniqueness instead."""
+    """Print counts by primitive, lengths, class balance, uniqueness and what will hurt instead."""
     ceiling: bool = False
     """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
     """Write the whole set to this file, as JSONL."""
+    splits: Splits = None
+    fold: FoldOption = None
+    text: Text = None
+    kind: AnswerKind = None
     compositional: bool = False
     """Use the compositional form: valid and test tasks have one primitive that training never showed."""
     holdout: Number = None
@@ -51,6 +83,7 @@ class Tasks:
         """Print what was asked for."""
         from tam.report.progress import progress
         from tam.report.tasks import describe, select, statistics, summary
+        from tam.tasks.advice import advice
         from tam.tasks.benchmark import BenchmarkOptions, make
         from tam.tasks.ceiling import ceiling
         from tam.tasks.jsonl import read_tasks
@@ -59,7 +92,8 @@ class Tasks:
             raise UserError(f"--show must be at least 1: got {self.show}")
         out = None if self.out is None else path_of(self.out, "--out")
         names = ("compositional", "holdout", "seed", "n", "train", "valid", "test", "examples")
-        source = source_of(self.source, {name: getattr(self, name) for name in names})
+        reading = {name: getattr(self, name) for name in READING}
+        source = source_of(self.source, {name: getattr(self, name) for name in names}, reading)
         options = None if "path" in source else BenchmarkOptions(**source)
         if options is None and self.ceiling:
             raise UserError("--ceiling needs the task distribution, which only a benchmark has")
@@ -70,6 +104,8 @@ class Tasks:
             print(f"{summary(tasks)}\nwritten to {out}")
         if self.stats:
             print(statistics(tasks))
+            if options is None and (warnings := advice(tasks)):
+                print("", *(f"warning: {line}" for line in warnings), sep="\n")
         if options is not None and self.ceiling:
             with progress("computing the ceiling") as tell:
                 scores = ceiling(options, progress=tell)
@@ -89,8 +125,11 @@ def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
     return table(["k", "perplexity"], [[k, f"{score:.3f}"] for k, score in scores.items()])
 
 
-def source_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder."""
+def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str | None]) -> dict[str, Any]:
+    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder.
+
+    `reading` says how a file is read; its values may name files.
+    """
     from tam.tasks.benchmark import BenchmarkOptions
     from tam.tasks.benchmark import Name as Benchmark
 
@@ -98,8 +137,25 @@ def source_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if name not in get_args(Benchmark):
         if name and os.path.exists(name):
             seed = {"seed": given["seed"]} if "seed" in given else {}
-            return {"path": str(Path(name).resolve()), **seed}
-        if "/" in name or name.endswith(".jsonl"):
+            asked = {option: _absolute(value) for option, value in reading.items() if value is not None}
+            return {"path": str(Path(name).resolve()), **seed, **asked}
+        if "/" in name or name.lower().endswith((".jsonl", ".csv", ".tsv", ".parquet")):
             raise UserError(f"{name}: there is no such file or folder")
     made = asdict(BenchmarkOptions(name=name, **given))  # pyright: ignore[reportArgumentType]
     return {option: value for option, value in made.items() if value is not None}
+
+
+def note_on_splits(tasks: "TaskSet") -> str:
+    """That the splits of a file were drawn, and what else there was to take; empty if they were given."""
+    path, drawn = tasks.options.get("path"), tasks.options.get("seed")
+    if path is None or drawn is None or "fold" in tasks.options:
+        return ""
+    sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
+    beside = Path(str(path)).with_name("splits.json")
+    other = f"; {beside} is not used" if beside.is_file() else ""
+    return f"no splits are given, so tasks are drawn: {sizes}{other}; for others, --splits FILE or --fold 1/5"
+
+
+def _absolute(value: str) -> str:
+    """The absolute path of a file, so that a run can be repeated from anywhere; else the value itself."""
+    return str(Path(value).resolve()) if os.path.isfile(value) else value

@@ -10,7 +10,7 @@ import tyro
 
 from tam.cli.exit import hint_resume
 from tam.cli.options import MethodOptions, Name, NetworkOptions, ProtocolOptions, TrainingOptions, optional
-from tam.cli.tasks import source_of
+from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text, note_on_splits, source_of
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
@@ -28,7 +28,7 @@ class Train:
     """Train on a benchmark or on your own tasks, evaluate, and show the result."""
 
     source: Name
-    """classification, transduction, pathfinding, or a JSONL file or folder of tasks."""
+    """classification, transduction, pathfinding, or a JSONL, CSV or Parquet file or a folder of tasks."""
     out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
     """A new folder for the run; with --resume, the folder of the run to continue."""
     method: str = "tam"
@@ -51,6 +51,10 @@ class Train:
     """Use the compositional form: new tasks have one primitive that training never showed."""
     holdout: Annotated[int | None, optional("INT")] = None
     """Which primitives are held out, 0 to 7; compositional only."""
+    splits: Splits = None
+    fold: FoldOption = None
+    text: Text = None
+    kind: AnswerKind = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
     method_settings: MethodOptions = field(default_factory=MethodOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
@@ -93,7 +97,8 @@ class Train:
             raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
-        source = source_of(self.source, {"seed": self.tasks_seed or None, **options})
+        reading = {name: getattr(self, name) for name in READING}
+        source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
         if not self.resume:
             check_new(folder)
         with progress("making the tasks") as tell:
@@ -116,6 +121,8 @@ class Train:
             if is_first() and read_result(folder) is None:
                 where = f"everything goes to {folder}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
+                if note := note_on_splits(tasks):
+                    print(f"note: {note}", file=sys.stderr)
             described = {"tasks": source, **config.to_json()}
             with (
                 TrainingLog(config.training.steps, config.training.max_seconds) as shown,

@@ -1,33 +1,38 @@
-"""`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
+"""`tam eval`, `tam adapt`: score what was trained, and learn a task with it."""
 
-import json
 import os
 import shlex
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from tam.cli.options import optional
+from tam.cli.options import File, Run, optional, several
+from tam.cli.predict import Words, text_of
+from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text
 from tam.errors import UserError
 from tam.io import path_of
 
-Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
-File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+if TYPE_CHECKING:
+    from tam.learner.learner import Learner
+    from tam.tasks.text import TextSplitter
 
 
-def _several(metavar: str) -> Any:
-    """How the help shows a positional argument of one value or more."""
-    return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint="(required)")
+def reading_of(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """How a file of tasks is read: as given, and text and answers otherwise as in the tasks of a run."""
+    from tam.training.run import read_config
+
+    _, source = read_config(folder / "config.json")
+    asked = {name: value for name, value in given.items() if value is not None}
+    return {name: source[name] for name in ("text", "kind") if name in source} | asked
 
 
 @dataclass(frozen=True)
 class Eval:
     """Score a run on its test tasks at each k; for several runs, show mean and spread."""
 
-    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, _several("RUN")]
+    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
     """Folder of a finished run, or of several that differ only in their seed."""
     shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
     """Values of k; those of the run if not given."""
@@ -35,16 +40,27 @@ class Eval:
     """Support sets drawn per task; as in the run if not given."""
     device: str = "auto"
     """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
+    tasks: Annotated[str | None, optional("FILE")] = None
+    """Score these tasks instead: the test tasks of a file, or all of them if it has no splits."""
+    splits: Splits = None
+    fold: FoldOption = None
+    text: Text = None
+    kind: AnswerKind = None
 
     def run(self) -> None:
         """Evaluate and print."""
+        from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
-        from tam.training.run import evaluate_run, over_trials
+        from tam.tasks.jsonl import read_test_tasks
 
         if not self.run_folders:
             raise UserError("give the folder of one run or more")
         folders = [path_of(folder, "RUN") for folder in self.run_folders]
-        results = [evaluate_run(folder, self.shots, self.supports, self.device) for folder in folders]
+        tasks = None
+        if self.tasks is not None:
+            reading = {name: getattr(self, name) for name in READING}
+            tasks = read_test_tasks(path_of(self.tasks, "--tasks"), **reading_of(folders[0], reading))
+        results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
         print(score_table(over_trials(results, folders)))
 
 
@@ -60,6 +76,7 @@ class Adapt:
     """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
     primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives, one of them unknown to the model."""
+    text: Text = None
 
     def run(self) -> None:
         """Adapt and write."""
@@ -67,12 +84,15 @@ class Adapt:
         from tam.learner.learner import load
         from tam.tasks.composition import PrimitivesError
         from tam.tasks.jsonl import read_examples
+        from tam.tasks.text import text_splitter
 
         folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         _check_replaceable(out)
         learner = load(folder)
         by_line = read_examples(examples)
+        if (text := text_of(folder, self.text)) is not None:
+            by_line = {number: _split(pair, text_splitter(text), learner) for number, pair in by_line.items()}
         try:
             rule = learner.adapt(by_line.values(), self.primitives)
         except ExamplesError as error:
@@ -84,8 +104,15 @@ class Adapt:
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
         tokens = learner.vocabulary_.tokens
         places = range(1, 1 + min(5, learner.model_.spec.max_x))
-        some_input = _Words(tokens).show([tokens[place % len(tokens)] for place in places])
+        some_input = Words(tokens, text).show([tokens[place % len(tokens)] for place in places])
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
+
+
+def _split(pair: tuple[Any, Any], text: "TextSplitter", learner: "Learner") -> tuple[Any, Any]:
+    """An example with its text split, as the tasks of the run were."""
+    x, y = pair
+    in_answer = learner.model_.spec.kind == "transduction" and isinstance(y, str)
+    return text(x) if isinstance(x, str) else x, text(y) if in_answer else y
 
 
 def _check_replaceable(out: Path) -> None:
@@ -100,61 +127,3 @@ def _check_replaceable(out: Path) -> None:
         raise UserError(
             f"{out}: this file is not a task embedding, so it is not replaced: give another --out"
         ) from None
-
-
-@dataclass(frozen=True)
-class Predict:
-    """Answer inputs with a task embedding that `tam adapt` wrote."""
-
-    run_folder: Run
-    """Folder of a finished run, or of a saved learner."""
-    rule: File
-    """The task embedding."""
-    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
-    """Inputs: tokens separated by spaces, or a JSON list, '["a b", 1]'."""
-    beams: int = 1
-    """For sequences: beam width; 1 is greedy decoding."""
-
-    def run(self) -> None:
-        """Predict and print one line per input."""
-        from tam.learner.learner import load
-        from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
-
-        learner = load(path_of(self.run_folder, "RUN"))
-        if not self.inputs:
-            raise UserError('give one input or more, such as "2 7 1 8 2"')
-        rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = _Words(learner.vocabulary_.tokens)
-        try:
-            answers = learner.predict(rule, [words.read(text) for text in self.inputs], self.beams)
-        except EmbeddingError as error:
-            raise UserError(f"{self.rule}: {error}") from None
-        for text, answer in zip(self.inputs, answers, strict=True):
-            print(f"{text}  →  {words.show(answer) if isinstance(answer, list) else answer}")
-
-
-class _Words:
-    """Tokens as a person writes them: as words, and as a JSON list where words would mean others."""
-
-    def __init__(self, tokens: Iterable[int | str]) -> None:
-        self._tokens = set(tokens)
-        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
-
-    def read(self, text: str) -> list[Any]:
-        """The tokens; a word is an integer where the vocabulary has it as one."""
-        from tam.tasks.jsonl_schema import FormatError, parse_json
-
-        words = [self._integers.get(word, word) for word in text.split()]
-        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
-            return words
-        try:
-            value = parse_json(text)
-        except FormatError:
-            return words
-        return value if isinstance(value, list) else words
-
-    def show(self, tokens: Sequence[int | str]) -> str:
-        """A text that is read as these tokens."""
-        text = " ".join(map(str, tokens))
-        is_option = text.startswith("-") and not text[1:2].isdigit()
-        return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)

@@ -90,13 +90,32 @@ def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]
     """The supports and queries of every task at one k, task by task.
 
     A task's supports are nested in k, and its queries are the same at every k. Supports come from the start
-    of a random order and queries from its end, so with enough examples they do not depend on the other k.
+    of a random order and queries from its end, so with enough examples they do not depend on the other k. A
+    task with a fixed support has one episode, with the first k of that support and all its queries.
     """
     return [
-        Episode(number, *_draw(task, k, protocol, draw))
+        Episode(number, *drawn)
         for number, task in enumerate(tasks)
-        for draw in range(protocol.supports)
+        for drawn in (
+            (_draw(task, k, protocol, draw) for draw in range(protocol.supports))
+            if task.support is None
+            else (_fixed(task, k, task.support),)
+        )
     ]
+
+
+def _fixed(task: Task, k: int, support: int) -> tuple[Integers, Integers]:
+    """The rows of a fixed support at one k, in the task's order, and of its queries."""
+    rows, groups = np.arange(len(task)), [np.arange(support)]
+    if isinstance(task.y, Classes):
+        groups = [np.flatnonzero(task.y.ids[:support] == place) for place in range(len(task.y.labels))]
+    if k > (most := max(map(len, groups))):
+        per_class = " of a class" if isinstance(task.y, Classes) else ""
+        raise UserError(
+            f"task {task.name!r} has a fixed support of {most} examples{per_class}: shots must be at most "
+            f"{most}: got {k}"
+        )
+    return np.sort(np.concatenate([group[:k] for group in groups])), rows[support:]
 
 
 def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, Integers]:
@@ -228,7 +247,7 @@ def _score_grid(
     sums = np.zeros((len(tasks), len(grid), 4))
     np.add.at(sums, [episode.task for episode in drawn], torch.cat(tallies).cpu().numpy())
     return [
-        KShotScore(k, choice, tuple(_task_score(*row) for row in sums[:, place].tolist()))
+        KShotScore(k, choice, tuple(task_score(*row) for row in sums[:, place].tolist()))
         for place, choice in enumerate(grid)
     ]
 
@@ -291,6 +310,7 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     return torch.stack([column.double().sum(1) for column in columns], dim=1)
 
 
-def _task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
+def task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
+    """The score of a task, from the sums that `tally` gives."""
     mean = loss / predictions if predictions else 0.0
     return TaskScore(right / asked, math.inf if mean >= 700 else math.exp(mean))

@@ -12,7 +12,7 @@ from tam.models import ModelSpec
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Vocabulary, plain, sort_key
+from tam.tasks.vocabulary import Vocabulary, listed, plain, sort_key
 
 
 class ExamplesError(UserError):
@@ -27,16 +27,6 @@ class ExamplesError(UserError):
         place = task if example is None else f"{task}, example {example}"
         super().__init__(f"{place}: {problem}")
         self.problem, self.example = problem, example
-
-
-def listed(value: Any) -> list[Any] | None:
-    """The items of a list, an array or anything else that has an order; None if it has none."""
-    if isinstance(value, str | bytes | Mapping | set | frozenset):
-        return None
-    try:
-        return list(value)
-    except TypeError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -140,7 +130,7 @@ class Intake:
         y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.max_y)
         if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):
             return self.task(name, task, primitives)  # an error that says what does not fit
-        return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives))
+        return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives), task.support)
 
     def _recoded(self, rows: Sequences, ids: Integers, longest: int) -> Sequences | None:
         """Sequences in the model's ids; None if one is too long, or has a token that the model lacks."""

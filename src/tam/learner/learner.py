@@ -4,6 +4,7 @@ import hashlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,11 +15,11 @@ import numpy as np
 import torch
 
 from tam.config.config import Config
-from tam.errors import UserError, shown
+from tam.errors import InterruptedRunError, UserError, shown
 from tam.evaluation.decoding import Decoded, decode
 from tam.evaluation.protocol import Choice, KShotScore, score
 from tam.io import path_of
-from tam.learner.inputs import Intake, listed
+from tam.learner.inputs import Intake
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
@@ -27,16 +28,17 @@ from tam.models.batch import collate
 from tam.models.support_state import check_packed
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, plain
+from tam.tasks.vocabulary import Token, listed, plain
 from tam.training.checkpoint import read_tensors
 from tam.training.defaults import Followed
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.log import TrainingLog
 from tam.training.loop import train
 from tam.training.minutes import settle
-from tam.training.preflight import prepare, real_device
+from tam.training.preflight import Setup, prepare, real_device
 from tam.training.saved import Saved
 from tam.training.tracking import TrackerName, make_tracker, tracked
+from tam.training.trainer import Trainer
 
 _ROWS_AT_ONCE = 4096
 
@@ -82,8 +84,15 @@ class Learner:
     def __repr__(self) -> str:
         if not hasattr(self, "model_"):
             return f"Learner({self.config.method}, not trained)"
+        spec = self.model_.spec
         weights = sum(weight.numel() for weight in self.model_.parameters())
-        return f"Learner({self.config.method}, trained for {self.model_.spec.kind}, {weights:,} weights)"
+        answers = f"up to {spec.classes} labels" if spec.classes else f"answers of up to {spec.max_y}"
+        takes = f"{spec.vocabulary} tokens, inputs of up to {spec.max_x}, {answers}"
+        shots = ", ".join(map(str, self.choices_))
+        return (
+            f"Learner({self.config.method}, trained for {spec.kind}: {takes}; {weights:,} weights; "
+            f"validated at k = {shots})"
+        )
 
     def fit(
         self,
@@ -94,6 +103,8 @@ class Learner:
         minutes: float | None = None,
     ) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
+
+        Ctrl-C ends training after its step, with a warning: the learner then has the model so far.
 
         Args:
             tasks: A benchmark, or tasks of your own.
@@ -142,11 +153,14 @@ class Learner:
             setup = prepare(settled.config, tasks, with_test=False)
             setup = replace(setup, notes=(*settled.notes, *setup.notes))
             training = setup.config.training
-            with (
-                TrainingLog(training.steps, training.max_seconds) as shown,
-                tracked(tracker, place, setup.config.to_json(), log or shown) as sent,
-            ):
-                trainer = train(setup, place, sent)
+            try:
+                with (
+                    TrainingLog(training.steps, training.max_seconds) as shown,
+                    tracked(tracker, place, setup.config.to_json(), log or shown) as sent,
+                ):
+                    trainer = train(setup, place, sent)
+            except InterruptedRunError as stop:
+                trainer = _stopped(setup, place, stop)
             self._take(trainer.saved())
             if start is not None:
                 self._made = self.config
@@ -406,6 +420,18 @@ def _stored_config(folder: Path) -> Config | None:
         return None
     header = read_tensors(checkpoint_file(folder))[1]
     return Config.from_json(header["config"]) if isinstance(header.get("config"), dict) else None
+
+
+def _stopped(setup: Setup, folder: Path, stop: InterruptedRunError) -> Trainer:
+    """The trainer of a run that was stopped, at its last checkpoint; the stop itself if there is none."""
+    if not os.path.exists(checkpoint_file(folder)):
+        raise stop
+    trainer = Trainer(setup, folder)
+    trainer.read_checkpoint()
+    if not trainer.choices:
+        trainer.validate()
+    warnings.warn(f"{stop}: the learner keeps the model so far", stacklevel=3)
+    return trainer
 
 
 def _shots_of(task: Task) -> int:

@@ -52,15 +52,68 @@ def metric_of(result: Mapping[str, Any]) -> str:
 
 
 def score_table(result: Mapping[str, Any]) -> str:
-    """Scores with 95 % intervals over tasks (for several runs, their spread), beside the paper's."""
+    """Scores with 95 % intervals over tasks (for several runs, their spread), beside the paper's and floors.
+
+    Sequences have a table of perplexities and one of exact matches; of several test splits, each has its own.
+    """
+    floors: Mapping[str, Any] = result.get("floors", {})
     metric, scores = metric_of(result), result["scores"]
     _, *others = rows_of(result).items()
-    trials = scores[0].get("trials")
-    lines = [[f"{trials} runs" if trials else OURS, *(_with_interval(metric, score) for score in scores)]]
-    for name, values in others:
-        cells = (_number(metric, values[score["k"]]) if score["k"] in values else "–" for score in scores)
-        lines.append([name, *cells])
-    return table([f"{metric} at k =", *(str(score["k"]) for score in scores)], lines)
+    name = f"{scores[0]['trials']} runs" if "trials" in scores[0] else OURS
+    parts = {"": (scores, next(iter(floors.values())) if len(floors) == 1 else {})}
+    if splits := result.get("splits"):
+        parts = {"all test tasks": parts[""]} | {s: (splits[s], floors.get(s, {})) for s in splits}
+    metrics = [metric] if metric == "accuracy" or not floors else [metric, "accuracy"]
+    blocks: list[str] = []
+    for title, (ours, known) in parts.items():
+        for shown in metrics:
+            lines = [[name, *(_with_interval(shown, score) for score in ours)]]
+            if shown == metric and title in ("", "all test tasks"):
+                for other, values in others:
+                    cells = (_number(metric, values[one["k"]]) if one["k"] in values else "–" for one in ours)
+                    lines.append([other, *cells])
+            for floor, rows in known.items():
+                lines.append([floor, *(_with_interval(shown, score) for score in rows)])
+            called = "exact match" if metric != "accuracy" and shown == "accuracy" else shown
+            head = [f"{called} at k =", *(str(score["k"]) for score in ours)]
+            blocks.append(f"{title}\n{table(head, lines)}".lstrip("\n"))
+    return "\n\n".join([*blocks, *_verdicts(result)])
+
+
+def _verdicts(result: Mapping[str, Any]) -> list[str]:
+    """For each test split, whether the model is worth it: where its accuracy is clearly above all floors."""
+    lines: list[str] = []
+    for split, gains in result.get("gains", {}).items():
+        where = f"{split}: " if len(result["gains"]) > 1 else ""
+        words = [
+            f"k = {one['k']}: {100 * one['difference']:+.1f}{_plus_minus(one['interval'])} % beside {name}"
+            for one in gains
+            for name in [one["floor"]]
+        ]
+        short = [one for one in gains if one["difference"] <= (one["interval"] or 0.0)]
+        if not short:
+            verdict = "the model is better than every floor"
+        else:
+            ks = ", ".join(str(one["k"]) for one in short)
+            floors = ", ".join(dict.fromkeys(one["floor"] for one in short))
+            verdict = (
+                f"at k = {ks} the model is not clearly better than {floors}, which needs no training: train "
+                f"longer, on more tasks{_alternative(result, floors)}"
+            )
+        lines.append(f"{where}{verdict} ({'; '.join(words)})")
+    return ["\n".join(lines)] if lines else []
+
+
+def _alternative(result: Mapping[str, Any], floors: str) -> str:
+    """Another method to try: the floor itself, or one that does well with little data."""
+    if "nearest neighbour" in floors and result["method"] != "nearest":
+        return ", or with --method nearest"
+    is_option = result["kind"] == "classification" and result["method"] != "prototypical"
+    return ", or with --method prototypical" if is_option else ", or answer by that rule"
+
+
+def _plus_minus(width: float | None) -> str:
+    return "" if width is None else f" ± {100 * width:.1f}"
 
 
 def _with_interval(metric: str, score: Mapping[str, Any]) -> str:
@@ -75,6 +128,21 @@ def _number(metric: str, value: float) -> str:
     return f"{100 * value:.1f} %" if metric == "accuracy" else f"{value:.2f}"
 
 
+def _floor_rows(
+    result: Mapping[str, Any], rows: Mapping[str, Mapping[int, float]]
+) -> dict[str, dict[int, float]]:
+    """The floors of a single test split for each k, without those that are off the scale of the others."""
+    if len(known := result.get("floors", {})) != 1:
+        return {}
+    metric = metric_of(result)
+    worst = max((v for values in rows.values() for v in values.values() if math.isfinite(v)), default=1.0)
+    found = {
+        name: {one["k"]: infinite_if_none(one[metric]) for one in scores}
+        for name, scores in next(iter(known.values())).items()
+    }
+    return {name: values for name, values in found.items() if max(values.values()) <= max(2 * worst, 1)}
+
+
 def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     """Draw score against k as SVG and PNG; returns the two files."""
     from matplotlib.figure import Figure
@@ -84,6 +152,10 @@ def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
     axes = figure.add_subplot()
     looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1)}
     scale = 100 if in_percent else 1
+    for name, values in _floor_rows(result, rows).items():
+        shown = {k: scale * value for k, value in values.items()}
+        axes.plot(list(shown), list(shown.values()), ":.", color="#b45309", alpha=0.8, zorder=1)
+        axes.annotate(f" {name}", (max(shown), shown[max(shown)]), fontsize=7, color="#b45309", va="center")
     for name, values in rows.items():
         colour, line, order = looks.get(name, ("#6b7280", "--", 2))
         shown = {k: scale * value for k, value in sorted(values.items()) if k > 0 and math.isfinite(value)}

@@ -1,36 +1,54 @@
-"""Read tasks from JSONL, one task per line."""
+"""Read tasks from a file: JSONL, one task per line, or a table, one example per row."""
 
-import codecs
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tam.errors import SettingError, shown
 from tam.io import path_of
 from tam.tasks import jsonl_schema as schema
-from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, Ids, Line, Rows, TasksFileError, located
-from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.assemble import Found, Splitting, assemble, test_tasks
+from tam.tasks.jsonl_schema import Ids, TasksFileError, located
+from tam.tasks.rows import found_in
+from tam.tasks.tables import COLUMNS, TABLES, Columns, read_table
+from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Vocabulary, plain, sort_key
-
-PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times their tokens
-PADDING_FACTOR = 16
+from tam.tasks.text import TextSplitter, text_splitter
 
 
-def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int | None = None) -> TaskSet:
-    """Read a task set from JSONL.
+def read_tasks(
+    path: str | Path,
+    *,
+    splits: str | Path | None = None,
+    seed: int | None = None,
+    fold: str | None = None,
+    text: str | None = None,
+    kind: Kind | None = None,
+    columns: Columns = COLUMNS,
+) -> TaskSet:
+    """Read a task set from JSONL, CSV, TSV or Parquet.
 
-    A line is `{"task": name, "kind": "classification", "examples": [{"x": [tokens], "y": label}, …]}`,
-    or of kind `"transduction"`, where `y` is a list of tokens. Tokens and labels are integers or
-    strings. `"primitives"`, a list of strings, and `"split"` are optional.
+    A line of JSONL is
+    `{"task": name, "kind": "classification", "examples": [{"x": [tokens], "y": label}, …]}`, or of kind
+    `"transduction"`, where `y` is a list of tokens. Tokens and labels are integers or strings.
+    `"primitives"`, a list of strings, and `"split"` are optional. A table has a row per example and the
+    columns `task`, `x`, `y` and optionally `split`.
+
+    A task with `"support"` and `"query"` instead of `"examples"` (in a table: a column `role`) is learned
+    from that support when it is scored, and asked those queries.
 
     Args:
-        path: The file, or a folder with `tasks.jsonl` and optionally `splits.json`.
-        splits: A file `{"train": [names], "valid": [names], "test": [names]}`.
+        path: The file, or a folder with `tasks.jsonl` and optionally `splits.json` and `folds.json`.
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds,
+            `[[names], [names], …]`.
         seed: Seed for drawing the splits by task, 80 : 10 : 10, if no file gives them; by default 0.
+        fold: Which fold is tested, such as `2/5`: the next one is for validation, the others for training.
+            The folds are those of the file `splits`, or drawn by task with the seed.
+        text: How strings are split: `characters`, `words`, or by a file `tokenizer.json`. By default into
+            words in a table, and not at all in JSONL.
+        kind: For a table: whether answers are labels (`classification`) or sequences (`transduction`); by
+            default sequences if they are lists.
+        columns: The names of a table's columns, if they are others.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
@@ -42,27 +60,31 @@ def read_tasks(path: str | Path, *, splits: str | Path | None = None, seed: int 
         tasks.train[0][0]  # the first example of the first training task
         ```
     """
-    file, splits_file = _locate(path_of(path), None if splits is None else path_of(splits, "splits"))
-    seed_used = 0 if seed is None else plain(seed)
-    if not isinstance(seed_used, int) or not 0 <= seed_used < 2**63:
-        raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(seed)}")
+    file, splits_file = _locate(path_of(path), splits, fold)
+    options = {"path": str(path)} | {
+        name: str(value) for name, value in (("text", text), ("kind", kind)) if value is not None
+    }
     ids = Ids()
-    lines = _read_lines(file, ids)
-    assignment = _assign(lines, file, splits_file, seed_used)
-    vocabulary = Vocabulary(sorted(ids, key=sort_key))
-    new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
+    found = _found(file, ids, text, kind, columns)
+    return assemble(found, ids, str(file), Splitting(splits_file, seed, fold), options)
 
-    tests = (split for split in assignment.values() if split.startswith("test"))
-    by_split: dict[str, list[Task]] = {split: [] for split in ("train", "valid", *tests)}
-    for line in lines:
-        by_split[assignment[line.name]].append(_task(line, vocabulary, new_ids))
 
-    options: dict[str, object] = {"path": str(path)}
-    if splits_file is not None:
-        options["splits"] = str(splits_file)
-    elif lines[0].split is None:
-        options["seed"] = seed_used
-    return TaskSet({split: tuple(tasks) for split, tasks in by_split.items()}, vocabulary, options)
+def read_test_tasks(
+    path: str | Path,
+    *,
+    splits: str | Path | None = None,
+    fold: str | None = None,
+    text: str | None = None,
+    kind: Kind | None = None,
+) -> dict[str, tuple[Task, ...]]:
+    """Read the tasks of every test split, or all tasks if they have no splits: nothing is drawn.
+
+    The arguments are those of `read_tasks`.
+    """
+    file, splits_file = _locate(path_of(path), splits, fold)
+    ids = Ids()
+    found = _found(file, ids, text, kind, COLUMNS)
+    return test_tasks(found, ids, str(file), Splitting(splits_file, None, fold))
 
 
 def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
@@ -83,93 +105,38 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
     return examples
 
 
-def _locate(path: Path, splits: Path | None) -> tuple[Path, Path | None]:
+def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, Path | None]:
+    """The files of tasks and of their splits or folds; a folder may have both."""
+    given = None if splits is None else path_of(splits, "splits")
     if not os.path.isdir(path):
-        return path, splits
-    file, beside = path / "tasks.jsonl", path / "splits.json"
+        return path, given
+    file, beside = path / "tasks.jsonl", path / ("splits.json" if fold is None else "folds.json")
     if not os.path.lexists(file):
         raise TasksFileError(f"{path}: a folder must have a file tasks.jsonl")
-    return file, beside if splits is None and os.path.lexists(beside) else splits
+    return file, beside if given is None and os.path.lexists(beside) else given
+
+
+def _found(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Found]:
+    """The tasks of a file."""
+    if file.suffix.lower() in TABLES:
+        return found_in(read_table(file, columns), ids, text=text, kind=kind)
+    return _lines(file, ids, None if text is None else text_splitter(text))
+
+
+def _lines(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Found]:
+    """The tasks of a JSONL file."""
+    for number, line in _texts(file):
+        where = f"{file}:{number}"
+        with located(where):
+            found = schema.task_of(schema.parse_json(line), f"line {number}", ids, text)
+        yield Found(where, found)
 
 
 def _texts(file: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, with their numbers."""
     with located(str(file)), open(file, "rb") as stream:
-        for number, raw in enumerate(iter(lambda: stream.readline(LINE_LIMIT + 1), b""), start=1):
+        for number, raw in enumerate(iter(lambda: stream.readline(schema.LINE_LIMIT + 1), b""), start=1):
             with located(f"{file}:{number}"):
-                text = _decode(raw, at_start=number == 1)
+                text = schema.decode(raw, at_start=number == 1)
             if text:
                 yield number, text
-
-
-def _decode(raw: bytes, *, at_start: bool) -> str:
-    if len(raw.removesuffix(b"\n")) > LINE_LIMIT:
-        raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: split it into smaller tasks")
-    if at_start:
-        raw = raw.removeprefix(codecs.BOM_UTF8)
-    try:
-        return raw.decode().rstrip(" \t\r\n")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"not UTF-8: byte {raw[error.start]:#04x} at place {error.start + 1}") from None
-
-
-def _read_lines(file: Path, ids: Ids) -> list[Line]:
-    lines: dict[str, Line] = {}
-    padded = tokens = 0
-    for number, text in _texts(file):
-        with located(f"{file}:{number}"):
-            line = schema.parse_task(text, number, ids)
-            if line.name in lines:
-                raise FormatError(
-                    f"names must differ: {shown(line.name)} is also on line {lines[line.name].number}"
-                )
-            lines[line.name] = line
-            _check_alike(line, next(iter(lines.values())))
-            tokens += sum(len(part.flat) for part in line.rows)
-            room = max(PADDED_LIMIT, PADDING_FACTOR * tokens) - padded
-            count, width = len(line.x.lengths), sum(int(part.lengths.max()) for part in line.rows)
-            if count * width > room:
-                raise FormatError(
-                    f"padding takes too much memory: each of these {count:,} examples must have at most "
-                    f"{room // count:,} tokens: got {width:,} in the longest"
-                )
-            padded += count * width
-    if not lines:
-        raise TasksFileError(f"{file}: empty: there must be a task on each line")
-    return list(lines.values())
-
-
-def _check_alike(line: Line, first: Line) -> None:
-    if line.kind != first.kind:
-        raise FormatError(
-            f"all tasks must be of one kind: this is {line.kind}, line {first.number} is {first.kind}"
-        )
-    for field in ("primitives", "split"):
-        if bool(getattr(line, field)) != bool(getattr(first, field)):
-            raise FormatError(
-                f"{field} must be on every line or on none: this differs from line {first.number}"
-            )
-
-
-def _assign(lines: Sequence[Line], file: Path, splits_file: Path | None, seed: int) -> dict[str, str]:
-    names = [line.name for line in lines]
-    in_lines = {line.name: line.split for line in lines if line.split is not None}
-    if splits_file is not None:
-        if in_lines:
-            raise TasksFileError(f"{file}: tasks have a split both here and in {splits_file}: remove one")
-        with located(str(splits_file)), open(splits_file, "rb") as stream:
-            raw = stream.read(LINE_LIMIT + 1)
-            return schema.assign_splits(schema.parse_json(_decode(raw, at_start=True)), names)
-    with located(str(file)):
-        if not in_lines:
-            return schema.draw_splits(names, seed)
-        schema.check_complete(in_lines.values())
-        return in_lines
-
-
-def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
-    def sequences(rows: Rows) -> Sequences:
-        return Sequences.from_flat(new_ids[rows.flat], rows.lengths, len(vocabulary))
-
-    y = line.y if isinstance(line.y, Classes) else sequences(line.y)
-    return Task(line.name, vocabulary, sequences(line.x), y, line.primitives)

@@ -1,9 +1,10 @@
-"""What files of tasks, examples and splits may contain."""
+"""What a task, an example and the name of a split may be, in files and in memory."""
 
+import codecs
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple, get_args
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from tam.errors import UserError, shown
-from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, compact
+from tam.tasks.text import TextSplitter
 from tam.tasks.vocabulary import Token, sort_key
 
 # In text decoded from UTF-8, only an escape can give a lone surrogate.
@@ -57,20 +58,33 @@ class Rows(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A task as its line gives it."""
+    """A task as its source gives it: a line of a file, the rows of a table, or an item of a list."""
 
-    number: int
+    place: str
     name: str
     kind: Kind
     x: Rows
     y: Rows | Classes
     primitives: tuple[str, ...]
     split: str | None
+    support: int | None
 
     @property
     def rows(self) -> list[Rows]:
         """X and, in transduction, y."""
         return [self.x] if isinstance(self.y, Classes) else [self.x, self.y]
+
+
+def decode(raw: bytes, *, at_start: bool) -> str:
+    """The text of a line, or of a whole file, without the white space at its end."""
+    if len(raw.removesuffix(b"\n")) > LINE_LIMIT:
+        raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: split it into smaller tasks")
+    if at_start:
+        raw = raw.removeprefix(codecs.BOM_UTF8)
+    try:
+        return raw.decode().rstrip(" \t\r\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"not UTF-8: byte {raw[error.start]:#04x} at place {error.start + 1}") from None
 
 
 def parse_json(text: str) -> Any:
@@ -95,29 +109,33 @@ def parse_json(text: str) -> Any:
         raise FormatError("an integer has too many digits: write it as a string") from None
 
 
-def parse_task(text: str, number: int, ids: Ids) -> Line:
-    """The task on the line with this number; new tokens are added to `ids`.
+def task_of(value: Any, place: str, ids: Ids, text: TextSplitter | None = None) -> Line:
+    """The task that an object describes; new tokens are added to `ids`, and `text` splits strings.
 
-    >>> text = '{"task": "a", "kind": "classification", "examples": [{"x": [5, 5, 2], "y": "odd"}]}'
-    >>> parse_task(text, 1, Ids()).x.flat.tolist()
+    >>> value = {"task": "a", "kind": "classification", "examples": [{"x": [5, 5, 2], "y": "odd"}]}
+    >>> task_of(value, "line 1", Ids()).x.flat.tolist()
     [0, 0, 1]
     """
-    value = parse_json(text)
-    _check_object(value, "a task", ("task", "kind", "examples"), ("primitives", "split"))
+    fixed = isinstance(value, dict) and ("support" in value or "query" in value)
+    parts = ("support", "query") if fixed else ("examples",)
+    _check_object(value, "a task", ("task", "kind", *parts), ("primitives", "split"))
     name, kind, split = value["task"], value["kind"], value.get("split")
     if not isinstance(name, str) or not name:
         raise FormatError(f"task must be a name: got {_brief(name)}")
     if kind not in get_args(Kind):
         raise FormatError(f"kind must be 'classification' or 'transduction': got {_brief(kind)}")
     if "split" in value:
-        _check_split(split)
+        check_split(split)
     primitives = value.get("primitives", [])
     if not isinstance(primitives, list) or not all(isinstance(part, str) and part for part in primitives):
         raise FormatError("primitives must be a list of non-empty strings")
-    inputs, answers = _examples(value["examples"])
-    x = _rows(inputs, "x", ids)
-    y = _rows(answers, "y", ids) if kind == "transduction" else _classes(answers)
-    return Line(number, name, kind, x, y, tuple(primitives), split)
+    examples = [one for part in parts for one in _examples(value[part], part)]
+    where = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
+    x = _rows([example["x"] for example in examples], [f"{one}.x" for one in where], ids, text)
+    answers, of_answers = [example["y"] for example in examples], [f"{one}.y" for one in where]
+    y = _classes(answers, of_answers) if kind == "classification" else _rows(answers, of_answers, ids, text)
+    support = len(value["support"]) if fixed else None
+    return Line(place, name, kind, x, y, tuple(primitives), split, support)
 
 
 def parse_example(text: str) -> tuple[Any, Any]:
@@ -127,54 +145,8 @@ def parse_example(text: str) -> tuple[Any, Any]:
     return value["x"], value["y"]
 
 
-def draw_splits(names: Collection[str], seed: int) -> dict[str, str]:
-    """Assign 80 % of the tasks to train and 10 % each to valid and test, whatever their order.
-
-    >>> draw_splits(["a", "b", "c"], seed=0)
-    {'b': 'train', 'a': 'valid', 'c': 'test'}
-    """
-    if len(names) < 3:
-        raise FormatError(f"there must be at least 3 tasks, for train, valid and test: got {len(names)}")
-    ordered = sorted(names)
-    drawn = [ordered[index] for index in Rng("split", seed).permutation(len(ordered)).tolist()]
-    held_out = max(1, (len(drawn) + 5) // 10)
-    test, valid, train = drawn[:held_out], drawn[held_out : 2 * held_out], drawn[2 * held_out :]
-    return dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid") | dict.fromkeys(test, "test")
-
-
-def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
-    """Assign the tasks as the content of a splits file says.
-
-    >>> assign_splits({"train": ["b"], "valid": ["a"], "test": ["c"]}, ["a", "b", "c"])
-    {'b': 'train', 'a': 'valid', 'c': 'test'}
-    """
-    if not isinstance(content, dict):
-        raise FormatError('splits must be an object {"train": [names], "valid": [names], "test": [names]}')
-    assignment: dict[str, str] = {}
-    for split, members in content.items():
-        _check_split(split)
-        if not isinstance(members, list) or not all(isinstance(name, str) for name in members):
-            raise FormatError(f"split {shown(split)} must be a list of names of tasks")
-        for name in members:
-            if name in assignment:
-                raise FormatError(f"every task must be in one split: {shown(name)} is in several")
-            assignment[name] = split
-    if unknown := assignment.keys() - set(names):
-        raise FormatError(f"there is no task {shown(min(unknown))}")
-    if missing := [name for name in names if name not in assignment]:
-        raise FormatError(f"every task must be in a split: {shown(missing[0])} is in none")
-    check_complete(assignment.values())
-    return assignment
-
-
-def check_complete(splits: Collection[str]) -> None:
-    """Raise unless there are train, valid and test splits among these names."""
-    for needed in ("train", "valid", "test"):
-        if not any(split.startswith(needed) for split in splits):
-            raise FormatError(f"there must be train, valid and test tasks: there are no {needed} tasks")
-
-
-def _check_split(split: object) -> None:
+def check_split(split: object) -> None:
+    """Raise unless this is the name of a split."""
     if not isinstance(split, str) or not (split in ("train", "valid") or split.startswith("test")):
         raise FormatError(f"split must be train, valid, test or another name with test…: got {_brief(split)}")
 
@@ -191,37 +163,42 @@ def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequ
             raise FormatError(f"no field {field!r}: {what} must have {', '.join(required)}")
 
 
-def _examples(value: object) -> tuple[list[Any], list[Any]]:
+def _examples(value: object, part: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
-        raise FormatError(f"examples must be a list of one or more examples: got {_brief(value)}")
+        raise FormatError(f"{part} must be a list of one or more examples: got {_brief(value)}")
     for place, example in enumerate(value):
         if not isinstance(example, dict) or example.keys() != {"x", "y"}:
-            _check_object(example, f"examples[{place}]", ("x", "y"))
-    return [example["x"] for example in value], [example["y"] for example in value]
+            _check_object(example, f"{part}[{place}]", ("x", "y"))
+    return value
 
 
-def _rows(rows: list[Any], field: str, ids: Ids) -> Rows:
-    for place, row in enumerate(rows):
+def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | None) -> Rows:
+    """Sequences as ids; `where` says the place of each."""
+    if text is not None:
+        rows = [text(row) if isinstance(row, str) else row for row in rows]
+    for place, row in zip(where, rows, strict=True):
         if not isinstance(row, list):
-            raise FormatError(f"examples[{place}].{field} must be a list of tokens: got {_brief(row)}")
-        _check_tokens(row, f"examples[{place}].{field}[{{}}]")
+            hint = "; to split text, say how: text" if isinstance(row, str) else ""
+            raise FormatError(f"{place} must be a list of tokens: got {_brief(row)}{hint}")
+        if not {int, str}.issuperset(map(type, row)):
+            _check_tokens(row, [f"{place}[{index}]" for index in range(len(row))])
     tokens = list(chain.from_iterable(rows))
     flat = np.fromiter(map(ids.__getitem__, tokens), dtype=np.int64, count=len(tokens))
     return Rows(compact(flat, len(ids)), np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def _classes(answers: list[Any]) -> Classes:
-    _check_tokens(answers, "examples[{}].y")
+def _classes(answers: list[Any], where: Sequence[str]) -> Classes:
+    _check_tokens(answers, where)
     labels = tuple(sorted(set(answers), key=sort_key))
     class_of = {label: index for index, label in enumerate(labels)}
     ids = np.fromiter(map(class_of.__getitem__, answers), dtype=np.int64, count=len(answers))
     return Classes(compact(ids, len(labels) - 1), labels)
 
 
-def _check_tokens(values: list[Any], place: str) -> None:
-    if not {int, str}.issuperset(map(type, values)):
-        index, value = next((i, value) for i, value in enumerate(values) if type(value) not in (int, str))
-        raise FormatError(f"{place.format(index)} must be an integer or a string: got {_brief(value)}")
+def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
+    for place, value in zip(where, values, strict=True):
+        if type(value) not in (int, str):
+            raise FormatError(f"{place} must be an integer or a string: got {_brief(value)}")
 
 
 def _brief(value: object) -> str:

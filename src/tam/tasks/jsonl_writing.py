@@ -27,7 +27,11 @@ def _encode(task: Task, split: str, with_primitives: bool) -> bytes:
     record: dict[str, object] = {"task": task.name, "kind": task.kind, "split": split}
     if task.primitives:
         record["primitives"] = task.primitives
-    record["examples"] = [example._asdict() for example in task]
+    examples = [example._asdict() for example in task]
+    if task.support is None:
+        record["examples"] = examples
+    else:
+        record |= {"support": examples[: task.support], "query": examples[task.support :]}
     line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     if len(line) > LINE_LIMIT:
         raise FormatError(f"task {shown(task.name)} takes more than the limit of {LINE_LIMIT:,} bytes")

@@ -82,7 +82,8 @@ class Task:
     """A name, examples of one rule, and optionally the primitives that compose it.
 
     `y` gives the kind: `Classes` for classification, `Sequences` for transduction. Iterating yields
-    the examples in the user's own tokens and labels.
+    the examples in the user's own tokens and labels. With a fixed `support`, that many of the first examples
+    are what the task is learned from when it is scored, and the others are asked.
     """
 
     name: str
@@ -90,10 +91,15 @@ class Task:
     x: Sequences
     y: Classes | Sequences
     primitives: tuple[str, ...] = ()
+    support: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
             raise ValueError(f"task {shown(self.name)}: {len(self.x)} inputs but {len(self.y)} answers")
+        if self.support is not None and not 0 < self.support < len(self.x):
+            raise ValueError(
+                f"task {shown(self.name)}: a support of {self.support} of {len(self.x)} examples leaves none"
+            )
 
     @property
     def kind(self) -> Kind:

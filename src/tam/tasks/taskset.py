@@ -109,7 +109,8 @@ class TaskSet:
         digest.update(_line(tokens))
         for split in sorted(self.splits):
             for task in self.splits[split]:
-                digest.update(_line([split, task.name, task.kind, task.primitives]))
+                fixed = () if task.support is None else (task.support,)
+                digest.update(_line([split, task.name, task.kind, task.primitives, *fixed]))
                 for part in (task.x, task.y):
                     if isinstance(part, Sequences):
                         digest.update(part.lengths.astype("<u4").tobytes())

@@ -1,7 +1,7 @@
 """The vocabulary: tokens as the user writes them, and the ids that arrays hold."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,16 @@ def plain(value: Any) -> Token | None:
         return None
     try:
         return operator.index(value)
+    except TypeError:
+        return None
+
+
+def listed(value: Any) -> list[Any] | None:
+    """The items of a list, an array or anything else that has an order; None if it has none."""
+    if isinstance(value, str | bytes | Mapping | set | frozenset):
+        return None
+    try:
+        return list(value)
     except TypeError:
         return None
 

@@ -1,8 +1,7 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
 import platform
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,25 +9,22 @@ from typing import Any
 import torch
 
 import tam
-from tam.config.config import Config, differing
-from tam.config.sections import Protocol
+from tam.config.config import Config
 from tam.errors import UserError
-from tam.evaluation.protocol import KShotScore, score
-from tam.io import exists, finite, read_json
-from tam.methods import METHODS, make_method
+from tam.io import exists, read_json
+from tam.methods import METHODS
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import TasksFileError
-from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import write_json
 from tam.training.folder import Log, check_free, checkpoint_file, writing_to
 from tam.training.loop import train
-from tam.training.preflight import Setup, check_device, check_examples, check_same, real_device
+from tam.training.preflight import Setup, check_same
 from tam.training.result import checked_result
-from tam.training.saved import Saved
+from tam.training.scoring import scores_and_floors
 from tam.training.trainer import Trainer
 
 
@@ -51,11 +47,15 @@ def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSe
     if "path" not in source and "name" not in source:
         raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
     from_file = "path" in source
-    known = ["path", "splits", "seed"] if from_file else [option.name for option in fields(BenchmarkOptions)]
+    known = (
+        ["path", "splits", "seed", "fold", "text", "kind"]
+        if from_file
+        else [option.name for option in fields(BenchmarkOptions)]
+    )
     if unknown := [name for name in source if name not in known]:
         raise UserError(f"tasks must have only {', '.join(known)}: got {unknown[0]!r}")
     if from_file:
-        return read_tasks(source["path"], splits=source.get("splits"), seed=source.get("seed"))
+        return read_tasks(**source)
     return make(BenchmarkOptions(**source), progress=progress)
 
 
@@ -133,96 +133,6 @@ def read_result(folder: Path) -> dict[str, Any] | None:
         raise UserError(f"{file}: not the result of a run: {error}") from None
 
 
-def evaluate_run(
-    folder: Path, shots: Sequence[int] = (), supports: int | None = None, device: str = "auto"
-) -> dict[str, Any]:
-    """Score a finished run's test tasks again, perhaps at other k, with other supports, on another device.
-
-    As `tam.load(folder).evaluate` does: with the weights and the choice of the nearest k of the run.
-    """
-    if (result := read_result(folder)) is None:
-        what = "finished run here (no result.json)" if exists(folder) else "such folder"
-        raise UserError(f"{folder}: there is no {what}")
-    config, source = read_config(folder / "config.json")
-    changes = {"shots": tuple(shots) or None, "supports": supports, "device": real_device(device)}
-    asked = config.override(**{name: value for name, value in changes.items() if value is not None})
-    check_device(asked.device)
-    tasks = load_tasks(source, file=folder / "config.json")
-    saved = Saved.read(folder, asked.device)
-    if result["fingerprint"] != tasks.fingerprint:
-        raise UserError(f"{folder}: the run there has other tasks: give it the tasks it started with")
-    for split in tasks.test_splits:
-        check_examples(tasks, asked.protocol, split)
-    return result | {"scores": _scores(saved, asked.protocol, tasks.test)}
-
-
-def _scores(saved: Saved, protocol: Protocol, tasks: Sequence[Task]) -> list[dict[str, Any]]:
-    """The scores of tasks at each k, as plain values."""
-    method = make_method(saved.config)
-    found: list[KShotScore] = []
-    for k in protocol.shots:
-        model, choice = saved.at(k)
-        found.append(score(method, model, tasks, k, choice, protocol, saved.primitives))
-    return score_table(found)
-
-
-def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:
-    """One result of several runs that differ in their seed: means, and the standard deviation over runs.
-
-    A single run keeps its intervals, which are over tasks. Where a run's perplexity is infinite, so is the
-    mean: None. `folders` are those of the results, for errors.
-    """
-    first = results[0]
-    folder_of: dict[int, Path] = {}
-    for folder, other in zip(folders, results, strict=True):
-        if words := _other_than_seed(first, other):
-            raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
-        seed = other["config"]["seed"]
-        if seed in folder_of:
-            raise UserError(f"{folder} must have a seed of its own: it has {seed}, as {folder_of[seed]} has")
-        folder_of[seed] = folder
-    if len(results) == 1:
-        return dict(first)
-    scores = []
-    for trials in zip(*(result["scores"] for result in results), strict=True):
-        row: dict[str, Any] = {"k": trials[0]["k"], "trials": len(trials)}
-        for metric in ("accuracy", "perplexity"):
-            values = [trial[metric] for trial in trials]
-            known = None not in values
-            row[metric] = statistics.mean(values) if known else None
-            row[f"{metric}_interval"] = statistics.stdev(values) if known else None
-        scores.append(row)
-    return dict(first) | {"scores": scores}
-
-
-def _other_than_seed(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """How two results differ, besides in seed and device, in words."""
-    words = [
-        f"{name} is {now!r}, not {before!r}"
-        for name, (before, now) in differing(first["config"], other["config"]).items()
-        if name not in ("seed", "device")
-    ]
-    words += ["its tasks are others"] if first["fingerprint"] != other["fingerprint"] else []
-    return words + (["its scores are at other k"] if len(first["scores"]) != len(other["scores"]) else [])
-
-
-def score_table(scores: list[KShotScore]) -> list[dict[str, Any]]:
-    """Scores as plain values: None for an infinite perplexity, and for the interval of a single task."""
-    return [
-        {
-            "k": one.k,
-            "accuracy": one.accuracy,
-            "accuracy_interval": finite(one.interval("accuracy")),
-            "perplexity": finite(one.perplexity),
-            "perplexity_interval": finite(one.interval("perplexity")),
-            "steps": one.choice.steps,
-            "rate": one.choice.rate,
-            "tasks": len(one.tasks),
-        }
-        for one in scores
-    ]
-
-
 def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
     """Scores as the records of a training have them."""
     return {str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")} for score in scores}
@@ -231,6 +141,7 @@ def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float 
 def _result(trainer: Trainer) -> dict[str, Any]:
     """What a finished training has found."""
     config, tasks, best = trainer.config, trainer.tasks, trainer.state.best
+    splits = {split: tasks.splits[split] for split in tasks.test_splits}
     return {
         "method": config.method,
         "version": METHODS[config.method].version,
@@ -238,7 +149,7 @@ def _result(trainer: Trainer) -> dict[str, Any]:
         "tasks": dict(tasks.options),
         "fingerprint": tasks.fingerprint,
         "config": config.to_json(),
-        "scores": _scores(trainer.saved(), config.protocol, tasks.test),
+        **scores_and_floors(trainer.saved(), config.protocol, splits),
         "best_steps": {str(k): one.step for k, one in best.items()},
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "seconds": round(trainer.state.seconds, 1),

@@ -1,0 +1,35 @@
+"""Is one score better than another? The mean difference over the tasks of both, with an error bar."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tam.evaluation.protocol import KShotScore
+
+
+class Difference(NamedTuple):
+    """How much higher one accuracy is than another, and half the width of its 95 % interval over tasks."""
+
+    mean: float
+    interval: float  # NaN for a single task
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval does not contain 0."""
+        return not math.isnan(self.interval) and abs(self.mean) > self.interval
+
+
+def difference(one: Sequence[KShotScore], other: Sequence[KShotScore]) -> Difference:
+    """The difference of the accuracies of two scores on the same tasks, of one run or the mean of several."""
+    per_task = _per_task(one) - _per_task(other)
+    if len(per_task) < 2:
+        return Difference(float(per_task.mean()), math.nan)
+    return Difference(
+        float(per_task.mean()), 1.96 * float(np.std(per_task, ddof=1)) / math.sqrt(len(per_task))
+    )
+
+
+def _per_task(scores: Sequence[KShotScore]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.mean([[task.accuracy for task in score.tasks] for score in scores], axis=0)

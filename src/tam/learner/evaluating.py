@@ -1,0 +1,135 @@
+"""Score finished runs again: on their own test tasks or on others, alone or as trials of one another."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tam.config.config import differing
+from tam.config.sections import Protocol
+from tam.errors import UserError
+from tam.evaluation.protocol import episodes
+from tam.io import exists
+from tam.learner.inputs import Intake
+from tam.tasks.task import Task
+from tam.training.preflight import check_device, check_examples, real_device
+from tam.training.run import load_tasks, read_config, read_result
+from tam.training.saved import Saved
+from tam.training.scoring import scores_and_floors
+
+TestTasks = Mapping[str, Sequence[Task]]
+"""Test tasks by split."""
+
+
+class Opened(NamedTuple):
+    """A finished run, and what it is scored on."""
+
+    result: dict[str, Any]
+    saved: Saved
+    protocol: Protocol
+    tasks: TestTasks
+
+
+def open_run(
+    folder: Path,
+    shots: Sequence[int] = (),
+    supports: int | None = None,
+    device: str = "auto",
+    tasks: TestTasks | None = None,
+) -> Opened:
+    """A finished run with its test tasks or others, perhaps at other k, with other supports, elsewhere."""
+    if (result := read_result(folder)) is None:
+        what = "finished run here (no result.json)" if exists(folder) else "such folder"
+        raise UserError(f"{folder}: there is no {what}")
+    config, source = read_config(folder / "config.json")
+    changes = {"shots": tuple(shots) or None, "supports": supports, "device": real_device(device)}
+    used = config.override(**{name: value for name, value in changes.items() if value is not None})
+    check_device(used.device)
+    saved = Saved.read(folder, used.device)
+    if tasks is None:
+        tasks = _own_tasks(folder, source, result, used.protocol)
+    else:
+        intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
+        tasks = {split: intake.tasks(some) for split, some in tasks.items()}
+        for some in tasks.values():
+            episodes(some, max(used.protocol.shots), used.protocol)
+    return Opened(result, saved, used.protocol, tasks)
+
+
+def _own_tasks(
+    folder: Path, source: Mapping[str, Any], result: Mapping[str, Any], protocol: Protocol
+) -> TestTasks:
+    tasks = load_tasks(source, file=folder / "config.json")
+    if result["fingerprint"] != tasks.fingerprint:
+        raise UserError(f"{folder}: the run there has other tasks: give it the tasks it started with")
+    for split in tasks.test_splits:
+        check_examples(tasks, protocol, split)
+    return {split: tasks.splits[split] for split in tasks.test_splits}
+
+
+def evaluate_run(
+    folder: Path,
+    shots: Sequence[int] = (),
+    supports: int | None = None,
+    device: str = "auto",
+    tasks: TestTasks | None = None,
+) -> dict[str, Any]:
+    """The result of a finished run with new scores: see `open_run`.
+
+    As `tam.load(folder).evaluate` does: with the weights and the choice of the nearest k of the run.
+    """
+    run = open_run(folder, shots, supports, device, tasks)
+    kept = {name: value for name, value in run.result.items() if name != "splits"}
+    other = {} if tasks is None else {"tasks": {}}
+    return kept | other | scores_and_floors(run.saved, run.protocol, run.tasks)
+
+
+def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:
+    """One result of several runs that differ in their seed: means, and the standard deviation over runs.
+
+    A single run keeps its intervals, which are over tasks. Where a run's perplexity is infinite, so is the
+    mean: None. `folders` are those of the results, for errors.
+    """
+    first = results[0]
+    folder_of: dict[int, Path] = {}
+    for folder, other in zip(folders, results, strict=True):
+        if words := _other_than_seed(first, other):
+            raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
+        seed = other["config"]["seed"]
+        if seed in folder_of:
+            raise UserError(f"{folder} must have a seed of its own: it has {seed}, as {folder_of[seed]} has")
+        folder_of[seed] = folder
+    if len(results) == 1:
+        return dict(first)
+    values = dict(first) | {"scores": _over([result["scores"] for result in results])}
+    values.pop("gains", None)  # of a single run
+    if "splits" in first:
+        values["splits"] = {
+            split: _over([result["splits"][split] for result in results]) for split in first["splits"]
+        }
+    return values
+
+
+def _over(results: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The mean and the standard deviation of scores of several runs, at each k."""
+    scores: list[dict[str, Any]] = []
+    for trials in zip(*results, strict=True):
+        row: dict[str, Any] = {"k": trials[0]["k"], "trials": len(trials)}
+        for metric in ("accuracy", "perplexity"):
+            values = [trial[metric] for trial in trials]
+            known = None not in values
+            row[metric] = statistics.mean(values) if known else None
+            row[f"{metric}_interval"] = statistics.stdev(values) if known else None
+        scores.append(row)
+    return scores
+
+
+def _other_than_seed(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """How two results differ, besides in seed and device, in words."""
+    words = [
+        f"{name} is {now!r}, not {before!r}"
+        for name, (before, now) in differing(first["config"], other["config"]).items()
+        if name not in ("seed", "device")
+    ]
+    words += ["its tasks are others"] if first["fingerprint"] != other["fingerprint"] else []
+    return words + (["its scores are at other k"] if len(first["scores"]) != len(other["scores"]) else [])

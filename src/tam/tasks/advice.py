@@ -1,0 +1,131 @@
+"""What in a task set will hurt learning or scores, in words."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
+
+_FEW_TASKS, _FEW_EXAMPLES = 20, 10
+_IMBALANCE = 0.9
+_LENGTHS_APART = 4
+
+
+def advice(tasks: TaskSet) -> list[str]:
+    """Warnings about a task set, each one line; none if nothing stands out."""
+    found = (_few_tasks, _few_examples, _classes, _unseen_tokens, _longer, _repeated, _conflicts, _padding)
+    return [line for check in found for line in check(tasks)]
+
+
+def _few_tasks(tasks: TaskSet) -> Iterator[str]:
+    if len(tasks.train) < _FEW_TASKS:
+        yield (
+            f"only {len(tasks.train)} training tasks: what is learned across tasks comes from their "
+            "number; methods that train nothing, such as nearest, may do as well"
+        )
+    for split in ("valid", *tasks.test_splits):
+        if len(tasks.splits[split]) < 5:
+            yield f"only {len(tasks.splits[split])} {split} tasks: their scores have a wide error bar"
+
+
+def _few_examples(tasks: TaskSet) -> Iterator[str]:
+    for split, members in tasks.splits.items():
+        if few := [task for task in members if len(task) < _FEW_EXAMPLES]:
+            least = min(few, key=len)
+            yield (
+                f"{len(few)} of {len(members)} {split} tasks have fewer than {_FEW_EXAMPLES} examples "
+                f"({least.name!r} has {len(least)}): shots must leave one to ask"
+            )
+
+
+def _classes(tasks: TaskSet) -> Iterator[str]:
+    for split, members in tasks.splits.items():
+        classes = [(task, task.y) for task in members if isinstance(task.y, Classes)]
+        if single := [task for task, y in classes if len(y.labels) == 1]:
+            yield (
+                f"{len(single)} of {len(members)} {split} tasks have one label only ({single[0].name!r}): "
+                "every answer to them is right"
+            )
+        shares = [(task, np.bincount(y.ids).max() / len(y)) for task, y in classes if len(y.labels) > 1]
+        if uneven := [(task, share) for task, share in shares if share > _IMBALANCE]:
+            task, share = max(uneven, key=lambda one: one[1])
+            yield (
+                f"{len(uneven)} of {len(members)} {split} tasks have one label for over {_IMBALANCE:.0%} of "
+                f"their examples ({task.name!r}: {share:.0%}): always answering it looks good"
+            )
+
+
+def _unseen_tokens(tasks: TaskSet) -> Iterator[str]:
+    seen = np.zeros(len(tasks.vocabulary), dtype=bool)
+    for task in tasks.train:
+        for part in _parts(task):
+            seen[part.flat] = True
+    for split, members in _held_out(tasks):
+        flat = np.concatenate([part.flat for task in members for part in _parts(task)])
+        unseen = flat[~seen[flat]]
+        if len(unseen):
+            ids, counts = np.unique(unseen, return_counts=True)
+            example = tasks.vocabulary.tokens[int(ids[counts.argmax()])]
+            share = f"{len(unseen) / len(flat):.2%} of its tokens"
+            yield f"{len(ids)} tokens of {split} are not in training ({example!r}, …), {share}"
+
+
+def _longer(tasks: TaskSet) -> Iterator[str]:
+    for place, what in enumerate(("inputs", "answers")[: len(_parts(tasks.train[0]))]):
+        longest = max(int(_parts(task)[place].lengths.max()) for task in tasks.train)
+        for split, members in _held_out(tasks):
+            lengths = np.concatenate([_parts(task)[place].lengths for task in members])
+            if count := int((lengths > longest).sum()):
+                yield (
+                    f"{count} {what} of {split} are longer than any in training: up to "
+                    f"{lengths.max()}, against {longest}"
+                )
+
+
+def _repeated(tasks: TaskSet) -> Iterator[str]:
+    """Examples, input and answer, that training tasks have too."""
+    if "name" in tasks.options:
+        return  # generated tasks share examples by nature
+    seen = {example for task in tasks.train for example in _examples(task)}
+    for split, members in _held_out(tasks):
+        own = [example for task in members for example in _examples(task)]
+        if (shared := sum(example in seen for example in own)) > len(own) // 100:
+            share = f"{shared / len(own):.1%} of the examples of {split}"
+            yield f"{share} are also in training tasks, with the same answer"
+
+
+def _conflicts(tasks: TaskSet) -> Iterator[str]:
+    conflicts = 0
+    for task in tasks:
+        answers: dict[object, object] = {}
+        for x, y in _examples(task):
+            conflicts += answers.setdefault(x, y) != y
+    if conflicts:
+        yield f"{conflicts} examples have an input that occurs before in their task with another answer"
+
+
+def _padding(tasks: TaskSet) -> Iterator[str]:
+    lengths = np.concatenate([task.x.lengths for task in tasks.train])
+    usual, longest = int(np.percentile(lengths, 95)), int(lengths.max())
+    if longest > _LENGTHS_APART * max(usual, 8):
+        lengths_of_most = f"up to {longest}, while 95 % have at most {usual} tokens"
+        yield f"a few inputs are far longer than the others: {lengths_of_most}"
+
+
+def _held_out(tasks: TaskSet) -> list[tuple[str, Sequence[Task]]]:
+    return [(split, members) for split, members in tasks.splits.items() if split != "train"]
+
+
+def _parts(task: Task) -> list[Sequences]:
+    return [task.x] if isinstance(task.y, Classes) else [task.x, task.y]
+
+
+def _examples(task: Task) -> Iterator[tuple[bytes, object]]:
+    """Inputs and answers that can be compared between tasks."""
+    for row in range(len(task)):
+        x = task.x.row(row).astype(np.int64).tobytes()
+        if isinstance(task.y, Classes):
+            yield x, task.y.labels[task.y.ids[row]]
+        else:
+            yield x, task.y.row(row).astype(np.int64).tobytes()

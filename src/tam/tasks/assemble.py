@@ -1,0 +1,176 @@
+"""Put tasks from any source into a task set: one kind, one vocabulary, and a split for each task."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tam.errors import SettingError, shown
+from tam.tasks.jsonl_schema import (
+    LINE_LIMIT,
+    FormatError,
+    Ids,
+    Line,
+    Rows,
+    TasksFileError,
+    decode,
+    located,
+    parse_json,
+)
+from tam.tasks.splits import Fold, assign_fold, assign_splits, check_complete, draw_fold, draw_splits
+from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Vocabulary, plain, sort_key
+
+PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times their tokens
+PADDING_FACTOR = 16
+
+
+class Found(NamedTuple):
+    """A task, and where an error about it says that it is."""
+
+    where: str
+    line: Line
+
+
+class Splitting(NamedTuple):
+    """Where the splits come from, unless the tasks have them: a file, or a draw by this seed."""
+
+    file: Path | None = None
+    seed: int | None = None
+    fold: str | None = None
+
+    @property
+    def seed_used(self) -> int:
+        """The seed, 0 if none is given."""
+        seed = 0 if self.seed is None else plain(self.seed)
+        if not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(self.seed)}")
+        return seed
+
+
+def assemble(
+    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
+) -> TaskSet:
+    """The task set of these tasks.
+
+    Args:
+        found: The tasks, made one after the other with `ids`.
+        ids: Their tokens' ids in order of appearance.
+        source: What errors that concern all of them begin with.
+        splitting: Where the splits come from.
+        options: Those of the task set, to which the origin of its splits is added.
+    """
+    seed, fold = splitting.seed_used, None if splitting.fold is None else Fold.read(splitting.fold)
+    lines = _checked(found, source)
+    assignment = _assign(lines, source, splitting.file, fold)
+    with located(source):
+        if assignment is None:
+            names = [line.name for line in lines]
+            assignment = draw_splits(names, seed) if fold is None else draw_fold(names, fold, seed)
+        check_complete(assignment.values())
+    tests = (split for split in assignment.values() if split.startswith("test"))
+    by_split: dict[str, list[Task]] = {split: [] for split in ("train", "valid", *tests)}
+    for task in tasks_of(lines, ids):
+        by_split[assignment[task.name]].append(task)
+    made = dict(options)
+    if splitting.file is not None:
+        made["splits"] = str(splitting.file)
+    elif lines[0].split is None:
+        made["seed"] = seed
+    if fold is not None:
+        made["fold"] = str(fold)
+    splits = {split: tuple(tasks) for split, tasks in by_split.items()}
+    return TaskSet(splits, by_split["train"][0].vocabulary, made)
+
+
+def test_tasks(
+    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting
+) -> dict[str, tuple[Task, ...]]:
+    """The tasks of every test split; all of them if neither they nor a file say what they are for."""
+    lines = _checked(found, source)
+    fold = None if splitting.fold is None else Fold.read(splitting.fold)
+    assignment = _assign(lines, source, splitting.file, fold) or {line.name: "test" for line in lines}
+    splits: dict[str, list[Task]] = {}
+    for task in tasks_of(lines, ids):
+        if (split := assignment[task.name]).startswith("test"):
+            splits.setdefault(split, []).append(task)
+    if not splits:
+        raise TasksFileError(f"{source}: there are no test tasks")
+    return {split: tuple(tasks) for split, tasks in splits.items()}
+
+
+def tasks_of(lines: Sequence[Line], ids: Ids) -> list[Task]:
+    """The tasks, with one vocabulary."""
+    vocabulary = Vocabulary(sorted(ids, key=sort_key))
+    new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
+    return [_task(line, vocabulary, new_ids) for line in lines]
+
+
+def _checked(found: Iterable[Found], source: str) -> list[Line]:
+    """The tasks, which must have names of their own, be alike, and fit into memory when padded."""
+    lines: dict[str, Line] = {}
+    padded = tokens = 0
+    for where, line in found:
+        with located(where):
+            if line.name in lines:
+                raise FormatError(
+                    f"names must differ: {shown(line.name)} is also on {lines[line.name].place}"
+                )
+            lines[line.name] = line
+            _check_alike(line, next(iter(lines.values())))
+            tokens += sum(len(part.flat) for part in line.rows)
+            room = max(PADDED_LIMIT, PADDING_FACTOR * tokens) - padded
+            count, width = len(line.x.lengths), sum(int(part.lengths.max()) for part in line.rows)
+            if count * width > room:
+                raise FormatError(
+                    f"padding takes too much memory: each of these {count:,} examples must have at most "
+                    f"{room // count:,} tokens: got {width:,} in the longest"
+                )
+            padded += count * width
+    if not lines:
+        raise TasksFileError(f"{source}: empty: there must be a task on each line")
+    return list(lines.values())
+
+
+def _check_alike(line: Line, first: Line) -> None:
+    if line.kind != first.kind:
+        raise FormatError(
+            f"all tasks must be of one kind: this is {line.kind}, {first.place} is {first.kind}"
+        )
+    for field in ("primitives", "split"):
+        if bool(getattr(line, field)) != bool(getattr(first, field)):
+            raise FormatError(f"{field} must be on every line or on none: this differs from {first.place}")
+
+
+def _assign(
+    lines: Sequence[Line], source: str, file: Path | None, fold: Fold | None
+) -> dict[str, str] | None:
+    """The split of each task, as the tasks or a file say; None if neither does."""
+    given = {line.name: line.split for line in lines if line.split is not None}
+    if given and (file is not None or fold is not None):
+        other = f"in {file}" if file is not None else f"by fold {fold}"
+        raise TasksFileError(f"{source}: tasks have a split both here and {other}: remove one")
+    if file is None:
+        return given or None
+    names = [line.name for line in lines]
+    with located(str(file)), open(file, "rb") as stream:
+        content = parse_json(decode(stream.read(LINE_LIMIT + 1), at_start=True))
+        if isinstance(content, list):
+            return assign_fold(content, names, fold)
+        if fold is not None:
+            raise FormatError(
+                f"fold {fold} needs a file of folds, [[names], [names], …]: this one has splits"
+            )
+        assignment = assign_splits(content, names)
+        check_complete(assignment.values())
+        return assignment
+
+
+def _task(line: Line, vocabulary: Vocabulary, new_ids: Integers) -> Task:
+    def sequences(rows: Rows) -> Sequences:
+        return Sequences.from_flat(new_ids[rows.flat], rows.lengths, len(vocabulary))
+
+    y = line.y if isinstance(line.y, Classes) else sequences(line.y)
+    return Task(line.name, vocabulary, sequences(line.x), y, line.primitives, line.support)

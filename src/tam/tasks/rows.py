@@ -1,0 +1,175 @@
+"""Tasks from rows with one example each, wherever the rows come from."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_args
+
+from tam.errors import UserError, shown
+from tam.tasks.assemble import Found
+from tam.tasks.jsonl_schema import FormatError, Ids, check_split, located, parse_json, task_of
+from tam.tasks.task import Kind, Label
+from tam.tasks.text import TextSplitter, integers_of_words, is_integer, text_splitter
+from tam.tasks.vocabulary import Token, listed, plain
+
+_ROWS_TO_JUDGE = 4
+
+
+class Row(NamedTuple):
+    """One example, with the place that an error about it begins with."""
+
+    where: str
+    place: str
+    task: Any
+    x: Any
+    y: Any
+    split: str | None = None
+    primitives: tuple[str, ...] = ()
+    role: str | None = None
+    """support or query, if which examples a task is learned from is fixed."""
+    written: bool = False
+    """Whether all values are text, as in CSV, so that integers are too."""
+
+
+@dataclass
+class _Group:
+    """The rows of one task."""
+
+    first: Row
+    x: list[list[Token]] = field(default_factory=list)
+    y: list[Any] = field(default_factory=list)
+    roles: list[str | None] = field(default_factory=list)
+
+
+def found_in(
+    rows: Iterable[Row], ids: Ids, *, text: str | None = None, kind: Kind | None = None
+) -> Iterator[Found]:
+    """The tasks of these rows, in the order in which they first appear.
+
+    Args:
+        rows: An example each, in any order.
+        ids: Ids of tokens, to which new ones are added.
+        text: How a string becomes tokens, see `text_splitter`. By default a string that is a JSON list is
+            that list, and any other is split into words.
+        kind: What answers are; None: sequences if the first answer is a list, else labels.
+    """
+    if kind is not None and kind not in get_args(Kind):
+        raise UserError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
+    groups, found = _grouped(rows, text, kind)
+    written = any(group.first.written for group in groups.values())
+    inputs = _column([group.x for group in groups.values()], text)
+    answers: list[list[Any]] = [group.y for group in groups.values()]
+    if found == "transduction":
+        answers = _column(answers, text)
+    elif written and all(is_integer(label) for labels in answers for label in labels):
+        answers = [[int(label) for label in labels] for labels in answers]
+    if kind is None and found == "classification":
+        _check_labels(groups.values())
+    for (name, group), xs, ys in zip(groups.items(), inputs, answers, strict=True):
+        value: dict[str, Any] = {"task": name, "kind": found}
+        for x, y, role in zip(xs, ys, group.roles, strict=True):
+            value.setdefault(role or "examples", []).append({"x": x, "y": y})
+        if group.first.split is not None:
+            value["split"] = group.first.split
+        value["primitives"] = list(group.first.primitives)
+        with located(group.first.where):
+            yield Found(group.first.where, task_of(value, group.first.place, ids))
+
+
+def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[dict[str, _Group], Kind]:
+    """The rows of each task, as tokens and labels, and the kind of the tasks."""
+    split = _json_or_words if text is None else text_splitter(text)
+    groups: dict[str, _Group] = {}
+    for row in rows:
+        with located(row.where):
+            kind = kind or _kind_of(row.y, text)
+            name = _name(row.task)
+            group = groups.setdefault(name, _Group(row))
+            if row.split is not None:
+                check_split(row.split)
+            if row.split != group.first.split:
+                splits = f"{shown(row.split)} here and {shown(group.first.split)} on {group.first.place}"
+                raise FormatError(f"a split is a set of whole tasks: task {shown(name)} is in {splits}")
+            if row.role not in (None, "support", "query"):
+                raise FormatError(f"role must be support or query: got {_given(row.role)}")
+            group.roles.append(row.role)
+            group.x.append(_sequence(row.x, "x", split))
+            group.y.append(_sequence(row.y, "y", split) if kind == "transduction" else _label(row.y))
+    return groups, kind or "classification"
+
+
+def _column(columns: list[list[list[Token]]], text: str | None) -> list[list[list[Token]]]:
+    """The sequences of each task; words that are all integers as such, unless the text was to be split."""
+    if text is not None:
+        return columns
+    flat = iter(integers_of_words([row for rows in columns for row in rows]))
+    return [[next(flat) for _ in rows] for rows in columns]
+
+
+def _kind_of(answer: Any, text: str | None) -> Kind:
+    is_list = listed(answer) is not None
+    if isinstance(answer, str) and text is None:
+        is_list = _json_list(answer) is not None
+    return "transduction" if is_list else "classification"
+
+
+def _json_list(value: str) -> list[Any] | None:
+    """The list that a string is in JSON; None if it is not one."""
+    if not value.lstrip().startswith("["):
+        return None
+    try:
+        found = parse_json(value)
+    except FormatError:
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _json_or_words(value: str) -> list[Token]:
+    found = _json_list(value)
+    return list[Token](value.split()) if found is None else found
+
+
+def _name(value: Any) -> str:
+    name = plain(value)
+    if name is None or name == "":
+        raise FormatError(f"task must be a name: got {_given(value)}")
+    return str(name)
+
+
+def _label(value: Any) -> Label:
+    label = plain(value)
+    if label is None:
+        raise FormatError(f"y must be a label, an integer or a string: got {_given(value)}")
+    return label
+
+
+def _sequence(value: Any, what: str, split: TextSplitter) -> list[Token]:
+    items = split(value) if isinstance(value, str) else listed(value)
+    if items is None:
+        raise FormatError(f"{what} must be text or a list of tokens: got {_given(value)}")
+    if {int, str}.issuperset(map(type, items)):
+        return items
+    tokens = [plain(item) for item in items]
+    for place, token in enumerate(tokens):
+        if token is None:
+            raise FormatError(f"{what}[{place}] must be an integer or a string: got {_given(items[place])}")
+    return [token for token in tokens if token is not None]
+
+
+def _given(value: Any) -> str:
+    """A value as a message shows it; an empty cell of a table says so."""
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "nothing" if is_missing else shown(value)
+
+
+def _check_labels(groups: Iterable[_Group]) -> None:
+    """Raise an error if answers that were taken for labels look like sequences: hardly any occurs twice."""
+    judged = [group for group in groups if len(group.y) >= _ROWS_TO_JUDGE]
+    different = [group for group in judged if len(set(group.y)) == len(group.y)]
+    if judged and 2 * len(different) > len(judged):
+        first = different[0]
+        with located(first.first.where):
+            raise FormatError(
+                f"the {len(first.y)} answers of task {shown(str(first.first.task))} all differ: give kind "
+                "'transduction' if they are sequences, or 'classification' if they are labels"
+            )

@@ -1,0 +1,149 @@
+"""`tam.tasks_from`: a task set from what a program has in memory, or from a file."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tam.errors import UserError, shown
+from tam.io import path_of
+from tam.tasks.assemble import Splitting, assemble
+from tam.tasks.jsonl import read_tasks
+from tam.tasks.jsonl_schema import FormatError, Ids, located
+from tam.tasks.rows import Row, found_in
+from tam.tasks.tables import Columns, is_table, table_rows
+from tam.tasks.task import Kind
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import listed
+
+_ROLES = {"support", "query"}
+
+
+def tasks_from(
+    source: Any,
+    *,
+    task: str = "task",
+    x: str = "x",
+    y: str = "y",
+    split: str = "split",
+    text: str | None = None,
+    kind: Kind | None = None,
+    splits: str | Path | None = None,
+    seed: int | None = None,
+    fold: str | None = None,
+) -> TaskSet:
+    """Make a task set from your own data.
+
+    `source` may be:
+
+    - a dictionary of tasks, `{name: [(x, y), …]}`, or of such dictionaries by split, `{"train": {…}, …}`;
+      a task whose support is fixed is `{"support": [(x, y), …], "query": [(x, y), …]}`;
+    - a list of examples, `[{"task": name, "x": …, "y": …}, …]`, or of tasks as in a JSONL file;
+    - a pandas data frame, a pyarrow table or a Hugging Face dataset with a row per example; a dictionary of
+      datasets by split as Hugging Face gives it;
+    - the name of a JSONL, CSV, TSV or Parquet file.
+
+    An input is a list of tokens, or text, which `text` says how to split. An answer is a label, or a
+    sequence like an input.
+
+    Args:
+        source: The data.
+        task: The column with the name of the task.
+        x: The column with the input.
+        y: The column with the answer.
+        split: The column with the task's split, if there is one.
+        text: How text is split: `characters`, `words`, or a file `tokenizer.json`. By default text that is a
+            JSON list is that list, and other text is split into words, as integers if all of them are.
+        kind: Whether answers are labels (`classification`) or sequences (`transduction`, where text is split
+            like inputs); by default sequences if they are lists.
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds.
+        seed: Seed for drawing the splits by task, 80 : 10 : 10, if nothing gives them; by default 0.
+        fold: Which fold is tested, such as `2/5`; see `read_tasks`.
+
+    Raises:
+        UserError: If the data cannot be used; the message says where and why.
+
+    Examples:
+        >>> shout = {name: [("so it is", "yes"), ("so be it", "no")] for name in ("a", "b", "c")}
+        >>> tasks_from(shout)
+        TaskSet of 1 train, 1 valid, 1 test tasks (classification, 4 tokens)
+        >>> tasks_from(shout, text="characters", kind="transduction").train[0][1]
+        Example(x=['s', 'o', ' ', 'b', 'e', ' ', 'i', 't'], y=['n', 'o'])
+    """
+    columns = Columns(task, x, y, split)
+    if isinstance(source, str | Path):
+        return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
+    ids = Ids()
+    found = found_in(_rows(source, columns), ids, text=text, kind=kind)
+    splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed, fold)
+    return assemble(found, ids, "the tasks", splitting, {})
+
+
+def _rows(source: Any, columns: Columns) -> Iterator[Row]:
+    """The examples of what is in memory."""
+    if is_table(source):
+        return table_rows(source, columns)
+    if isinstance(source, Mapping):
+        if all(is_table(part) for part in source.values()):
+            return (
+                row for name, part in source.items() for row in table_rows(part, columns, split=str(name))
+            )
+        if all(isinstance(part, Mapping) and not _ROLES & set(part) for part in source.values()):
+            return (row for name, part in source.items() for row in _named(part, str(name)))
+        return _named(source, None)
+    if (items := listed(source)) is None:
+        raise UserError(
+            "expected a dictionary of tasks, a list of examples, a table or the name of a file: got "
+            f"{shown(source)}"
+        )
+    return (row for number, item in enumerate(items) for row in _item(item, number, columns))
+
+
+def _named(tasks: Mapping[Any, Any], split: str | None) -> Iterator[Row]:
+    for name, examples in tasks.items():
+        yield from _examples(name, examples, split, ())
+
+
+def _item(item: Any, number: int, columns: Columns) -> Iterator[Row]:
+    """The examples of an item of a list: itself, or those of a task."""
+    place = f"item {number}"
+    with located(place):
+        if not isinstance(item, Mapping):
+            raise FormatError(
+                f"expected an object with {columns.task}, {columns.x}, {columns.y}: got {shown(item)}"
+            )
+        is_task = "examples" in item or bool(_ROLES & set(item))
+        for name in (columns.task, *(() if is_task else (columns.x, columns.y))):
+            if name not in item:
+                raise FormatError(f"no field {name!r}: got {', '.join(map(str, item))}")
+    if is_task:
+        primitives = tuple(item.get("primitives", ()))
+        examples = item["examples"] if "examples" in item else {r: item[r] for r in item if r in _ROLES}
+        yield from _examples(item[columns.task], examples, item.get(columns.split), primitives)
+    else:
+        task, x, y = (item[name] for name in (columns.task, columns.x, columns.y))
+        yield Row(place, place, task, x, y, item.get(columns.split), role=item.get(columns.role))
+
+
+def _examples(
+    name: Any, examples: Any, split: str | None, primitives: tuple[str, ...], role: str | None = None
+) -> Iterator[Row]:
+    """The examples of a task, or of its support or its query, which is then their role."""
+    if isinstance(examples, Mapping):
+        for part, some in examples.items():
+            yield from _examples(name, some, split, primitives, str(part))
+        return
+    task = f"task {shown(name)}"
+    with located(task):
+        pairs = listed(examples)
+        if not pairs:
+            raise FormatError(f"expected a list of examples, each a pair of x and y: got {shown(examples)}")
+    for number, pair in enumerate(pairs):
+        where = f"{task}, {role or 'example'} {number}"
+        with located(where):
+            if isinstance(pair, Mapping):
+                if set(pair) != {"x", "y"}:
+                    raise FormatError(f"an example must have x and y: got {', '.join(map(str, pair))}")
+                pair = pair["x"], pair["y"]
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise FormatError(f"expected a pair of x and y: got {shown(pair)}")
+        yield Row(where, task, name, pair[0], pair[1], split, primitives, role)

@@ -1,0 +1,128 @@
+"""Tables with one example per row: CSV, TSV and Parquet files, data frames, Hugging Face datasets."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tam.errors import UserError
+from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
+from tam.tasks.rows import Row
+
+TABLES = (".csv", ".tsv", ".parquet")
+"""How the names of files with tables end."""
+
+_SPLIT_NAMES = {"validation": "valid", "val": "valid", "dev": "valid"}
+
+
+class Columns(NamedTuple):
+    """The names of a table's columns; it may have none for splits and roles."""
+
+    task: str = "task"
+    x: str = "x"
+    y: str = "y"
+    split: str = "split"
+    role: str = "role"
+
+
+COLUMNS = Columns()
+
+
+def read_table(file: Path, columns: Columns = COLUMNS) -> Iterator[Row]:
+    """The rows of a file."""
+    return _parquet(file, columns) if file.suffix.lower() == ".parquet" else _csv(file, columns)
+
+
+def table_rows(
+    table: Any, columns: Columns = COLUMNS, source: str = "the table", split: str | None = None
+) -> Iterator[Row]:
+    """The rows of a data frame, a table of pyarrow or a dataset, all of which may be in one split."""
+    is_frame = not hasattr(table, "column_names")
+    _check_columns(list(map(str, table.columns if is_frame else table.column_names)), columns, source)
+    if hasattr(table, "to_pylist"):
+        records: Iterable[Mapping[str, Any]] = table.to_pylist()
+    else:
+        records = table.to_dict("records") if is_frame else table
+    for number, values in enumerate(records):
+        place = f"row {number}" if split is None else f"row {number} of {split}"
+        yield _row(f"{source}: {place}", place, values, columns, split=split)
+
+
+def is_table(value: Any) -> bool:
+    """Whether this is a data frame, a table of pyarrow or a Hugging Face dataset."""
+    is_frame = hasattr(value, "to_dict") and hasattr(value, "columns")
+    return not isinstance(value, Mapping) and (is_frame or hasattr(value, "column_names"))
+
+
+def _row(
+    where: str,
+    place: str,
+    values: Mapping[str, Any],
+    columns: Columns,
+    split: str | None = None,
+    written: bool = False,
+) -> Row:
+    given = values.get(columns.split) if split is None else split
+    in_split = None if given is None else _SPLIT_NAMES.get(str(given), given)
+    task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
+    return Row(where, place, task, x, y, in_split, role=values.get(columns.role), written=written)
+
+
+def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
+    for name in (columns.task, columns.x, columns.y):
+        if name not in names:
+            has = ", ".join(names) or "no columns"
+            raise TasksFileError(
+                f"{where}: no column {name!r}: there must be {columns.task}, {columns.x}, {columns.y} and "
+                f"perhaps {columns.split}: got {has}"
+            )
+
+
+def _csv(file: Path, columns: Columns) -> Iterator[Row]:
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
+    with located(str(file)), open(file, encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, delimiter=delimiter, strict=True)
+        lines = _csv_lines(reader, file)
+        _, names = next(lines, (0, list[str]()))
+        _check_columns(names, columns, f"{file}:1" if names else str(file))
+        for number, cells in lines:
+            where = f"{file}:{number}"
+            if len(cells) != len(names):
+                with located(where):
+                    raise FormatError(
+                        f"there must be {len(names)} cells, as in the first line: got {len(cells)}"
+                    )
+            values = dict(zip(names, cells, strict=True))
+            yield _row(where, f"line {number}", values, columns, written=True)
+
+
+def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[int, list[str]]]:
+    """The records that are not blank, each with the number of its first line."""
+    while True:
+        number = reader.line_num + 1
+        with located(f"{file}:{number}"):
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise FormatError(f"not CSV: {error}") from None
+            except UnicodeDecodeError as error:  # somewhere in a block of many lines
+                raise TasksFileError(f"{file}: not UTF-8: byte {error.object[error.start]:#04x}") from None
+        if cells:
+            yield number, cells
+
+
+def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_table as read
+    except ImportError:
+        raise UserError(f"{file}: Parquet needs pyarrow: pip install 'tam-fewshot[data]'") from None
+    with located(str(file)):
+        try:
+            with open(file, "rb") as stream:
+                table = read(stream)
+        except ArrowException as error:
+            raise FormatError(f"not Parquet: {error}") from None
+    return table_rows(table, columns, str(file))

@@ -1,0 +1,63 @@
+"""Text as tokens: its characters, its words, or the pieces of a tokenizer."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tam.errors import UserError, shown
+from tam.tasks.vocabulary import Token
+
+TextSplitter = Callable[[str], list[Token]]
+
+
+def text_splitter(text: str) -> TextSplitter:
+    """How `text` says that text becomes tokens.
+
+    Args:
+        text: `characters`, `words` (what spaces separate), or a file `tokenizer.json` of Hugging Face's
+            tokenizers.
+
+    >>> text_splitter("characters")("tea")
+    ['t', 'e', 'a']
+    >>> text_splitter("words")("a cup of  tea")
+    ['a', 'cup', 'of', 'tea']
+    """
+    if text == "characters":
+        return list
+    if text == "words":
+        return lambda value: list[Token](value.split())
+    if not isinstance(text, str | os.PathLike) or not os.path.isfile(text):
+        raise UserError(
+            f"text must be 'characters', 'words' or a file tokenizer.json, and there is no file {shown(text)}"
+        )
+    tokenizer = _tokenizer(text)
+    return lambda value: tokenizer.encode(value, add_special_tokens=False).tokens
+
+
+def _tokenizer(file: str) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise UserError("a tokenizer file needs tokenizers: pip install 'tam-fewshot[text]'") from None
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers raises nothing more special
+        raise UserError(f"{file}: not the file of a tokenizer: {error}") from None
+
+
+def integers_of_words(rows: list[list[Token]]) -> list[list[Token]]:
+    """Words as integers if all of them are, as in `3 1 4`; else as they are.
+
+    >>> integers_of_words([["3", "1"], ["-4"]]), integers_of_words([["3"], ["b"]])
+    ([[3, 1], [-4]], [['3'], ['b']])
+    """
+    words = {word for row in rows for word in row}
+    if not words or not all(isinstance(word, str) and is_integer(word) for word in words):
+        return rows
+    return [[int(word) for word in row] for row in rows]
+
+
+def is_integer(word: str) -> bool:
+    """Whether a word is an integer as Python writes it: `03` and `+3` are not."""
+    digits = word.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 1000 and str(int(word)) == word

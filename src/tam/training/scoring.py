@@ -1,0 +1,87 @@
+"""The scores of a trained model on test tasks: of every split, beside the floors, as plain values."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tam.config.sections import Protocol
+from tam.evaluation.comparison import difference
+from tam.evaluation.floors import floors
+from tam.evaluation.protocol import KShotScore, score
+from tam.io import finite
+from tam.methods import make_method
+from tam.tasks.task import Task
+from tam.training.saved import Saved
+
+
+def score_splits(
+    saved: Saved, protocol: Protocol, splits: Mapping[str, Sequence[Task]]
+) -> dict[str, list[KShotScore]]:
+    """The scores of each split at each k, with the weights and the choice of the nearest k of the run."""
+    method = make_method(saved.config)
+    everything = [task for tasks in splits.values() for task in tasks]
+    found: dict[str, list[KShotScore]] = {split: [] for split in splits}
+    for k in protocol.shots:
+        model, choice = saved.at(k)
+        scored = score(method, model, everything, k, choice, protocol, saved.primitives)
+        members = iter(scored.tasks)
+        for split, tasks in splits.items():
+            found[split].append(scored._replace(tasks=tuple(next(members) for _ in tasks)))
+    return found
+
+
+def joined(splits: Mapping[str, Sequence[KShotScore]]) -> list[KShotScore]:
+    """The scores of all splits together."""
+    return [
+        parts[0]._replace(tasks=tuple(task for part in parts for task in part.tasks))
+        for parts in zip(*splits.values(), strict=True)
+    ]
+
+
+def scores_and_floors(
+    saved: Saved, protocol: Protocol, splits: Mapping[str, Sequence[Task]]
+) -> dict[str, Any]:
+    """What a result says of test tasks.
+
+    `scores` are over all of them, `splits` over each test split if there are several. `floors` has, for each
+    split, the scores of every floor; `gains` how far the accuracy is above that of the best one, at each k.
+    """
+    found = score_splits(saved, protocol, splits)
+    known = {split: floors(tasks, protocol) for split, tasks in splits.items()}
+    values = {
+        "scores": score_table(joined(found)),
+        "floors": {
+            split: {name: score_table(scores) for name, scores in of_split.items()}
+            for split, of_split in known.items()
+        },
+        "gains": {split: _gains(found[split], known[split]) for split in splits},
+    }
+    if len(splits) > 1:
+        values["splits"] = {split: score_table(scores) for split, scores in found.items()}
+    return values
+
+
+def _gains(scores: Sequence[KShotScore], known: Mapping[str, Sequence[KShotScore]]) -> list[dict[str, Any]]:
+    """For each k, how far the accuracy is above that of the best floor, with its 95 % interval over tasks."""
+    found: list[dict[str, Any]] = []
+    for place, one in enumerate(scores):
+        best = max(known, key=lambda name: known[name][place].accuracy)
+        gain = difference([one], [known[best][place]])
+        found.append({"k": one.k, "floor": best, "difference": gain.mean, "interval": finite(gain.interval)})
+    return found
+
+
+def score_table(scores: Sequence[KShotScore]) -> list[dict[str, Any]]:
+    """Scores as plain values: None for an infinite perplexity, and for the interval of a single task."""
+    return [
+        {
+            "k": one.k,
+            "accuracy": one.accuracy,
+            "accuracy_interval": finite(one.interval("accuracy")),
+            "perplexity": finite(one.perplexity),
+            "perplexity_interval": finite(one.interval("perplexity")),
+            "steps": one.choice.steps,
+            "rate": one.choice.rate,
+            "tasks": len(one.tasks),
+        }
+        for one in scores
+    ]

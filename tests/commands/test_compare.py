@@ -1,0 +1,99 @@
+"""`tam compare` and `tam eval --tasks`: runs side by side, on their tasks or on those of a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.in_process import tam
+
+
+@pytest.fixture(scope="module")
+def nearest(small_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "nearest"
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "5")
+    tam("train", str(small_tasks), *words, "--out", str(folder))
+    return folder
+
+
+def test_runs_stand_side_by_side(finished: Path, nearest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tam("compare", str(nearest), str(finished), "--shots", "1", "2")
+    title, head, *rows = capsys.readouterr().out.splitlines()
+    assert title.endswith("tasks.jsonl, test")
+    assert head.split() == ["accuracy", "at", "k", "=", "1", "2"]
+    cells = {row.partition("  ")[0] or "difference": row.split()[-8:] for row in rows}
+    first, second = cells[f"{nearest} (nearest)"], cells[f"{finished} (tam)"]
+    numbers = [float(row[0]) for row in (first, second)]
+    difference = next(row for row in rows if row.startswith("  difference"))
+    assert float(difference.split()[1]) == pytest.approx(numbers[1] - numbers[0], abs=0.11)
+    floor = next(row for row in rows if row.startswith("floor: nearest neighbour"))
+    assert floor.split()[3:] == first  # the method is the floor, on the same supports
+    assert sum(row.startswith("floor: ") for row in rows) == 4
+
+
+def test_runs_on_other_data_have_a_table_of_their_own(
+    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(small_tasks.read_text().replace('"task": "l"', '"task": "L"'))
+    tam(
+        "train",
+        str(other),
+        "--preset",
+        "smoke",
+        "--method",
+        "nearest",
+        "--shots",
+        "1",
+        "--out",
+        str(tmp_path / "r"),
+    )
+    capsys.readouterr()
+    tam("compare", str(finished), str(tmp_path / "r"))
+    assert "difference" not in (printed := capsys.readouterr().out)
+    assert printed.count("accuracy at k =") == 2
+    tam("compare", str(finished), str(tmp_path / "r"), "--shots", "1", "--tasks", str(other))
+    assert (printed := capsys.readouterr().out).count("accuracy at k =") == 1
+    assert "difference" in printed
+
+
+def test_a_run_is_scored_on_the_tasks_of_a_file(
+    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tam("eval", str(finished))
+    expected = capsys.readouterr().out
+    lines = [json.loads(line) for line in small_tasks.read_text().splitlines()]
+    unsplit = [
+        {name: line[name] for name in ("task", "kind", "examples")}
+        for line in lines
+        if line["split"] == "test"
+    ]
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in unsplit))
+    tam("eval", str(finished), "--tasks", str(file))
+    assert capsys.readouterr().out == expected  # the same tasks, none of them drawn for anything else
+    file.write_text(json.dumps(unsplit[0] | {"kind": "transduction", "examples": [{"x": ["a"], "y": ["b"]}]}))
+    with pytest.raises(SystemExit, match="is of kind transduction"):
+        tam("eval", str(finished), "--tasks", str(file))
+    with pytest.raises(SystemExit, match=r"none\.jsonl: cannot be read"):
+        tam("eval", str(finished), "--tasks", str(tmp_path / "none.jsonl"))
+
+
+def test_the_end_of_training_says_whether_it_is_worth_it(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = json.loads((finished / "result.json").read_text())
+    assert set(result["floors"]["test"]) == {
+        "chance",
+        "nearest neighbour",
+        "most tokens in common",
+        "naive Bayes",
+    }
+    gains = result["gains"]["test"]
+    tam("eval", str(finished))
+    printed = capsys.readouterr().out
+    for place, gain in enumerate(gains):
+        best = max(scores[place]["accuracy"] for scores in result["floors"]["test"].values())
+        assert gain["difference"] == pytest.approx(result["scores"][place]["accuracy"] - best)
+        assert f"{100 * gain['difference']:+.1f}" in printed
+    assert "the model is" in printed
