@@ -2,8 +2,8 @@
 
 Every fourth round has a file of its own, and its writers are killed while they make it; the others have one
 file, and are killed after the first operation of one of them. Prints, as JSON, a line per writer: its file,
-its name, how many of its operations were acknowledged, and whether it was killed. What is there afterwards must
-be those, and perhaps the one after them.
+its name, how many of its operations were acknowledged, and whether it was killed. What is there afterwards
+must be those, and perhaps the one after them.
 """
 
 import json

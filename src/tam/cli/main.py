@@ -8,11 +8,21 @@ import tyro
 
 from tam import __version__
 from tam.cli.exit import command
+from tam.cli.serve import Serve
+from tam.cli.store import StoreCommand
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval, Predict
 
-COMMANDS: dict[str, Any] = {"tasks": Tasks, "train": Train, "eval": Eval, "adapt": Adapt, "predict": Predict}
+COMMANDS: dict[str, Any] = {
+    "tasks": Tasks,
+    "train": Train,
+    "eval": Eval,
+    "adapt": Adapt,
+    "predict": Predict,
+    "store": StoreCommand,
+    "serve": Serve,
+}
 """The class of each command: its fields are the options, `run` does it."""
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -14,11 +14,15 @@ from tam.cli.options import optional
 from tam.errors import UserError
 from tam.io import path_of
 
+if TYPE_CHECKING:
+    from tam.learner.learner import Learner
+    from tam.learner.task_embedding import TaskEmbedding
+
 Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
-def _several(metavar: str) -> Any:
+def several(metavar: str) -> Any:
     """How the help shows a positional argument of one value or more."""
     return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint="(required)")
 
@@ -27,7 +31,7 @@ def _several(metavar: str) -> Any:
 class Eval:
     """Score a run on its test tasks at each k; for several runs, show mean and spread."""
 
-    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, _several("RUN")]
+    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
     """Folder of a finished run, or of several that differ only in their seed."""
     shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
     """Values of k; those of the run if not given."""
@@ -63,23 +67,13 @@ class Adapt:
 
     def run(self) -> None:
         """Adapt and write."""
-        from tam.learner.inputs import ExamplesError
         from tam.learner.learner import load
-        from tam.tasks.composition import PrimitivesError
-        from tam.tasks.jsonl import read_examples
 
         folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
-        _check_replaceable(out)
+        check_replaceable(out)
         learner = load(folder)
-        by_line = read_examples(examples)
-        try:
-            rule = learner.adapt(by_line.values(), self.primitives)
-        except ExamplesError as error:
-            place = "" if error.example is None else f":{list(by_line)[error.example]}"
-            raise UserError(f"{examples}{place}: {error.problem}") from None
-        except PrimitivesError as error:
-            raise UserError(f"--primitives: {error.problem}") from None
+        rule, _ = adapt_from_file(learner, examples, self.primitives)
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
         tokens = learner.vocabulary_.tokens
@@ -88,7 +82,26 @@ class Adapt:
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
 
 
-def _check_replaceable(out: Path) -> None:
+def adapt_from_file(
+    learner: "Learner", file: Path, primitives: Sequence[str]
+) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
+    """What a learner makes of the examples in a file, and these; an error names the line."""
+    from tam.learner.inputs import ExamplesError
+    from tam.tasks.composition import PrimitivesError
+    from tam.tasks.jsonl import read_examples
+
+    by_line = read_examples(file)
+    examples = list(by_line.values())
+    try:
+        return learner.adapt(examples, primitives), examples
+    except ExamplesError as error:
+        place = "" if error.example is None else f":{list(by_line)[error.example]}"
+        raise UserError(f"{file}{place}: {error.problem}") from None
+    except PrimitivesError as error:
+        raise UserError(f"--primitives: {error.problem}") from None
+
+
+def check_replaceable(out: Path) -> None:
     """Raise an error if a file would be lost that is neither empty nor a task embedding."""
     from tam.learner.task_embedding import TaskEmbedding
 
@@ -110,7 +123,7 @@ class Predict:
     """Folder of a finished run, or of a saved learner."""
     rule: File
     """The task embedding."""
-    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
+    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, several("INPUT")]
     """Inputs: tokens separated by spaces, or a JSON list, '["a b", 1]'."""
     beams: int = 1
     """For sequences: beam width; 1 is greedy decoding."""

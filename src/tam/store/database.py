@@ -35,6 +35,7 @@ _SCHEMA = (
     examples TEXT NOT NULL,
     created TEXT NOT NULL,
     notes TEXT NOT NULL,{_EMBEDDING})""",
+    "CREATE INDEX tasks_by_weights ON tasks (weights)",
     f"CREATE TABLE adapted (id INTEGER PRIMARY KEY,{_EMBEDDING})",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {FORMAT}",
@@ -132,6 +133,8 @@ class Database:
     def _errors(self) -> Generator[None]:
         try:
             yield
+        except UnicodeEncodeError as error:
+            raise UserError(f"{self.path}: a name or text has half a character: {error.object!r}") from None
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise

@@ -122,7 +122,8 @@ class Store:
         return f"Store of {len(self)} tasks in {self.path}"
 
     def __len__(self) -> int:
-        return sum(self.counts().values())
+        with self._database.reading() as connection:
+            return connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
 
     def __contains__(self, name: str) -> bool:
         with self._database.reading() as connection:
@@ -211,7 +212,7 @@ class Store:
 
     def embeddings(self, names: Iterable[str]) -> dict[str, TaskEmbedding]:
         """The embeddings of tasks by name, without tasks that are not there; memory keeps the last ones."""
-        wanted = set(names)
+        wanted = {name for name in names if name.isprintable()}  # no others are kept
         with self._database.reading() as connection:
             found = {name: self._known[name] for name in wanted if name in self._known}
             for name in wanted - set(found):
