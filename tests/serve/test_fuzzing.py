@@ -8,6 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     negative_data_rejection,
@@ -46,7 +47,7 @@ def fuzzed(model: tam.Learner) -> Generator[schemathesis.BaseSchema]:
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_every_answer_is_as_the_schema_says(mode: GenerationMode, fuzzed: schemathesis.BaseSchema) -> None:
-    operations = [found.ok() for found in fuzzed.get_all_operations()]
+    operations = [found.ok() for found in fuzzed.get_all_operations() if isinstance(found, Ok)]
     assert len(operations) == 12
     for operation in operations:
         if mode == GenerationMode.NEGATIVE and operation.path in ("/health", "/models", "/metrics"):
@@ -54,7 +55,7 @@ def test_every_answer_is_as_the_schema_says(mode: GenerationMode, fuzzed: schema
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
-            max_examples=12,
+            max_examples=6,
             deadline=None,
             derandomize=True,
             database=None,
