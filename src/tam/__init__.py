@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tam.errors import UserError
     from tam.learner.learner import Learner, load
     from tam.learner.task_embedding import TaskEmbedding
+    from tam.serve.client import Client
+    from tam.store.store import Store
     from tam.tasks.benchmark import benchmark
     from tam.tasks.jsonl import read_tasks
     from tam.tasks.sources import tasks_from
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Client",
     "Example",
     "Learner",
+    "Store",
     "Task",
     "TaskEmbedding",
     "TaskSet",
@@ -31,8 +35,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "Client": "tam.serve.client",
     "Example": "tam.tasks.task",
     "Learner": "tam.learner.learner",
+    "Store": "tam.store.store",
     "Task": "tam.tasks.task",
     "TaskEmbedding": "tam.learner.task_embedding",
     "TaskSet": "tam.tasks.taskset",

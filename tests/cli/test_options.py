@@ -32,14 +32,30 @@ OPTIONS = {
     "tam compare": "shots device tasks splits fold text kind",
     "tam adapt": "out primitives text",
     "tam predict": "file json proba beams text",
+    "tam store": "",
+    "tam serve": "store host port token device max-body max-rows max-queue",
     "tam reproduce": "dry-run only seconds at-once on device results runs",
     "tam report": "results out",
 }
 """Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 
 
+STORE_OPTIONS = {
+    "tam store put": "notes replace primitives",
+    "tam store get": "out",
+    "tam store list": "search",
+    "tam store nearest": "count",
+    "tam store rename": "",
+    "tam store annotate": "",
+    "tam store remove": "",
+    "tam store export": "",
+    "tam store import": "replace",
+    "tam store readapt": "",
+}
+
+
 def test_the_options_are_frozen(call: Any) -> None:
-    for command, names in OPTIONS.items():
+    for command, names in (OPTIONS | STORE_OPTIONS).items():
         text = call(*command.split()[1:], "--help")
         assert text.startswith(f"usage: {command} ")
         assert set(re.findall(r"^\W+(?:-h, )?--([a-z][a-z-]*)", text, re.MULTILINE)) == {
@@ -48,6 +64,8 @@ def test_the_options_are_frozen(call: Any) -> None:
         }
     commands = re.findall(r"• (\S+)", call("--help"))
     assert ["tam", *(f"tam {name}" for name in commands)] == list(OPTIONS)
+    actions = re.findall(r"• (\S+)", call("store", "--help"))
+    assert [f"tam store {name}" for name in actions] == list(STORE_OPTIONS)
 
 
 def test_the_options_of_methods_are_their_settings(call: Any) -> None:

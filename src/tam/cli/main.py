@@ -13,6 +13,8 @@ from tam.cli.predict import Predict
 from tam.cli.report import Report
 from tam.cli.reproduce import Reproduce
 from tam.cli.reproduce import main as reproduce
+from tam.cli.serve import Serve
+from tam.cli.store import StoreCommand
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval
@@ -24,6 +26,8 @@ COMMANDS: dict[str, Any] = {
     "compare": Compare,
     "adapt": Adapt,
     "predict": Predict,
+    "store": StoreCommand,
+    "serve": Serve,
     "reproduce": Reproduce,
     "report": Report,
 }

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,7 @@ from tam.io import path_of
 
 if TYPE_CHECKING:
     from tam.learner.learner import Learner
-    from tam.tasks.text import TextSplitter
+    from tam.learner.task_embedding import TaskEmbedding
 
 
 def reading_of(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
@@ -80,26 +81,14 @@ class Adapt:
 
     def run(self) -> None:
         """Adapt and write."""
-        from tam.learner.inputs import ExamplesError
         from tam.learner.learner import load
-        from tam.tasks.composition import PrimitivesError
-        from tam.tasks.jsonl import read_examples
-        from tam.tasks.text import text_splitter
 
         folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
-        _check_replaceable(out)
+        check_replaceable(out)
         learner = load(folder)
-        by_line = read_examples(examples)
-        if (text := text_of(folder, self.text)) is not None:
-            by_line = {number: _split(pair, text_splitter(text), learner) for number, pair in by_line.items()}
-        try:
-            rule = learner.adapt(by_line.values(), self.primitives)
-        except ExamplesError as error:
-            place = "" if error.example is None else f":{list(by_line)[error.example]}"
-            raise UserError(f"{examples}{place}: {error.problem}") from None
-        except PrimitivesError as error:
-            raise UserError(f"--primitives: {error.problem}") from None
+        text = text_of(folder, self.text)
+        rule, _ = adapt_from_file(learner, examples, self.primitives, text)
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
         tokens = learner.vocabulary_.tokens
@@ -108,14 +97,40 @@ class Adapt:
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
 
 
-def _split(pair: tuple[Any, Any], text: "TextSplitter", learner: "Learner") -> tuple[Any, Any]:
-    """An example with its text split, as the tasks of the run were."""
-    x, y = pair
+def adapt_from_file(
+    learner: "Learner", file: Path, primitives: Sequence[str], text: str | None
+) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
+    """What a learner makes of the examples in a file, and these; an error names the line.
+
+    `text` says how text is split, as the tasks of the run were.
+    """
+    from tam.learner.inputs import ExamplesError
+    from tam.tasks.composition import PrimitivesError
+    from tam.tasks.jsonl import read_examples
+
+    by_line = read_examples(file)
+    examples = list(by_line.values())
+    if text is not None:
+        examples = [_split(pair, text, learner) for pair in examples]
+    try:
+        return learner.adapt(examples, primitives), examples
+    except ExamplesError as error:
+        place = "" if error.example is None else f":{list(by_line)[error.example]}"
+        raise UserError(f"{file}{place}: {error.problem}") from None
+    except PrimitivesError as error:
+        raise UserError(f"--primitives: {error.problem}") from None
+
+
+def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, Any]:
+    """An example with its text split."""
+    from tam.tasks.text import text_splitter
+
+    split, (x, y) = text_splitter(text), pair
     in_answer = learner.model_.spec.kind == "transduction" and isinstance(y, str)
-    return text(x) if isinstance(x, str) else x, text(y) if in_answer else y
+    return split(x) if isinstance(x, str) else x, split(y) if in_answer else y
 
 
-def _check_replaceable(out: Path) -> None:
+def check_replaceable(out: Path) -> None:
     """Raise an error if a file would be lost that is neither empty nor a task embedding."""
     from tam.learner.task_embedding import TaskEmbedding
 

@@ -184,6 +184,7 @@ class Learner:
         models = (saved.model, *(model for _, model in saved.best.values()))
         self._identities = {model: _identity(model) for model in models}
         self.identity_ = self._identities[saved.model]
+        self.identities_ = {k: self._identities[model] for k, (model, _) in saved.at_each_k.items()}
         self._intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
         self._size: int | None = None
 

@@ -1,0 +1,298 @@
+"""`tam store …`: keep learned tasks in a file, find them again, and move them to another model."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from tam.cli.options import File, Run, optional, several
+from tam.cli.predict import text_of
+from tam.cli.use import adapt_from_file
+from tam.errors import UserError, printable
+from tam.io import path_of
+
+if TYPE_CHECKING:
+    from tam.store.store import Store
+
+StoreFile = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="STORE")]
+TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
+Notes = Annotated[str, tyro.conf.arg(metavar="TEXT")]
+
+
+def _open(file: str) -> "Store":
+    """A store that must be there."""
+    from tam.store.store import Store
+
+    path = path_of(file, "STORE")
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: there is no such store; tam store put makes one")
+    return Store(path)
+
+
+@dataclass(frozen=True)
+class Put:
+    """Learn a task from examples, and keep it under a name; makes the store if there is none."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    task: TaskName
+    """Name of the task."""
+    run_folder: Run
+    """Folder of a finished run, or of a saved learner: the model that all tasks of the store are of."""
+    examples: File
+    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    notes: Notes = ""
+    """Whatever you want to remember of it."""
+    replace: bool = False
+    """Replace a task that has the name already."""
+    primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
+    """For a compositional model: the task's primitives, one of them unknown to the model."""
+
+    def run(self) -> None:
+        """Learn and keep."""
+        from tam.learner.learner import load
+        from tam.store.store import Store
+
+        path, folder = path_of(self.store, "STORE"), path_of(self.run_folder, "RUN")
+        learner, file = load(folder), path_of(self.examples, "FILE")
+        rule, examples = adapt_from_file(learner, file, self.primitives, text_of(folder, None))
+        with Store(path, learner) as store:
+            store.put(self.task, rule, examples, self.notes, replace=self.replace)
+            count = len(store)
+        print(
+            f"learned {self.task} from {len(examples)} examples with loss {rule.loss:.3f}; "
+            f"{path} has {count} tasks"
+        )
+
+
+@dataclass(frozen=True)
+class List:
+    """List the tasks of a store."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    search: Annotated[str | None, optional("PATTERN")] = None
+    """Only tasks whose name contains this text, or matches this pattern with * and ?."""
+
+    def run(self) -> None:
+        """Print a table."""
+        from tam.report.table import table
+
+        with _open(self.store) as store:
+            found, total = store.list(self.search), len(store)
+        rows = [
+            [one.name, one.examples, f"{one.loss:.3f}", one.created, one.weights[:8], _first_line(one.notes)]
+            for one in found
+        ]
+        if rows:
+            print(table(["task", "examples", "loss", "stored", "weights", "notes"], rows))
+        if not rows or self.search:
+            print(f"{len(rows)} of {total} tasks")
+
+
+@dataclass(frozen=True)
+class Get:
+    """Show a task of a store, and write its task embedding for tam predict."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    task: TaskName
+    """Name of the task."""
+    out: Annotated[str | None, optional("FILE")] = None
+    """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
+
+    def run(self) -> None:
+        """Print, and perhaps write."""
+        from tam.cli.use import check_replaceable
+
+        with _open(self.store) as store:
+            task = store.get(self.task)
+        rule = task.embedding
+        print(f"{task.name}   (stored {task.created}, loss {rule.loss:.3f}, weights {rule.model})")
+        if task.notes:
+            print(printable(task.notes))
+        if rule.primitives:
+            print(f"primitives: {', '.join(rule.primitives)}")
+        for x, y in task.examples:
+            print(f"  {_words(x)}  →  {_words(y) if isinstance(y, list) else y}")
+        if self.out is not None:
+            out = path_of(self.out, "--out")
+            check_replaceable(out)
+            rule.save(out)
+            print(f"task embedding written to {out}")
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Show the tasks of a store that are most similar to one of them."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    task: TaskName
+    """Name of the task."""
+    count: int = 10
+    """How many."""
+
+    def run(self) -> None:
+        """Print a table."""
+        from tam.report.table import table
+
+        with _open(self.store) as store:
+            found = store.nearest(self.task, self.count)
+            alike = store.counts()[store.get(self.task).embedding.model]
+            total = len(store)
+        if found:
+            print(table(["task", "similarity"], [[one.name, f"{one.similarity:.4f}"] for one in found]))
+        else:
+            print("there is no other task to compare it with")
+        if alike < total:
+            print(
+                f"compared with {alike - 1} of {total - 1} tasks: the model has other weights for the others"
+            )
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Give a task of a store another name."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    task: TaskName
+    """Name of the task."""
+    new: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NEW")]
+    """Its new name."""
+
+    def run(self) -> None:
+        """Rename."""
+        with _open(self.store) as store:
+            store.rename(self.task, self.new)
+
+
+@dataclass(frozen=True)
+class Annotate:
+    """Replace the notes of a task of a store."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    task: TaskName
+    """Name of the task."""
+    notes: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
+    """Its new notes."""
+
+    def run(self) -> None:
+        """Replace."""
+        with _open(self.store) as store:
+            store.annotate(self.task, self.notes)
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove tasks from a store."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    tasks: Annotated[tuple[str, ...], tyro.conf.Positional, several("TASK")]
+    """Names of the tasks."""
+
+    def run(self) -> None:
+        """Remove."""
+        if not self.tasks:
+            raise UserError("give the name of one task or more")
+        with _open(self.store) as store:
+            for name in self.tasks:
+                store.remove(name)
+                print(f"removed {printable(name)}")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write all tasks of a store as JSONL."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    out: File
+    """JSONL file to write; replaces what is there."""
+
+    def run(self) -> None:
+        """Write."""
+        with _open(self.store) as store:
+            print(f"{store.export(path_of(self.out, 'FILE'))} tasks written to {self.out}")
+
+
+@dataclass(frozen=True)
+class Import:
+    """Read tasks that tam store export wrote; makes the store if there is none."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    tasks: File
+    """JSONL file to read."""
+    replace: bool = False
+    """Replace tasks that have the names already."""
+
+    def run(self) -> None:
+        """Read."""
+        from tam.store.store import Store
+
+        file = path_of(self.tasks, "FILE")
+        if not os.path.isfile(file):
+            raise UserError(f"{file}: there is no such file")
+        with Store(path_of(self.store, "STORE")) as store:
+            print(
+                f"{store.import_file(file, replace=self.replace)} tasks read; {self.store} has {len(store)}"
+            )
+
+
+@dataclass(frozen=True)
+class Readapt:
+    """Learn all tasks of a store again, from their examples, with another model; continues if interrupted."""
+
+    store: StoreFile
+    """SQLite file of the store."""
+    run_folder: Run
+    """Folder of a finished run, or of a saved learner: the new model."""
+
+    def run(self) -> None:
+        """Learn."""
+        from tam.learner.learner import load
+        from tam.report.progress import progress
+
+        with _open(self.store) as store, progress("learning the tasks") as tell:
+            count = store.readapt(load(path_of(self.run_folder, "RUN")), tell)
+        print(f"{count} tasks learned again; {self.store} is now of {self.run_folder}")
+
+
+def _named(name: str) -> Any:
+    return tyro.conf.subcommand(name, prefix_name=False)
+
+
+@dataclass(frozen=True)
+class StoreCommand:
+    """Keep learned tasks by name: put, get, list, nearest, rename, remove, export, import, readapt."""
+
+    action: (
+        Annotated[Put, _named("put")]
+        | Annotated[Get, _named("get")]
+        | Annotated[List, _named("list")]
+        | Annotated[Nearest, _named("nearest")]
+        | Annotated[Rename, _named("rename")]
+        | Annotated[Annotate, _named("annotate")]
+        | Annotated[Remove, _named("remove")]
+        | Annotated[Export, _named("export")]
+        | Annotated[Import, _named("import")]
+        | Annotated[Readapt, _named("readapt")]
+    )
+
+    def run(self) -> None:
+        """Do it."""
+        self.action.run()
+
+
+def _words(tokens: list[int | str]) -> str:
+    return " ".join(map(str, tokens))
+
+
+def _first_line(notes: str) -> str:
+    line = printable(notes.partition("\n")[0])
+    return line if len(line) <= 40 else f"{line[:39]}…"

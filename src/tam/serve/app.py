@@ -1,0 +1,75 @@
+"""The app that serves models over HTTP."""
+
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, HTTPException
+from fastapi.responses import RedirectResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
+
+import tam
+from tam.serve.guard import App, Guard
+from tam.serve.limits import Limits
+from tam.serve.metrics import Metrics
+from tam.serve.problems import answer_errors
+from tam.serve.routes import open_routes, routes
+from tam.serve.served import Served
+
+PAGES = Path(__file__).parent / "pages"
+"""Static files that are served at /, if there are any."""
+
+
+def make_app(
+    models: Mapping[str, Served], limits: Limits, token: str | None = None, metrics: Metrics | None = None
+) -> App:
+    """The app that serves these models, the first of which is used where a request names none.
+
+    Args:
+        models: The models by name; they are closed when the app stops.
+        limits: What it takes at once.
+        token: If given, every request but those for its pages and its health must have it. Without one, only
+            addresses of this machine are answered.
+        metrics: What counts; the same that the models report their batches to.
+    """
+    counts = metrics or Metrics()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        yield
+        for served in models.values():
+            await run_in_threadpool(served.close)
+
+    app = FastAPI(
+        title="tam",
+        version=tam.__version__,
+        description="Learn a new sequence task from a handful of examples, and answer inputs with it.",
+        lifespan=lifespan,
+    )
+    answer_errors(app)
+    app.include_router(open_routes())
+    app.include_router(routes(models, limits, counts), dependencies=_needs(token))
+    if PAGES.is_dir():
+        app.mount("/", StaticFiles(directory=PAGES, html=True))
+    else:
+        app.add_api_route("/", lambda: RedirectResponse("docs"), include_in_schema=False)
+    return counts.around(Guard(app, limits.max_body, local=token is None))
+
+
+def _needs(token: str | None) -> list[Any]:
+    """What a request must have: the token, if there is one."""
+    if token is None:
+        return []
+    expected = token.encode()
+
+    def check(
+        given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+    ) -> None:
+        if given is None or not secrets.compare_digest(given.credentials.encode(), expected):
+            raise HTTPException(401, "the header Authorization must be Bearer and the token of this server")
+
+    return [Depends(check)]

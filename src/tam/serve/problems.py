@@ -1,0 +1,59 @@
+"""Every mistake in a request is answered with a status and a reason."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from tam.errors import UserError, printable
+from tam.serve import schema
+from tam.serve.batching import QueueFullError
+from tam.store.store import OtherModelError, TaskExistsError, UnknownTaskError
+
+_REASONS: dict[int, str] = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    404: "There is no such model or task.",
+    409: "The name is taken, or the task belongs to another model.",
+    413: "The request is too large.",
+    422: "The request does not fit the schema or the model.",
+    429: "Too much is waiting: try again.",
+}
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": schema.Problem, "description": text} for status, text in _REASONS.items()
+}
+"""What the schema says of them."""
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Answer every mistake with a status and a reason."""
+    statuses: dict[type[Exception], int] = {
+        UserError: 422,
+        UnknownTaskError: 404,
+        OtherModelError: 409,
+        TaskExistsError: 409,
+        QueueFullError: 429,
+    }
+
+    def answer(status: int) -> Callable[[Request, Exception], JSONResponse]:
+        headers = {"Retry-After": "1"} if status == 429 else None
+        return lambda _, error: JSONResponse({"error": str(error)}, status, headers)
+
+    for kind, status in statuses.items():
+        app.add_exception_handler(kind, answer(status))
+
+    @app.exception_handler(HTTPException)
+    def _(_: Request, error: HTTPException) -> JSONResponse:
+        headers = {"WWW-Authenticate": "Bearer"} if error.status_code == 401 else error.headers
+        return JSONResponse({"error": str(error.detail)}, error.status_code, headers)
+
+    @app.exception_handler(RequestValidationError)
+    def _(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        status = 400 if first["type"] == "json_invalid" else 422
+        return JSONResponse({"error": printable(f"{place}: {first['msg']}")}, status)

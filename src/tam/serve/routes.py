@@ -1,0 +1,188 @@
+"""What can be asked of a server."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, HTTPException, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+import tam
+from tam.errors import UserError, printable
+from tam.io import finite, json_text
+from tam.serve import schema
+from tam.serve.limits import Limits
+from tam.serve.metrics import Metrics
+from tam.serve.problems import RESPONSES
+from tam.serve.served import Answer, Served
+from tam.store.store import TaskExistsError
+from tam.store.stored import StoredTask, checked_name, checked_notes
+
+Named = Annotated[str | None, Query(description="A model of /models; the first if not given.")]
+
+
+def open_routes() -> APIRouter:
+    """What needs no token."""
+    router = APIRouter()
+
+    @router.get("/health", summary="Whether the server answers")
+    def health() -> schema.Health:
+        return schema.Health(status="ok", version=tam.__version__)
+
+    return router
+
+
+def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> APIRouter:
+    """The routes that a token protects, if there is one."""
+    router = APIRouter(responses=RESPONSES)
+
+    def find(name: str | None) -> Served:
+        if name is None:
+            return next(iter(models.values()))
+        if name not in models:
+            raise HTTPException(
+                404, printable(f"there is no model {name!r}: the models are {', '.join(models)}")
+            )
+        return models[name]
+
+    def check_rows(count: int, what: str) -> None:
+        if count > limits.max_rows:
+            raise UserError(f"a request must have at most {limits.max_rows} {what}: got {count}")
+
+    @router.get("/models", summary="The models and what they take")
+    def list_models() -> schema.Models:
+        return schema.Models(models=[_described(served) for served in models.values()])
+
+    @router.post("/tasks", status_code=201, summary="Learn a task from examples and keep it under a name")
+    async def learn(task: Annotated[schema.NewTask, Body()]) -> schema.Stored:
+        served = find(task.model)
+        name, notes, examples = checked_name(task.name), checked_notes(task.notes), _pairs(task.examples)
+        check_rows(len(examples), "examples")
+        if not task.replace and await run_in_threadpool(served.store.__contains__, name):
+            raise TaskExistsError(f"there is a task {name!r} already: replace it, or take another name")
+        rule = await asyncio.wrap_future(served.adapt(examples, task.primitives))
+        return _stored(
+            await run_in_threadpool(served.store.put, name, rule, examples, notes, replace=task.replace)
+        )
+
+    @router.post("/adapt", summary="Learn a task from examples, answer inputs with it, and keep nothing")
+    async def try_out(trial: Annotated[schema.Trial, Body()]) -> schema.Learned:
+        served, examples = find(trial.model), _pairs(trial.examples)
+        check_rows(len(examples) + len(trial.inputs), "examples and inputs")
+        rule = await asyncio.wrap_future(served.adapt(examples, trial.primitives))
+        inputs = trial.inputs
+        found = await asyncio.wrap_future(served.predict([rule] * len(inputs), inputs, trial.answers))
+        rows = [schema.Answered.model_validate(_answered(row)) for row in found]
+        return schema.Learned(loss=finite(rule.loss), embedding=rule.to_json(), rows=rows)
+
+    @router.post("/predict", response_model=schema.Predictions, summary="Answer rows of different tasks")
+    async def predict(asked: Annotated[schema.Rows, Body()]) -> Response:
+        served = find(asked.model)
+        check_rows(len(asked.rows), "rows")
+        found = await asyncio.wrap_future(
+            served.predict([row.task for row in asked.rows], [row.x for row in asked.rows], asked.answers)
+        )
+        return Response(json_text({"rows": [_answered(row) for row in found]}), media_type="application/json")
+
+    @router.get("/tasks", summary="Tasks in the order of their names")
+    def list_tasks(
+        model: Named = None,
+        search: Annotated[
+            str | None, Query(description="A part of the name, or a pattern with * and ?.")
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+        offset: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    ) -> schema.Tasks:
+        store = find(model).store
+        rows = [
+            schema.Listed.model_validate(vars(one) | {"loss": finite(one.loss)})
+            for one in store.list(search, limit, offset)
+        ]
+        return schema.Tasks(tasks=rows, total=len(store))
+
+    @router.get("/tasks/{name:path}", summary="All that is kept of a task")
+    def get_task(name: str, model: Named = None) -> schema.Stored:
+        return _stored(find(model).store.get(name))
+
+    @router.patch("/tasks/{name:path}", summary="Rename a task, or replace its notes")
+    def change_task(
+        name: str, change: Annotated[schema.Change, Body()], model: Named = None
+    ) -> schema.Stored:
+        store = find(model).store
+        if change.notes is not None:
+            store.annotate(name, change.notes)
+        if change.name is not None and change.name != name:
+            store.rename(name, change.name)
+        return _stored(store.get(change.name or name))
+
+    @router.delete("/tasks/{name:path}", status_code=204, summary="Forget a task")
+    def remove_task(name: str, model: Named = None) -> None:
+        find(model).store.remove(name)
+
+    @router.get("/nearest", summary="The stored tasks most similar to one")
+    def nearest(
+        task: str, model: Named = None, count: Annotated[int, Query(ge=1, le=1_000)] = 10
+    ) -> schema.Neighbours:
+        store = find(model).store
+        own = store.get(task)
+        found = [schema.Neighbour(**one._asdict()) for one in store.nearest(task, count)]
+        compared = store.counts().get(own.embedding.model, 1) - 1
+        return schema.Neighbours(task=task, nearest=found, compared=compared, total=len(store))
+
+    @router.get("/map", summary="The stored tasks in a plane")
+    def show_map(model: Named = None, limit: Annotated[int, Query(ge=1, le=10_000)] = 2_000) -> schema.Maps:
+        served = find(model)
+        ks = served.learner.identities_
+        return schema.Maps(
+            maps=[
+                schema.Map(
+                    weights=one.weights,
+                    shots=[k for k, weights in ks.items() if weights == one.weights],
+                    tasks=[
+                        schema.Place(name=name, x=x, y=y)
+                        for name, (x, y) in zip(one.names, one.points.tolist(), strict=True)
+                    ],
+                    shares=one.shares,
+                )
+                for one in served.store.map(limit)
+            ]
+        )
+
+    @router.get("/metrics", response_class=Response, summary="Counts and times for Prometheus")
+    def show_metrics() -> Response:
+        return Response(metrics.text(models), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _pairs(examples: Sequence[schema.ExampleIn]) -> list[tuple[Any, Any]]:
+    return [(example.x, example.y) for example in examples]
+
+
+def _answered(row: Sequence[Answer]) -> dict[str, Any]:
+    first, *others = (one._asdict() for one in row)
+    return first | {"others": others}
+
+
+def _stored(task: StoredTask) -> schema.Stored:
+    values = task.to_json()
+    return schema.Stored(name=values.pop("task"), **values)
+
+
+def _described(served: Served) -> schema.ModelOut:
+    learner = served.learner
+    spec = learner.model_.spec
+    return schema.ModelOut(
+        name=served.name,
+        kind=spec.kind,
+        method=learner.config.method,
+        vocabulary=list(learner.vocabulary_.tokens),
+        max_x=spec.max_x,
+        max_y=spec.max_y or 0,
+        classes=spec.classes or 0,
+        primitives=None if learner.primitives_ is None else list(learner.primitives_),
+        shots=sorted(learner.identities_),
+        weights={str(k): weights for k, weights in learner.identities_.items()},
+        tasks=len(served.store),
+        in_memory=str(served.store.path) == ":memory:",
+    )

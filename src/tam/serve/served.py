@@ -1,0 +1,146 @@
+"""A model that is served: its learner, its store, and the thread that answers."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tam.errors import UserError
+from tam.learner.inputs import Intake
+from tam.learner.learner import Learner
+from tam.learner.task_embedding import TaskEmbedding
+from tam.serve.batching import Batcher, Job
+from tam.serve.limits import Limits
+from tam.store.store import OtherModelError, Store, UnknownTaskError, weights_of
+
+_ROWS_TOGETHER = 4096
+
+Observe = Callable[[str, int], None]
+"""Is told of every batch: what is done, and for how many rows."""
+
+
+class Answer(NamedTuple):
+    """A possible answer to a row: a label or tokens, and its probability."""
+
+    answer: Any
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Adapt(Job):
+    """Learn a task."""
+
+    examples: Sequence[tuple[Any, Any]]
+    primitives: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Predict(Job):
+    """Answer rows, each of a task that is named or given."""
+
+    tasks: Sequence[str | TaskEmbedding]
+    inputs: Sequence[Sequence[Any]]
+    answers: int
+
+
+class Served:
+    """A model that is served.
+
+    Args:
+        name: What requests call it.
+        learner: The model; from now on only this object's thread uses it.
+        store: The tasks it answers for.
+        limits: How much may wait.
+        observe: Is told of every batch.
+    """
+
+    def __init__(
+        self, name: str, learner: Learner, store: Store, limits: Limits, observe: Observe = lambda *_: None
+    ) -> None:
+        self.name, self.learner, self.store, self._observe = name, learner, store, observe
+        self.weights = set(weights_of(learner))
+        self._intake = Intake(learner.model_.spec, learner.vocabulary_, learner.primitives_)
+        self._batcher = Batcher(self._do, _ROWS_TOGETHER, limits.max_queue)
+
+    @property
+    def queued(self) -> int:
+        """Rows and examples that wait."""
+        return self._batcher.queued
+
+    def adapt(
+        self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str]
+    ) -> "Future[TaskEmbedding]":
+        """Learn a task, together with those that others ask for; a mistake is an error at once."""
+        self._intake.task("the task", examples, primitives)
+        return self._batcher.submit(Adapt(len(examples), examples, primitives))
+
+    def predict(
+        self, tasks: Sequence[str | TaskEmbedding], inputs: Sequence[Sequence[Any]], answers: int
+    ) -> "Future[list[list[Answer]]]":
+        """Answer rows, together with those that others ask for; a mistake in the inputs is an error at once.
+
+        Each row gets up to `answers` answers, the likeliest first.
+        """
+        self._intake.inputs(inputs)
+        return self._batcher.submit(Predict(len(inputs), tasks, inputs, answers))
+
+    def close(self) -> None:
+        """Finish what is waiting, and close the store."""
+        self._batcher.close()
+        self.store.close()
+
+    def _do(self, jobs: Sequence[Job]) -> None:
+        """Answer first, for that is fast, then learn."""
+        self._answer([job for job in jobs if isinstance(job, Predict)])
+        learning = [job for job in jobs if isinstance(job, Adapt)]
+        if learning:
+            self._observe("adapt", sum(job.rows for job in learning))
+            learned = self.learner.adapt_many(
+                [job.examples for job in learning], [job.primitives for job in learning]
+            )
+            for job, rule in zip(learning, learned, strict=True):
+                job.future.set_result(rule)
+
+    def _answer(self, jobs: Iterable[Predict]) -> None:
+        jobs = list(jobs)
+        stored = (
+            self.store.embeddings(task for job in jobs for task in job.tasks if isinstance(task, str))
+            if jobs
+            else {}
+        )
+        together: dict[int, list[tuple[Predict, list[TaskEmbedding]]]] = {}
+        for job in jobs:
+            try:
+                rules = [self._rule(task, stored) for task in job.tasks]
+            except UserError as error:
+                job.future.set_exception(error)
+            else:
+                beams = job.answers if self.learner.model_.spec.kind == "transduction" else 1
+                together.setdefault(beams, []).append((job, rules))
+        for beams, members in together.items():
+            self._answer_together(members, beams)
+
+    def _rule(self, task: str | TaskEmbedding, stored: dict[str, TaskEmbedding]) -> TaskEmbedding:
+        rule = stored.get(task) if isinstance(task, str) else task
+        if rule is None:
+            raise UnknownTaskError(f"there is no task {task!r}")
+        if rule.model not in self.weights:
+            raise OtherModelError(
+                f"task {task!r} belongs to another model: the store was changed; restart the server with the "
+                "model it now has"
+            )
+        return rule
+
+    def _answer_together(self, members: Sequence[tuple[Predict, list[TaskEmbedding]]], beams: int) -> None:
+        rules = [rule for _, each in members for rule in each]
+        inputs = [row for job, _ in members for row in job.inputs]
+        self._observe("predict", len(inputs))
+        found = iter(self.learner.predict_proba(rules, inputs, beams))
+        for job, each in members:
+            job.future.set_result([_best(next(found), job.answers) for _ in each])
+
+
+def _best(probabilities: dict[Any, float], count: int) -> list[Answer]:
+    """The likeliest answers; a sequence comes as a tuple and leaves as a list."""
+    ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])[:count]
+    return [Answer(list(answer) if isinstance(answer, tuple) else answer, p) for answer, p in ordered]

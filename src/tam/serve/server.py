@@ -1,0 +1,113 @@
+"""Start a server, and stop it when asked to, after what is under way."""
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+from tam.errors import UserError
+from tam.io import path_of
+from tam.learner.learner import Learner, load
+from tam.serve.limits import Limits
+from tam.store.store import Store
+
+_GRACE = 60  # seconds for what is under way when the server is stopped
+
+
+def load_models(
+    models: Sequence[str], stores: Sequence[str], device: str
+) -> dict[str, tuple[Learner, Store]]:
+    """The models by the last part of their path, each with its store; one without a file is in memory."""
+    if len(stores) > len(models):
+        raise UserError(f"there must be at most one store per model: got {len(stores)} for {len(models)}")
+    found: dict[str, tuple[Learner, Store]] = {}
+    with ExitStack() as opened:
+        for number, model in enumerate(models):
+            if (name := path_of(model, "MODEL").resolve().name) in found:
+                raise UserError(f"models must have different names: there are two called {name!r}")
+            learner = load(model, device)
+            file = stores[number] if number < len(stores) else ":memory:"
+            found[name] = learner, opened.enter_context(Store(file, learner))
+        opened.pop_all()
+    return found
+
+
+def serve(
+    models: Mapping[str, tuple[Learner, Store]],
+    host: str,
+    port: int,
+    token: str | None,
+    limits: Limits,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve models until the process gets SIGTERM or SIGINT; what is under way is finished first.
+
+    Args:
+        models: Each by its name, with its store.
+        host: Where to listen.
+        port: Where to listen; 0 takes any that is free.
+        token: What requests must have; needed unless the host is of this machine alone.
+        limits: What is taken at once.
+        ready: Is told the address.
+    """
+    try:
+        import uvicorn
+
+        from tam.serve.app import make_app
+        from tam.serve.metrics import Metrics
+        from tam.serve.served import Served
+    except ModuleNotFoundError as error:
+        raise UserError(f"a server needs {error.name}: pip install 'tam-fewshot[serve]'") from None
+    check_token(host, token)
+    with _listen(host, port) as listening:
+        metrics = Metrics()
+        served = {
+            name: Served(name, learner, store, limits, partial(metrics.batch, name))
+            for name, (learner, store) in models.items()
+        }
+        config = uvicorn.Config(
+            make_app(served, limits, token, metrics),
+            lifespan="on",
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises it again once it has stopped
+            signal.signal(number, lambda *_: None)
+        shown = f"[{host}]" if ":" in host else host
+        ready(f"http://{shown}:{listening.getsockname()[1]}")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def check_token(host: str, token: str | None) -> None:
+    """Raise an error if others could reach a server without a token."""
+    if token is not None and (not token.isascii() or not token.isprintable() or len(token) < 8):
+        raise UserError("the token must have at least 8 printable ASCII characters")
+    if token is None and not _is_loopback(host):
+        raise UserError(
+            f"host {host!r} can be reached from other machines: set a token that requests must have "
+            "(TAM_TOKEN in the environment, or --token)"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port < 2**16:
+        raise UserError(f"port must be from 0 to {2**16 - 1}: got {port}")
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+        )
+    except OSError as error:
+        raise UserError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None

@@ -1,0 +1,129 @@
+"""The embeddings of all tasks as points in memory: nearest neighbours, exactly, and a map.
+
+Points are compared by the cosine of the angle between them. Those of different weights lie in different
+spaces, so each kind has a matrix of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+class Points:
+    """Points of one space by id, scaled to length 1."""
+
+    def __init__(self, size: int) -> None:
+        self._ids: Ids = np.empty(0, np.int64)
+        self._units: Vector = np.empty((0, size), np.float32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def ids(self) -> Ids:
+        """The ids in the order of `units`."""
+        return self._ids[: self._count]
+
+    @property
+    def units(self) -> Vector:
+        """The points, a row each."""
+        return self._units[: self._count]
+
+    def add(self, ids: Sequence[int], points: Sequence[Vector]) -> None:
+        """Append points; room grows by doubling."""
+        needed = self._count + len(ids)
+        if needed > len(self._ids):
+            room = max(needed, 2 * len(self._ids))
+            larger, units = np.empty(room, np.int64), np.empty((room, self._units.shape[1]), np.float32)
+            larger[: self._count], units[: self._count] = self.ids, self.units
+            self._ids, self._units = larger, units
+        self._ids[self._count : needed] = ids
+        self._units[self._count : needed] = _units(np.stack(points))
+        self._count = needed
+
+    def keep(self, ids: Ids) -> None:
+        """Drop all but these."""
+        kept = np.isin(self.ids, ids)
+        self._ids, self._units = self.ids[kept], self.units[kept]
+        self._count = len(self._ids)
+
+    def nearest(self, point: Vector, count: int, but: int | None) -> list[tuple[int, float]]:
+        """The ids of the points most similar to this one, with their similarities, best first."""
+        similarities = self.units @ _units(point[None])[0]
+        if but is not None:
+            similarities[self.ids == but] = -np.inf
+        count = min(count, len(self))
+        best = np.argpartition(similarities, len(self) - count)[len(self) - count :] if count else []
+        found = sorted(
+            ((int(self.ids[i]), float(similarities[i])) for i in best), key=lambda one: (-one[1], one[0])
+        )
+        return [one for one in found if one[1] > -np.inf]
+
+
+def _units(points: Vector) -> Vector:
+    """Rows scaled to length 1; zeros stay."""
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.where(lengths > 0, lengths, 1).astype(np.float32)
+
+
+class Index:
+    """The points of a store, of each kind of weights."""
+
+    def __init__(self) -> None:
+        self._spaces: dict[tuple[str, int], Points] = {}
+        self.last = 0
+        """The largest id seen."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._spaces.values()))
+
+    def add(self, rows: Iterable[tuple[int, str, Vector]]) -> None:
+        """Add points by id and weights, the ids above `last` and ascending."""
+        by_space: dict[tuple[str, int], list[tuple[int, Vector]]] = {}
+        for number, weights, point in rows:
+            by_space.setdefault((weights, len(point)), []).append((number, point))
+            self.last = number
+        for space, members in by_space.items():
+            ids, points = zip(*members, strict=True)
+            self._spaces.setdefault(space, Points(space[1])).add(ids, points)
+
+    def keep(self, ids: Ids) -> None:
+        """Drop all but these."""
+        for points in self._spaces.values():
+            points.keep(ids)
+
+    def nearest(
+        self, weights: str, point: Vector, count: int, but: int | None = None
+    ) -> list[tuple[int, float]]:
+        """See `Points.nearest`."""
+        points = self._spaces.get((weights, len(point)))
+        return [] if points is None else points.nearest(point, count, but)
+
+    @property
+    def spaces(self) -> dict[str, Points]:
+        """The points of each kind of weights that has any."""
+        return {weights: points for (weights, _), points in self._spaces.items() if len(points)}
+
+
+def principal_axes(points: Vector) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """The first two principal components of points, and the share of the variance that each has.
+
+    Their signs are chosen so that the point farthest out on an axis is on its positive side.
+    """
+    centred = points - points.mean(0, dtype=np.float64)
+    rows, columns = centred.shape
+    wide = columns > rows
+    values, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    axes = min(2, len(values))
+    values, vectors = values[::-1].clip(min=0), vectors[:, ::-1][:, :axes]
+    found = np.zeros((rows, 2))
+    found[:, :axes] = vectors * np.sqrt(values[:axes]) if wide else centred @ vectors
+    farthest = found[np.abs(found).argmax(0), [0, 1]]
+    total = values.sum() or 1.0
+    shares = [float(value / total) for value in values[:axes]] + [0.0, 0.0]
+    return found * np.where(farthest < 0, -1.0, 1.0), (shares[0], shares[1])

@@ -1,0 +1,65 @@
+"""A stored task as a row of the database."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tam.io import finite, infinite_if_none, json_text
+from tam.learner.task_embedding import TaskEmbedding
+from tam.store.stored import StoredTask
+from tam.tasks.task import Example
+
+EMBEDDING = "weights, vector, labels, primitives, loss, is_support, searches"
+"""The columns of an embedding."""
+TASK = f"name, examples, notes, created, {EMBEDDING}"
+"""The columns of a task."""
+
+
+def embedding_row(embedding: TaskEmbedding) -> tuple[Any, ...]:
+    """The values of the columns of an embedding."""
+    return (
+        embedding.model,
+        embedding.vector.astype("<f4").tobytes(),
+        json_text(embedding.labels),
+        json_text(embedding.primitives),
+        finite(embedding.loss),
+        embedding.is_support,
+        embedding.searches,
+    )
+
+
+def embedding_of(row: Sequence[Any]) -> TaskEmbedding:
+    """The embedding of these values."""
+    weights, vector, labels, primitives, loss, is_support, searches = row
+    return TaskEmbedding(
+        np.frombuffer(vector, "<f4").astype(np.float32, copy=False),
+        tuple(json.loads(labels)),
+        weights,
+        infinite_if_none(loss),
+        primitives_of(primitives),
+        bool(is_support),
+        searches,
+    )
+
+
+def task_row(task: StoredTask) -> tuple[Any, ...]:
+    """The values of the columns of a task."""
+    return task.name, json_text(task.examples), task.notes, task.created, *embedding_row(task.embedding)
+
+
+def task_of(row: Sequence[Any]) -> StoredTask:
+    """The task of these values."""
+    name, examples, notes, created, *embedding = row
+    return StoredTask(name, embedding_of(embedding), examples_of(examples), notes, created)
+
+
+def examples_of(text: str) -> list[Example]:
+    """The examples of a column."""
+    return [Example(x, y) for x, y in json.loads(text)]
+
+
+def primitives_of(text: str) -> tuple[str, ...]:
+    """The primitives of a column."""
+    return tuple(json.loads(text))

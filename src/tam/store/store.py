@@ -1,0 +1,375 @@
+"""A store of learned tasks: named task embeddings of one model, in one SQLite file."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.errors import UserError, shown
+from tam.io import infinite_if_none, path_of
+from tam.learner.learner import Examples, Learner
+from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
+from tam.provenance import now
+from tam.store.database import Database, fact, set_fact
+from tam.store.exchange import export, read
+from tam.store.index import Index, principal_axes
+from tam.store.readapting import readapt
+from tam.store.rows import EMBEDDING, TASK, embedding_of, task_of, task_row
+from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
+from tam.tasks.benchmark import Progress
+
+_KEPT_AT_ONCE = 10_000
+
+
+class UnknownTaskError(UserError):
+    """A task that is not in the store."""
+
+
+class TaskExistsError(UserError):
+    """A name that another task of the store has."""
+
+
+class OtherModelError(UserError):
+    """What another model has made, and this store or this model cannot use."""
+
+
+class Neighbour(NamedTuple):
+    """A task that is similar to another."""
+
+    name: str
+    similarity: float  # the cosine of the angle between the embeddings
+
+
+class TaskMap(NamedTuple):
+    """Tasks in a plane: the first two principal components of their embeddings.
+
+    Attributes:
+        weights: The identity of the weights that learned them.
+        names: The tasks.
+        points: Their places, a row each.
+        shares: The share of the variance that each axis has.
+    """
+
+    weights: str
+    names: list[str]
+    points: NDArray[np.float64]
+    shares: tuple[float, float]
+
+
+def weights_of(learner: Learner) -> list[str]:
+    """The identities of all weights of a learner: a model may have others for another k."""
+    return sorted({learner.identity_, *learner.identities_.values()})
+
+
+class Store:
+    """Named task embeddings of one model, with the examples they came from, in an SQLite file.
+
+    What a method has returned from is on disk. Several processes may use one file; on a network file system
+    SQLite does not support that.
+
+    Args:
+        path: The file, which is made if it is not there; `:memory:` keeps the store in memory.
+        learner: The model that the tasks are of. A new store becomes one of this model; a store of another
+            model is an error. Without it, the first embedding decides.
+
+    Examples:
+        ```python
+        store = tam.Store("tasks.db", learner)
+        store.put("vowels", learner.adapt(examples), examples, notes="from the survey")
+        learner.predict(store.get("vowels").embedding, [["a", "r", "e"]])
+        store.nearest("vowels", 5)
+        ```
+    """
+
+    def __init__(self, path: str | Path, learner: Learner | None = None) -> None:
+        self.path = path_of(path)
+        self._index, self._known = Index(), dict[str, TaskEmbedding]()
+        self._database = Database(self.path, self._forget)
+        try:
+            if learner is not None:
+                self._bind(learner)
+        except BaseException:
+            self.close()
+            raise
+
+    def _forget(self) -> None:
+        """Another connection has written."""
+        self._known.clear()
+
+    def _bind(self, learner: Learner) -> None:
+        own = weights_of(learner)
+        if self.weights == own:
+            return
+        with self._database.writing() as connection:
+            bound = fact(connection, "weights")
+            if bound is not None and not set(bound) <= set(own):
+                raise OtherModelError(
+                    f"{self.path}: its tasks belong to another model ({', '.join(bound)}), not to this one "
+                    f"({', '.join(own)}); tam store readapt learns them again from their examples"
+                )
+            set_fact(connection, "weights", own)
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store of {len(self)} tasks in {self.path}"
+
+    def __len__(self) -> int:
+        with self._database.reading() as connection:
+            return connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
+
+    def __contains__(self, name: str) -> bool:
+        with self._database.reading() as connection:
+            return connection.execute("SELECT 1 FROM tasks WHERE name = ?", (name,)).fetchone() is not None
+
+    @property
+    def weights(self) -> list[str]:
+        """The identities of the weights that its tasks may be of; none in a store that is new."""
+        with self._database.reading() as connection:
+            return fact(connection, "weights") or []
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks there are of each weights; only those of the same can be compared."""
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT weights, count(*) FROM tasks GROUP BY weights"))
+
+    def put(
+        self,
+        name: str,
+        embedding: TaskEmbedding,
+        examples: Examples,
+        notes: str = "",
+        *,
+        replace: bool = False,
+    ) -> StoredTask:
+        """Keep a task under a name.
+
+        Args:
+            name: Its name.
+            embedding: What a learner of this store's model has learned of it.
+            examples: What it was learned from; another model can learn it again from these.
+            notes: Whatever you want to remember of it.
+            replace: Whether a task that has the name already is replaced; else that is an error.
+        """
+        task = StoredTask(
+            checked_name(name), embedding, plain_examples(name, examples), checked_notes(notes), now()
+        )
+        self.put_many([task], replace=replace)
+        return task
+
+    def put_many(self, tasks: Iterable[StoredTask], *, replace: bool = False) -> None:
+        """Keep tasks, all of them or, after an error, none."""
+        with self._database.writing() as connection:
+            for task in tasks:
+                self._insert(connection, task, replace)
+
+    def _insert(self, connection: sqlite3.Connection, task: StoredTask, replace: bool) -> None:
+        self._check_weights(connection, task)
+        if replace:
+            self._known.pop(task.name, None)
+            connection.execute("DELETE FROM tasks WHERE name = ?", (task.name,))
+        values = (len(task.examples), *task_row(task))
+        try:
+            connection.execute(f"INSERT INTO tasks (count, {TASK}) VALUES ({_marks(values)})", values)
+        except sqlite3.IntegrityError:
+            raise self._taken(task.name) from None
+
+    def _check_weights(self, connection: sqlite3.Connection, task: StoredTask) -> None:
+        """Raise an error unless a task is of this store's model, which the first task decides."""
+        bound, own = fact(connection, "weights"), task.embedding.model
+        if bound is None:
+            set_fact(connection, "weights", [own])
+        elif own not in bound:
+            raise OtherModelError(
+                f"{self.path}: task {task.name!r} was learned by another model ({own}) than the tasks there "
+                f"({', '.join(bound)})"
+            )
+        if not np.isfinite(task.embedding.vector).all():
+            raise EmbeddingError(f"task {task.name!r} cannot be stored: its vector is not finite")
+
+    def _taken(self, name: str) -> TaskExistsError:
+        return TaskExistsError(
+            f"{self.path}: there is a task {name!r} already: replace it, or take another name"
+        )
+
+    def _unknown(self, name: str) -> UnknownTaskError:
+        return UnknownTaskError(f"{self.path}: there is no task {shown(name)}")
+
+    def get(self, name: str) -> StoredTask:
+        """All that is kept of a task."""
+        with self._database.reading() as connection:
+            row = connection.execute(f"SELECT {TASK} FROM tasks WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            raise self._unknown(name)
+        return task_of(row)
+
+    def embeddings(self, names: Iterable[str]) -> dict[str, TaskEmbedding]:
+        """The embeddings of tasks by name, without tasks that are not there; memory keeps the last ones."""
+        wanted = {name for name in names if name.isprintable()}  # no others are kept
+        with self._database.reading() as connection:
+            found = {name: self._known[name] for name in wanted if name in self._known}
+            for name in wanted - set(found):
+                row = connection.execute(f"SELECT {EMBEDDING} FROM tasks WHERE name = ?", (name,)).fetchone()
+                if row is not None:
+                    found[name] = embedding_of(row)
+            if len(self._known) + len(found) > _KEPT_AT_ONCE:
+                self._known.clear()
+            self._known |= found
+        return found
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a task another name."""
+        with self._database.writing() as connection:
+            try:
+                self._update(connection, name, "name", checked_name(new))
+            except sqlite3.IntegrityError:
+                raise self._taken(new) from None
+
+    def annotate(self, name: str, notes: str) -> None:
+        """Replace the notes of a task."""
+        with self._database.writing() as connection:
+            self._update(connection, name, "notes", checked_notes(notes))
+
+    def _update(self, connection: sqlite3.Connection, name: str, column: str, value: str) -> None:
+        self._known.pop(name, None)
+        done = connection.execute(f"UPDATE tasks SET {column} = ? WHERE name = ?", (value, name))
+        if not done.rowcount:
+            raise self._unknown(name)
+
+    def remove(self, name: str) -> None:
+        """Forget a task."""
+        with self._database.writing() as connection:
+            self._known.pop(name, None)
+            if not connection.execute("DELETE FROM tasks WHERE name = ?", (name,)).rowcount:
+                raise self._unknown(name)
+
+    def list(self, search: str | None = None, limit: int | None = None, offset: int = 0) -> "list[Listed]":
+        """Tasks in the order of their names.
+
+        Args:
+            search: Only those whose name contains this text, or matches this pattern with * and ?; upper and
+                lower case are alike.
+            limit: At most this many.
+            offset: After leaving out this many.
+        """
+        where, values = ("WHERE matches(name, ?)", [search]) if search else ("", [])
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT name, count, loss, weights, notes, created FROM tasks {where} "
+                "ORDER BY name LIMIT ? OFFSET ?",
+                (*values, -1 if limit is None else limit, offset),
+            ).fetchall()
+        return [Listed(name, count, infinite_if_none(loss), *rest) for name, count, loss, *rest in rows]
+
+    def nearest(self, task: str | TaskEmbedding, count: int = 10) -> "list[Neighbour]":
+        """The stored tasks most similar to one of them, or to an embedding of the same model, best first.
+
+        Only tasks that were learned with the same weights are compared: a model may use others at another k,
+        and their embeddings have nothing in common.
+        """
+        if count < 1:
+            raise UserError(f"count must be at least 1: got {shown(count)}")
+        with self._database.reading() as connection:
+            number, embedding = self._point(connection, task) if isinstance(task, str) else (None, task)
+            self._check_comparable(connection, embedding)
+            self._refresh(connection)
+            found = self._index.nearest(embedding.model, embedding.point, count, number)
+            names = _names(connection, [number for number, _ in found])
+        return [Neighbour(names[number], similarity) for number, similarity in found]
+
+    def _point(self, connection: sqlite3.Connection, name: str) -> tuple[int, TaskEmbedding]:
+        row = connection.execute(f"SELECT id, {EMBEDDING} FROM tasks WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            raise self._unknown(name)
+        return row[0], embedding_of(row[1:])
+
+    def _check_comparable(self, connection: sqlite3.Connection, embedding: TaskEmbedding) -> None:
+        if embedding.model not in (fact(connection, "weights") or ()):
+            raise OtherModelError(f"{self.path}: the task embedding belongs to another model")
+        if embedding.is_support:
+            raise _not_comparable()
+
+    def map(self, limit: int = 2_000) -> "list[TaskMap]":
+        """The tasks as points in a plane, a map for each weights; the newest `limit` tasks of each."""
+        found: list[TaskMap] = []
+        with self._database.reading() as connection:
+            if connection.execute("SELECT 1 FROM tasks WHERE is_support LIMIT 1").fetchone():
+                raise _not_comparable()
+            self._refresh(connection)
+            for weights, points in self._index.spaces.items():
+                ids = points.ids[-limit:].tolist()
+                names = _names(connection, ids)
+                found.append(
+                    TaskMap(weights, [names[i] for i in ids], *principal_axes(points.units[-limit:]))
+                )
+        return found
+
+    def _refresh(self, connection: sqlite3.Connection) -> None:
+        """Make the index hold what the file holds.
+
+        What is stored under an id never changes, so the index lacks new rows or has removed ones.
+        """
+        rows = connection.execute(
+            f"SELECT id, {EMBEDDING} FROM tasks WHERE id > ? ORDER BY id", (self._index.last,)
+        )
+        embeddings = ((number, embedding_of(row)) for number, *row in rows)
+        self._index.add((number, one.model, one.point) for number, one in embeddings)
+        if connection.execute("SELECT count(*) FROM tasks").fetchone()[0] != len(self._index):
+            ids = connection.execute("SELECT id FROM tasks").fetchall()
+            self._index.keep(np.array(ids, dtype=np.int64).ravel())
+
+    def export(self, path: str | Path) -> int:
+        """Write all tasks as JSONL, one per line; how many there are."""
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {TASK} FROM tasks ORDER BY name")
+            return export(path, fact(connection, "weights") or [], map(task_of, rows))
+
+    def import_file(self, path: str | Path, *, replace: bool = False) -> int:
+        """Read tasks that `export` wrote, all of them or, after an error, none; how many there are."""
+        weights, tasks = read(path_of(path))
+        with self._database.writing() as connection:
+            if fact(connection, "weights") is None:
+                set_fact(connection, "weights", weights)
+            for task in tasks:
+                self._insert(connection, task, replace)
+        return len(tasks)
+
+    def readapt(self, learner: Learner, progress: Progress | None = None) -> int:
+        """Learn all tasks again with another model, whose store this becomes; how many there are.
+
+        Until all are learned the store stays as it is. If it is interrupted, the next call continues.
+        """
+        done = readapt(self._database, learner, weights_of(learner), progress or (lambda *_: None))
+        self._known.clear()
+        return done
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+def _names(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The names of tasks by id, a thousand at once: SQLite limits how many values a question has."""
+    found: dict[int, str] = {}
+    for start in range(0, len(ids), 1_000):
+        some = ids[start : start + 1_000]
+        found |= connection.execute(f"SELECT id, name FROM tasks WHERE id IN ({_marks(some)})", some)
+    return found
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _not_comparable() -> EmbeddingError:
+    return EmbeddingError(
+        "embeddings of this method hold the examples themselves, and cannot be compared; those of methods "
+        "that fit numbers to a task, such as tam, can"
+    )

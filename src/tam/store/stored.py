@@ -1,0 +1,136 @@
+"""What a store keeps of a task, as a value and as a line of JSON."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tam.errors import UserError, shown
+from tam.io import OBJECT, STRING, Part, check_parts, is_list_of, json_text
+from tam.learner.inputs import ExamplesError, listed
+from tam.learner.task_embedding import TaskEmbedding
+from tam.tasks.task import Example, Label
+from tam.tasks.vocabulary import Token, plain
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class StoredTask:
+    """A task of a store.
+
+    Attributes:
+        name: Its name, of which there is one.
+        embedding: What was learned of it.
+        examples: What it was learned from.
+        notes: Whatever you want to remember of it.
+        created: When it was stored, in UTC.
+    """
+
+    name: str
+    embedding: TaskEmbedding
+    examples: list[Example]
+    notes: str
+    created: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "task": self.name,
+            "notes": self.notes,
+            "created": self.created,
+            "examples": [example._asdict() for example in self.examples],
+            "embedding": self.embedding.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "StoredTask":
+        """From plain values."""
+        check_parts(values, _PARTS)
+        pairs = [(one.get("x"), one.get("y")) for one in values["examples"]]
+        return cls(
+            checked_name(values["task"]),
+            TaskEmbedding.from_json(values["embedding"]),
+            plain_examples(values["task"], pairs),
+            checked_notes(values["notes"]),
+            values["created"],
+        )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A task in a list.
+
+    Attributes:
+        name: Its name.
+        examples: How many examples it was learned from.
+        loss: The loss on them; infinite if it is not known.
+        weights: The identity of the weights that learned it: a model may have others for another k.
+        notes: Its notes.
+        created: When it was stored, in UTC.
+    """
+
+    name: str
+    examples: int
+    loss: float
+    weights: str
+    notes: str
+    created: str
+
+
+_PARTS = {
+    "task": STRING,
+    "notes": STRING,
+    "created": STRING,
+    "examples": Part(is_list_of(dict), "a list of objects"),
+    "embedding": OBJECT,
+}
+
+
+def checked_name(name: Any) -> str:
+    """A name that can be printed, and be the last part of an address."""
+    if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not name.isprintable():
+        expected = f"1 to {LONGEST_NAME} printable characters"
+        raise UserError(f"the name of a task must have {expected}: got {shown(name)}")
+    if name in (".", ".."):
+        raise UserError(f"the name of a task must not be {name!r}")
+    return name
+
+
+def checked_notes(notes: Any) -> str:
+    """Notes that can be written."""
+    if not isinstance(notes, str) or any("\ud800" <= char <= "\udfff" for char in notes):
+        raise UserError(f"notes must be a text of whole characters: got {shown(notes)}")
+    return notes
+
+
+def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
+    """Examples as plain values; which tokens are valid depends on the model, and is not checked here."""
+    task, pairs = f"task {name!r}", listed(examples)
+    if not pairs:
+        raise ExamplesError(task, f"expected the examples it was learned from, not {shown(examples)}")
+    found: list[Example] = []
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ExamplesError(
+                task, f"expected a pair of an input and its answer, not {shown(pair)}", number
+            )
+        x, y = _tokens(pair[0]), _answer(pair[1])
+        if x is None or y is None:
+            problem = f"expected tokens and an answer, integers or strings, not {shown(pair)}"
+            raise ExamplesError(task, problem, number)
+        found.append(Example(x, y))
+    try:
+        json_text(found).encode()
+    except UnicodeEncodeError:
+        raise ExamplesError(task, "a string has half a character, a lone surrogate") from None
+    return found
+
+
+def _tokens(given: Any) -> list[Token] | None:
+    found = [plain(token) for token in listed(given) or ()]
+    return None if listed(given) is None or None in found else [token for token in found if token is not None]
+
+
+def _answer(given: Any) -> Label | list[Token] | None:
+    label = plain(given)
+    return _tokens(given) if label is None else label

@@ -1,0 +1,75 @@
+"""`tam store …`: what is put is listed, shown, used, moved and learned again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.own import write_examples
+from tests.in_process import tam
+
+
+def test_a_store_from_the_command_line(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, run, given = str(tmp_path / "tasks.db"), str(finished), tmp_path / "examples.jsonl"
+
+    def said(*words: str) -> str:
+        tam("store", *words)
+        return capsys.readouterr().out
+
+    capsys.readouterr()
+    for name, letter in (("first", "a"), ("second", "b"), ("third", "c")):
+        write_examples(given, [{"x": [letter, "x"], "y": "yes"}, {"x": ["x"], "y": "no"}])
+        assert f"learned {name} from 2 examples" in said(
+            "put", file, name, run, str(given), "--notes", "mine"
+        )
+    with pytest.raises(SystemExit, match="'first' already"):
+        tam("store", "put", file, "first", run, str(given))
+    assert "has 3 tasks" in said("put", file, "first", run, str(given), "--replace")
+    assert [line.split()[0] for line in said("list", file).splitlines()] == [
+        "task",
+        "first",
+        "second",
+        "third",
+    ]
+    assert said("list", file, "--search", "ir").splitlines()[-1] == "2 of 3 tasks"
+    assert said("list", file, "--search", "none") == "0 of 3 tasks\n"
+    rule = str(tmp_path / "rule.json")
+    shown = said("get", file, "second", "--out", rule)
+    assert "  b x  →  yes\n" in shown
+    tam("predict", run, rule, "b x")
+    capsys.readouterr()
+    assert len(said("nearest", file, "first").splitlines()) == 3
+    said("rename", file, "third", "last")
+    said("annotate", file, "last", "new notes")
+    assert "new notes" in said("get", file, "last")
+    said("remove", file, "second")
+    exported, copy = str(tmp_path / "tasks.jsonl"), str(tmp_path / "copy.db")
+    assert said("export", file, exported) == f"2 tasks written to {exported}\n"
+    assert said("import", copy, exported) == f"2 tasks read; {copy} has 2\n"
+    assert said("list", copy) == said("list", file)
+    for words in (
+        ["get", file, "none"],
+        ["list", str(tmp_path / "no.db")],
+        ["import", copy, str(tmp_path / "no")],
+    ):
+        with pytest.raises(SystemExit, match=r"^error: .*there is no"):
+            tam("store", *words)
+    assert not (tmp_path / "no.db").exists()
+
+
+@pytest.mark.slow
+def test_another_model_learns_the_tasks_again(
+    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other, given = str(tmp_path / "tasks.db"), str(tmp_path / "other"), tmp_path / "examples.jsonl"
+    write_examples(given, [{"x": ["a", "x"], "y": "yes"}, {"x": ["x"], "y": "no"}])
+    tam("store", "put", file, "first", str(finished), str(given))
+    tam("train", str(small_tasks), "--preset", "smoke", "--seed", "1", "--out", other)
+    with pytest.raises(SystemExit, match=r"belong to another model .* tam store readapt"):
+        tam("store", "put", file, "second", other, str(given))
+    tam("store", "readapt", file, other)
+    assert "1 tasks learned again" in capsys.readouterr().out
+    tam("store", "put", file, "second", other, str(given))
+    with pytest.raises(SystemExit, match="belong to another model"):
+        tam("store", "put", file, "third", str(finished), str(given))
