@@ -17,8 +17,14 @@ MODULES = ["tam.cli.main", "tam.errors", "tam"] + [
     for package in (tam.tasks, tam.report, tam.report.page)
     for module in iter_modules(package.__path__, f"{package.__name__}.")
 ]
-READ_RUNS = ("tam.report.collect", "tam.report.own_runs", "tam.report.page.own", "tam.report.page.published")
-"""What reads the results of runs, which needs torch to know whether they still count."""
+READ_RUNS = (
+    "tam.report.collect",
+    "tam.report.own_runs",
+    "tam.report.page.own",
+    "tam.report.page.published",
+    "tam.report.side_by_side",
+)
+"""What reads or scores runs, which needs torch."""
 
 
 def test_no_module_is_forgotten() -> None:
