@@ -5,7 +5,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "tam"
 ORDER = (
-    *("errors", "io", "provenance", "config", "tasks", "models", "methods", "evaluation", "training"),
+    *(
+        "errors",
+        "io",
+        "provenance",
+        "config",
+        "tasks",
+        "models",
+        "methods",
+        "evaluation",
+        "training",
+        "pretrained",
+    ),
     *("learner", "experiments", "report", "cli"),
 )
 

@@ -15,6 +15,8 @@ from tests.in_process import tam as tam_command
 
 OPTIONS = {
     "tam": "",
+    "tam demo": "examples",
+    "tam models": "",
     "tam tasks": """
         show task stats ceiling out
         compositional holdout seed n train valid test examples""",
@@ -29,6 +31,9 @@ OPTIONS = {
     "tam eval": "shots supports device",
     "tam adapt": "out primitives",
     "tam predict": "beams",
+    "tam pack": "out tasks supports",
+    "tam export": "out shots",
+    "tam push": "private",
 }
 """Everything that can be typed. Whoever adds or removes an option changes this and the documentation."""
 

@@ -7,12 +7,25 @@ from typing import Any
 import tyro
 
 from tam import __version__
+from tam.cli.demo import Demo
 from tam.cli.exit import command
+from tam.cli.models import Export, Models, Pack, Push
 from tam.cli.tasks import Tasks
 from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval, Predict
 
-COMMANDS: dict[str, Any] = {"tasks": Tasks, "train": Train, "eval": Eval, "adapt": Adapt, "predict": Predict}
+COMMANDS: dict[str, Any] = {
+    "demo": Demo,
+    "models": Models,
+    "tasks": Tasks,
+    "train": Train,
+    "eval": Eval,
+    "adapt": Adapt,
+    "predict": Predict,
+    "pack": Pack,
+    "export": Export,
+    "push": Push,
+}
 """The class of each command: its fields are the options, `run` does it."""
 
 

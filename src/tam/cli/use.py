@@ -1,9 +1,7 @@
 """`tam eval`, `tam adapt`, `tam predict`: use what was trained."""
 
-import json
 import os
 import shlex
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from tam.cli.options import optional
+from tam.cli.words import Words
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -53,7 +52,7 @@ class Adapt:
     """Learn a task from examples, and write its task embedding to a file."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner."""
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     examples: File
     """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
@@ -68,10 +67,10 @@ class Adapt:
         from tam.tasks.composition import PrimitivesError
         from tam.tasks.jsonl import read_examples
 
-        folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
+        examples = path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         _check_replaceable(out)
-        learner = load(folder)
+        learner = load(self.run_folder)
         by_line = read_examples(examples)
         try:
             rule = learner.adapt(by_line.values(), self.primitives)
@@ -84,7 +83,7 @@ class Adapt:
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
         tokens = learner.vocabulary_.tokens
         places = range(1, 1 + min(5, learner.model_.spec.max_x))
-        some_input = _Words(tokens).show([tokens[place % len(tokens)] for place in places])
+        some_input = Words(tokens).show([tokens[place % len(tokens)] for place in places])
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
 
 
@@ -107,7 +106,7 @@ class Predict:
     """Answer inputs with a task embedding that `tam adapt` wrote."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner."""
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     rule: File
     """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _several("INPUT")]
@@ -120,41 +119,14 @@ class Predict:
         from tam.learner.learner import load
         from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
-        learner = load(path_of(self.run_folder, "RUN"))
+        learner = load(self.run_folder)
         if not self.inputs:
             raise UserError('give one input or more, such as "2 7 1 8 2"')
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = _Words(learner.vocabulary_.tokens)
+        words = Words(learner.vocabulary_.tokens)
         try:
             answers = learner.predict(rule, [words.read(text) for text in self.inputs], self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
         for text, answer in zip(self.inputs, answers, strict=True):
             print(f"{text}  →  {words.show(answer) if isinstance(answer, list) else answer}")
-
-
-class _Words:
-    """Tokens as a person writes them: as words, and as a JSON list where words would mean others."""
-
-    def __init__(self, tokens: Iterable[int | str]) -> None:
-        self._tokens = set(tokens)
-        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
-
-    def read(self, text: str) -> list[Any]:
-        """The tokens; a word is an integer where the vocabulary has it as one."""
-        from tam.tasks.jsonl_schema import FormatError, parse_json
-
-        words = [self._integers.get(word, word) for word in text.split()]
-        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
-            return words
-        try:
-            value = parse_json(text)
-        except FormatError:
-            return words
-        return value if isinstance(value, list) else words
-
-    def show(self, tokens: Sequence[int | str]) -> str:
-        """A text that is read as these tokens."""
-        text = " ".join(map(str, tokens))
-        is_option = text.startswith("-") and not text[1:2].isdigit()
-        return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)
