@@ -47,9 +47,12 @@ class Demo:
     def run(self) -> None:
         """Answer what is typed, or what is in the file."""
         started = time.monotonic()
+        import torch
+
         from tam.learner.learner import load
         from tam.methods import TAM
 
+        torch.set_num_threads(1)  # so few rows gain nothing from more, and lose where other programs run
         learner = load(self.model)
         if isinstance(learner.method, TAM) and learner.method.starts > _STARTS:
             learner.method = replace(learner.method, starts=_STARTS)

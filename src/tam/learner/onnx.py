@@ -53,10 +53,8 @@ class _Prediction(nn.Module):
             return self.model.outcomes(self.model.condition(z.unsqueeze(1), batch), batch).squeeze(1)
         # All searches in one pass, as rows one after another: the file has the network once.
         members = z.unflatten(1, (self.searches, -1)).transpose(0, 1)
-        rows = batch.repeat(self.searches)
-        each = self.model.outcomes(
-            self.model.condition(members[..., 1:].reshape(len(rows.x), 1, -1), rows), rows
-        )
+        rows, each_z = batch.repeat(self.searches), members[..., 1:].reshape(-1, 1, self.model.task_size)
+        each = self.model.outcomes(self.model.condition(each_z, rows), rows)
         each = each.unflatten(0, (self.searches, batch.tasks))
         return average(each, members[..., 0], batch).squeeze(1)
 

@@ -94,8 +94,8 @@ def readme(card: Mapping[str, Any]) -> str:
             ],
         ),
         "",
-        "`tam pack RUN --out FOLDER` packed it: of the run's weights those that are used at most k (of outer "
-        f"step {card['step']:,}), with the steps and rate that validated best for them at every k.",
+        "`tam pack RUN --out FOLDER` packed it: of the run's sets of weights the one that serves the most k "
+        f"(outer step {card['step']:,}), with the steps and rate that validated best for it at every k.",
         "",
         "## Limits",
         "",
