@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1] / "src" / "tam"
 ORDER = (
     *("errors", "io", "provenance", "config", "tasks", "models", "methods", "evaluation", "training"),
-    *("learner", "store", "serve", "experiments", "report", "cli"),
+    *("pretrained", "learner", "store", "serve", "experiments", "report", "cli"),
 )
 
 

@@ -15,6 +15,8 @@ from tests.in_process import tam as tam_command
 
 OPTIONS = {
     "tam": "",
+    "tam demo": "examples",
+    "tam models": "",
     "tam tasks": """
         show task stats ceiling out splits fold text kind
         compositional holdout seed n train valid test examples""",
@@ -34,6 +36,9 @@ OPTIONS = {
     "tam predict": "file json proba beams text",
     "tam store": "",
     "tam serve": "store host port token device max-body max-rows max-queue",
+    "tam pack": "out tasks supports",
+    "tam export": "out shots",
+    "tam push": "private",
     "tam reproduce": "dry-run only seconds at-once on device results runs",
     "tam report": "results out",
 }

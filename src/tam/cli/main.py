@@ -8,7 +8,9 @@ import tyro
 
 from tam import __version__
 from tam.cli.compare import Compare
+from tam.cli.demo import Demo
 from tam.cli.exit import command
+from tam.cli.models import Export, Models, Pack, Push
 from tam.cli.predict import Predict
 from tam.cli.report import Report
 from tam.cli.reproduce import Reproduce
@@ -20,6 +22,8 @@ from tam.cli.train import Train
 from tam.cli.use import Adapt, Eval
 
 COMMANDS: dict[str, Any] = {
+    "demo": Demo,
+    "models": Models,
     "tasks": Tasks,
     "train": Train,
     "eval": Eval,
@@ -28,6 +32,9 @@ COMMANDS: dict[str, Any] = {
     "predict": Predict,
     "store": StoreCommand,
     "serve": Serve,
+    "pack": Pack,
+    "export": Export,
+    "push": Push,
     "reproduce": Reproduce,
     "report": Report,
 }

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -12,8 +12,9 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import Text
+from tam.cli.words import Words, text_of
 from tam.errors import UserError
-from tam.io import exists, path_of
+from tam.io import path_of
 
 _MOST_SHOWN = 5
 
@@ -31,7 +32,7 @@ class Predict:
     """Answer inputs with a task embedding that `tam adapt` wrote."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner."""
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     rule: File
     """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, several("INPUT", "")] = ()
@@ -52,10 +53,9 @@ class Predict:
         from tam.learner.learner import load
         from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
-        folder = path_of(self.run_folder, "RUN")
-        learner = load(folder)
+        learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = Words(learner.vocabulary_.tokens, text_of(folder, self.text))
+        words = Words(learner.vocabulary_.tokens, text_of(self.run_folder, self.text))
         inputs = list(self._given(words))
         rows = [one.tokens for one in inputs]
         try:
@@ -71,7 +71,7 @@ class Predict:
         for one, answer in zip(inputs, found, strict=True):
             print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
 
-    def _given(self, words: "Words") -> Iterator[_Input]:
+    def _given(self, words: Words) -> Iterator[_Input]:
         """The inputs, wherever they come from."""
         if self.inputs:
             if self.file is not None:
@@ -108,15 +108,6 @@ def _lines(path: Path) -> list[str]:
         raise UserError(f"{path}: not UTF-8: byte {error.object[error.start]:#04x}") from None
 
 
-def text_of(folder: Path, given: str | None) -> str | None:
-    """How text is split: as given, or as in the tasks of the run."""
-    from tam.training.run import read_config
-
-    if given is not None or not exists(folder / "config.json"):
-        return given
-    return read_config(folder / "config.json")[1].get("text")
-
-
 def _numbered(error: UserError) -> tuple[int | None, str]:
     """The number of the input that an error is about, and what is wrong with it."""
     match = re.match(r"input (\d+): (.*)", str(error), re.DOTALL)
@@ -134,60 +125,8 @@ def _as_json(given: _Input, answer: Any) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _in_words(answer: Any, words: "Words") -> str:
+def _in_words(answer: Any, words: Words) -> str:
     if isinstance(answer, Mapping):
         ordered = sorted(answer.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
         return ", ".join(f"{_in_words(y, words)} ({p:.3f})" for y, p in ordered)
     return words.show(list(answer)) if isinstance(answer, list | tuple) else str(answer)
-
-
-class Words:
-    """Tokens as a person writes them: as words, and as a JSON list where words would mean others."""
-
-    def __init__(self, tokens: Iterable[int | str], text: str | None = None) -> None:
-        from tam.tasks.text import text_splitter
-
-        self._tokens = set(tokens)
-        self._split = None if text in (None, "words") else text_splitter(text)
-        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
-
-    def is_one_word(self, text: str) -> bool:
-        """Whether this is a single word that may be meant as one token of several."""
-        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith("[")
-
-    def read_line(self, text: str, where: str) -> list[Any]:
-        """The tokens of a line, which may be an object of JSON with x."""
-        from tam.tasks.jsonl_schema import FormatError, parse_json
-
-        if not text.lstrip().startswith("{"):
-            return self.read(text)
-        try:
-            value = parse_json(text)
-        except FormatError:
-            return self.read(text)
-        if not isinstance(value, dict) or "x" not in value:
-            raise UserError(f"{where}: no field 'x'")
-        return self.read(value["x"]) if isinstance(value["x"], str) else value["x"]
-
-    def read(self, text: str) -> list[Any]:
-        """The tokens; a word is an integer where the vocabulary has it as one."""
-        from tam.tasks.jsonl_schema import FormatError, parse_json
-
-        if self._split is not None:
-            return self._split(text)
-        words = [self._integers.get(word, word) for word in text.split()]
-        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
-            return words
-        try:
-            value = parse_json(text)
-        except FormatError:
-            return words
-        return value if isinstance(value, list) else words
-
-    def show(self, tokens: Sequence[int | str]) -> str:
-        """A text that is read as these tokens."""
-        if self._split is not None and self.read(joined := "".join(map(str, tokens))) == tokens:
-            return joined
-        text = " ".join(map(str, tokens))
-        is_option = text.startswith("-") and not text[1:2].isdigit()
-        return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)

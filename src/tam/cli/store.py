@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tam.cli.options import File, Run, optional, several
-from tam.cli.predict import text_of
 from tam.cli.use import adapt_from_file
+from tam.cli.words import text_of
 from tam.errors import UserError, printable
 from tam.io import path_of
 
@@ -54,9 +54,9 @@ class Put:
         from tam.learner.learner import load
         from tam.store.store import Store
 
-        path, folder = path_of(self.store, "STORE"), path_of(self.run_folder, "RUN")
-        learner, file = load(folder), path_of(self.examples, "FILE")
-        rule, examples = adapt_from_file(learner, file, self.primitives, text_of(folder, None))
+        path, file = path_of(self.store, "STORE"), path_of(self.examples, "FILE")
+        learner, text = load(self.run_folder), text_of(self.run_folder, None)
+        rule, examples = adapt_from_file(learner, file, self.primitives, text)
         with Store(path, learner) as store:
             store.put(self.task, rule, examples, self.notes, replace=self.replace)
             count = len(store)
@@ -259,7 +259,7 @@ class Readapt:
         from tam.report.progress import progress
 
         with _open(self.store) as store, progress("learning the tasks") as tell:
-            count = store.readapt(load(path_of(self.run_folder, "RUN")), tell)
+            count = store.readapt(load(self.run_folder), tell)
         print(f"{count} tasks learned again; {self.store} is now of {self.run_folder}")
 
 

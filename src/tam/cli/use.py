@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tam.cli.options import File, Run, optional, several
-from tam.cli.predict import Words, text_of
 from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text
+from tam.cli.words import Words, text_of
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -70,7 +70,7 @@ class Adapt:
     """Learn a task from examples, and write its task embedding to a file."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner."""
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     examples: File
     """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
@@ -83,11 +83,10 @@ class Adapt:
         """Adapt and write."""
         from tam.learner.learner import load
 
-        folder, examples = path_of(self.run_folder, "RUN"), path_of(self.examples, "FILE")
+        examples = path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         check_replaceable(out)
-        learner = load(folder)
-        text = text_of(folder, self.text)
+        learner, text = load(self.run_folder), text_of(self.run_folder, self.text)
         rule, _ = adapt_from_file(learner, examples, self.primitives, text)
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")

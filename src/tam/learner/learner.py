@@ -19,13 +19,16 @@ from tam.errors import InterruptedRunError, UserError, shown
 from tam.evaluation.decoding import Decoded, decode
 from tam.evaluation.protocol import Choice, KShotScore, score
 from tam.io import path_of
+from tam.learner.hub import PREFIX, pull, push, short_card
 from tam.learner.inputs import Intake
+from tam.learner.onnx import write_onnx
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model
 from tam.models.batch import collate
 from tam.models.support_state import check_packed
+from tam.pretrained import resolve
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, listed, plain
@@ -301,6 +304,42 @@ class Learner:
         except (OSError, UnicodeEncodeError) as error:
             raise _unwritable(folder, error) from None
 
+    def push_to_hub(
+        self, repo: str, *, private: bool = False, card: str | None = None, token: str | None = None
+    ) -> str:
+        """Write the model to a repository of the Hugging Face hub, made if it is not there.
+
+        `tam.load("hf://OWNER/NAME")` reads it. Needs the extra `hub`.
+
+        Args:
+            repo: `OWNER/NAME`.
+            private: Whether a new repository is private.
+            card: The model card, Markdown; a short one if not given.
+            token: An access token; by default the one that `hf auth login` keeps, or `HF_TOKEN`.
+
+        Returns:
+            The address of the commit.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder)
+            return push(
+                Path(folder), repo, card or short_card(repr(self), repo), private=private, token=token
+            )
+
+    def export_onnx(self, path: str | Path, shots: int | None = None) -> None:
+        """Write the prediction of this model as an ONNX file, with the task embedding as an input.
+
+        See `tam.learner.onnx` for its inputs and outputs. Needs the extra `onnx`.
+
+        Args:
+            path: The file.
+            shots: If the model has several sets of weights, those that learn from k = `shots` examples; by
+                default the last weights. A task embedding fits one set only.
+        """
+        saved = self._fitted._saved
+        model = saved.model if shots is None else saved.at(shots)[0]
+        write_onnx(path_of(path), self.method, model, self.vocabulary_, self._identities[model])
+
     @property
     def _fitted(self) -> "Learner":
         if not hasattr(self, "model_"):
@@ -445,14 +484,19 @@ def _unwritable(folder: str | Path, error: Exception) -> UserError:
     return UserError(f"{folder}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
-def load(folder: str | Path, device: str = "auto") -> Learner:
-    """Read a learner that `Learner.save` or `tam train` wrote; nothing in the files is executed.
+def load(name: str | Path, device: str = "auto") -> Learner:
+    """Read a learner; nothing in its files is executed.
 
     Args:
-        folder: Where it is.
+        name: A folder that `Learner.save` or `tam train` wrote; else the name of a pretrained model, such as
+            `"classification"` (`tam models` lists them); or `"hf://OWNER/NAME"`, a model on the Hugging Face
+            hub, with `@REVISION` at the end for another revision than main.
         device: auto (cuda if there is a GPU, else cpu), cpu or cuda.
     """
-    return Learner.of(Saved.read(path_of(folder), real_device(device)))
+    if isinstance(name, str) and name.startswith(PREFIX):
+        return Learner.of(Saved.read(pull(name), real_device(device)))
+    path_of(name)
+    return Learner.of(Saved.read(resolve(name), real_device(device)))
 
 
 def _identity(model: Model) -> str:

@@ -21,7 +21,8 @@ from tam.models import Batch, Model, token_targets
 
 SUPPORT_SHARE = 0.5
 """The weight of a support's log-likelihood: below 1, since a z fitted to the support overestimates it."""
-_ROWS_AT_ONCE = 200_000
+_ROWS_AT_ONCE = {"cpu": 1_000, "cuda": 200_000}
+"""Rows that go through the network together: on a CPU, few enough to stay in its cache."""
 
 
 def fit_mixtures(
@@ -56,7 +57,7 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     """The known embeddings with the lowest loss on each task's support, best first: `[count, B, S]`."""
     known = model.kept if model.primitives is None else model.primitives.detach()
     assert known is not None
-    at_once = max(1, _ROWS_AT_ONCE // (support.tasks * support.rows))
+    at_once = max(1, _ROWS_AT_ONCE[support.device.type] // (support.tasks * support.rows))
     losses = torch.cat(
         [
             example_losses(
@@ -86,7 +87,12 @@ def mixed_outcomes(model: Model, states: Tensor, batch: Batch) -> Tensor:
     """
     members = states.unflatten(1, (-1, 1 + model.task_size)).split(1, dim=1)
     each = torch.stack([model.outcomes(model.condition(one[..., 1:], batch), batch) for one in members])
-    weights = torch.stack([one[:, 0, 0] for one in members]).log()  # [M, B]
+    return average(each, torch.stack([one[:, 0, 0] for one in members]), batch)
+
+
+def average(each: Tensor, weights: Tensor, batch: Batch) -> Tensor:
+    """The log-probabilities of a mixture, given those of each search, `[M, B, …]`, and weights, `[M, B]`."""
+    weights = weights.log()
     if batch.y_length is None:
         return (each + weights[..., None, None]).logsumexp(0)
     so_far = weights[..., None, None] + _tokens_before(each, batch)  # [M, B, N, Y + 1]

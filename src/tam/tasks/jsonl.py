@@ -105,6 +105,25 @@ def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
     return examples
 
 
+def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any]]:
+    """Read the examples of one task, as `read_examples` does, and inputs to answer: lines `{"x": [tokens]}`.
+
+    Raises:
+        TasksFileError: If the file cannot be read or used; the message says where and why.
+    """
+    examples: dict[int, tuple[Any, Any]] = {}
+    questions: dict[int, Any] = {}
+    for number, text in _texts(path_of(path)):
+        with located(f"{path}:{number}"):
+            if isinstance(value := schema.parse_json(text), dict) and value.keys() == {"x"}:
+                questions[number] = value["x"]
+            else:
+                examples[number] = schema.parse_example(text)
+    if not examples:
+        raise TasksFileError(f'{path}: no examples: there must be a line with "x" and "y" for each')
+    return examples, questions
+
+
 def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, Path | None]:
     """The files of tasks and of their splits or folds; a folder may have both."""
     given = None if splits is None else path_of(splits, "splits")

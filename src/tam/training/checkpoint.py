@@ -79,10 +79,11 @@ def checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
-    """Copy weights into a model of the same shape."""
+    """Copy weights, which may be rounded to float16, into a model of the same shape."""
     own: dict[str, Tensor] = model.state_dict()
     if set(own) != set(weights) or any(
-        (own[name].shape, own[name].dtype) != (weights[name].shape, weights[name].dtype) for name in own
+        own[name].shape != weights[name].shape or weights[name].dtype not in (own[name].dtype, torch.float16)
+        for name in own
     ):
         raise UserError(f"{source}: these weights are of another model")
     if bad := [name for name, weight in weights.items() if not weight.isfinite().all()]:

@@ -4,6 +4,7 @@
 how a task is then learned; `learner.json` has the rest. Where there are best weights, they are used.
 """
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from torch import Tensor
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import exists, read_json
+from tam.io import exists, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
@@ -60,22 +61,25 @@ class Saved:
         known = self.at_each_k
         return known[min(known, key=lambda other: abs(math.log(other / k)))]
 
-    def write(self, folder: Path) -> None:
-        """Write all files; stopped at any moment, `read` finds this model or the one that was there."""
+    def write(self, folder: Path, *, half: bool = False) -> None:
+        """Write all files; stopped at any moment, `read` finds this model or the one that was there.
+
+        With `half`, weights are rounded to float16; they are read as float32 all the same.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for k, (best, model) in self.best.items():
-            write_tensors(best_file(folder, k), model.state_dict(), {"best": best.to_json()})
-        self.write_last(folder)
+            write_tensors(best_file(folder, k), _weights_of(model, half=half), {"best": best.to_json()})
+        self.write_last(folder, half=half)
         for k in self.config.protocol.shots:
             if k not in self.best:
                 best_file(folder, k).unlink(missing_ok=True)
 
-    def write_last(self, folder: Path) -> None:
+    def write_last(self, folder: Path, *, half: bool = False) -> None:
         """Write all but the best weights, which training writes when they validate.
 
         The description has another name until the weights are in place.
         """
-        weights = _weights_of(self.model)
+        weights = _weights_of(self.model, half=half)
         description = {
             "format": FORMAT,
             "config": self.config.to_json(),
@@ -84,7 +88,7 @@ class Saved:
             "primitives": self.primitives,
             "choices": {str(k): list(choice) for k, choice in self.choices.items()},
             "weights": checksum(weights),
-            "best": {str(k): checksum(_weights_of(model)) for k, (_, model) in self.best.items()},
+            "best": {str(k): checksum(_weights_of(model, half=half)) for k, (_, model) in self.best.items()},
         }
         write_json(folder / _NEXT, description)
         write_tensors(folder / "model.safetensors", weights, {})
@@ -139,8 +143,9 @@ def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, An
     raise UserError(f"{files[0]}: describes other weights than those of model.safetensors")
 
 
-def _weights_of(model: Model) -> dict[str, Tensor]:
-    return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
+    kept = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    return {name: tensor.half() for name, tensor in kept.items()} if half else kept
 
 
 def read_best(
@@ -160,6 +165,24 @@ def read_best(
             load_weights(model, weights, file)
             place_model(model, config.device, config.training.precision)
             found[k] = Best.of_file(header, file), model
+    return found
+
+
+def validated(folder: Path, step: int) -> dict[int, Choice]:
+    """How the weights of an outer step learn a task at each k, from the metrics of the run in a folder."""
+    found: dict[int, Choice] = {}
+    file = folder / "metrics.jsonl"
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise unreadable(file, error) from None
+    try:
+        for record in map(json.loads, lines):
+            if record["step"] == step and "valid" in record:
+                scores = record["valid"].items()
+                found |= {int(k): Choice(int(one["steps"]), float(one["rate"])) for k, one in scores}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{file}: not the metrics of a run ({error!r})") from None
     return found
 
 

@@ -1,0 +1,281 @@
+"""`tam demo`: type examples of a rule, and see what a pretrained model makes of them."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tam.cli.options import Name, optional
+from tam.cli.words import Words
+from tam.errors import UserError
+from tam.io import exists, path_of
+
+if TYPE_CHECKING:
+    from tam.learner.learner import Learner
+    from tam.learner.task_embedding import TaskEmbedding
+
+_ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
+_CELL = re.compile(r"\(?\s*(\d)\s*,\s*(\d)\s*\)?")
+_STARTS = 3
+"""The most searches that learn a rule here: on a CPU, the eight of the preset best take twice as long."""
+_GIVEN = {"classification": 20, "transduction": 8, "pathfinding": 5}
+"""Examples of a hidden rule that the demo gives the model."""
+_ASKED = {"classification": 6, "transduction": 6, "pathfinding": 3}
+_HELP = {
+    "classification": 'Type an input and its label, "3 1 4 1 5 -> yes": {max_x} numbers from 0 to 11, and '
+    "up to {classes} labels of your own.",
+    "transduction": 'Type an input and its answer, "3 1 4 1 5 -> 5 1 4 1 3": {max_x} numbers from 0 to 11.',
+    "pathfinding": 'Type a start and an end as row,column, "7,0 -> 1,4": the model sees 5 shortest paths '
+    "and\nno more. Then type 8 obstacles of your own by top-left cell: 1,2 3,5 9,9 2,2 6,2 4,7 2,6 8,1",
+}
+_OWN = "Type an input and its answer, x -> y: up to {max_x} tokens of your vocabulary, separated by spaces."
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Type examples of a rule, and see the answers of a pretrained model; nothing is trained."""
+
+    model: Name = "classification"
+    """classification, transduction or pathfinding; or the folder of a run."""
+    examples: Annotated[str | None, optional("FILE")] = None
+    """Ask no questions: learn from a JSONL file, with a line {"x": [tokens], "y": label or [tokens]} for each
+    example, and answer its lines without "y"."""
+
+    def run(self) -> None:
+        """Answer what is typed, or what is in the file."""
+        started = time.monotonic()
+        import torch
+
+        from tam.learner.learner import load
+        from tam.methods import TAM
+
+        torch.set_num_threads(1)  # so few rows gain nothing from more, and lose where other programs run
+        learner = load(self.model)
+        if isinstance(learner.method, TAM) and learner.method.starts > _STARTS:
+            learner.method = replace(learner.method, starts=_STARTS)
+        talk = _Talk(self.model, learner)
+        weights = sum(weight.numel() for weight in learner.model_.parameters())
+        print(
+            f"tam demo: {talk.benchmark}, {weights:,} weights, loaded in {time.monotonic() - started:.1f} s\n"
+        )
+        if self.examples is not None:
+            talk.answer_file(self.examples)
+            return
+        talk.show_hidden_rule()
+        talk.explain()
+        for line in _typed():
+            if line in ("q", "quit", "exit"):
+                break
+            try:
+                talk.take(line)
+            except UserError as error:
+                print(f"   {error}")
+
+
+def _typed() -> Iterator[str]:
+    """The lines that are typed, until the end of the input; with a prompt on a terminal."""
+    prompt = "> " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            yield input(prompt).strip()
+        except EOFError:
+            print()
+            return
+
+
+class _Talk:
+    """A conversation about one rule at a time."""
+
+    def __init__(self, name: str, learner: "Learner") -> None:
+        from tam.learner.inputs import Intake
+        from tam.pretrained import resolve
+        from tam.pretrained.card import FILE, read_card
+
+        self.learner, self.spec = learner, learner.model_.spec
+        self._intake = Intake(self.spec, learner.vocabulary_, learner.primitives_)
+        folder = resolve(name)
+        known = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
+        self.benchmark: str = known or self.spec.kind
+        self.is_known = known is not None
+        self.words = Words(learner.vocabulary_.tokens)
+        self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self.hidden = (
+            self._hidden_rules(folder / "tasks.jsonl") if exists(folder / "tasks.jsonl") else iter(())
+        )
+        self.examples: list[tuple[list[Any], Any]] = []
+        self.rule: TaskEmbedding | None = None
+
+    @staticmethod
+    def _hidden_rules(file: Any) -> Iterator[tuple[str, list[tuple[list[Any], Any]]]]:
+        import json
+
+        with open(file, encoding="utf-8") as lines:
+            for task in map(json.loads, lines):
+                yield task["task"], [(example["x"], example["y"]) for example in task["examples"]]
+
+    def explain(self) -> None:
+        """Say in two lines what to type."""
+        text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
+            max_x=self.spec.max_x, classes=self.spec.classes
+        )
+        print(f"\nYour turn. {text}")
+        print(
+            "An input alone is answered. Enter shows another hidden rule, new forgets your examples, q ends."
+        )
+
+    def take(self, line: str) -> None:
+        """Do what a line asks for."""
+        if not line:
+            self.show_hidden_rule()
+        elif line in ("?", "help"):
+            self.explain()
+        elif line == "new":
+            self.examples, self.rule = [], None
+            print("   forgotten: give examples of another rule")
+        elif _ARROW.search(line):
+            x, y = _ARROW.split(line, maxsplit=1)
+            self._add(x, y)
+        else:
+            self._ask([self._input(line)])
+
+    def _input(self, text: str) -> list[Any]:
+        if self.benchmark == "pathfinding":
+            return self._cells(text)
+        return self.words.read(text)
+
+    def _cells(self, text: str) -> list[int]:
+        """Cells, as numbers or as row,column."""
+        numbered = _CELL.sub(lambda found: f" {10 * int(found[1]) + int(found[2])} ", text)
+        try:
+            cells = [int(word) for word in numbered.split()]
+        except ValueError:
+            raise UserError(f'cells must be row,column from 0,0 to 9,9: got "{text}"') from None
+        if bad := [cell for cell in cells if not 0 <= cell <= 99]:
+            raise UserError(f"cells must be numbers from 0 to 99, or row,column: got {bad[0]}")
+        return cells
+
+    def _add(self, x: str, y: str) -> None:
+        """Take an example, if the model can."""
+        from tam.learner.inputs import ExamplesError
+
+        if self.benchmark == "pathfinding":
+            cells, path = self._cells(x), self._cells(y)
+            if len(cells) == len(path) == 1:
+                self._show_paths(cells[0], path[0])
+                return
+            example: tuple[list[Any], Any] = (cells, [100 + cell for cell in path])
+        else:
+            answer = self.words.read(y) if self.spec.kind == "transduction" else y.strip()
+            if not answer:
+                raise UserError('there is no answer after the arrow: type "input -> answer"')
+            example = (self.words.read(x), answer)
+        try:
+            self._intake.task("your rule", [*self.examples, example], ())
+        except ExamplesError as error:
+            raise UserError(error.problem) from None
+        self.examples.append(example)
+        self.rule = None
+        count = len(self.examples)
+        print(f"   {count} example{'s' if count > 1 else ''}. Another, or an input to answer?")
+
+    def _learn(self, examples: list[tuple[list[Any], Any]]) -> "TaskEmbedding":
+        started = time.monotonic()
+        rule = self.learner.adapt(examples)
+        print(
+            f"Learned from {len(examples)} example{'s' if len(examples) > 1 else ''} in "
+            f"{time.monotonic() - started:.1f} s: {self.learner.model_.task_size} numbers were fitted, "
+            "the network stayed as it is."
+        )
+        return rule
+
+    def _ask(self, inputs: list[list[Any]], truths: list[Any] | None = None) -> int:
+        """Answer inputs, and return how many are right if that is known."""
+        from tam.report.demo import answer_line, grids, is_right
+
+        if not self.examples:
+            raise UserError('no examples yet: type one as "input -> answer" first')
+        if self.rule is None:
+            self.rule = self._learn(self.examples)
+        chances: list[dict[Any, float]] = self.learner.predict_proba(self.rule, inputs)
+        answers: list[Any] = [max(each, key=lambda answer: each[answer]) for each in chances]
+        each_truth: list[Any] = [None] * len(inputs) if truths is None else truths
+        if self.benchmark != "pathfinding":
+            for x, chance, truth in zip(inputs, chances, each_truth, strict=True):
+                print(answer_line(x, chance, truth))
+        else:
+            print(grids(inputs, answers, colour=self.colour))
+            for answer, truth in zip(answers, each_truth, strict=True):
+                if truth is not None and not is_right(answer, truth):
+                    print(f"   ✗ the shortest path is {' '.join(str(cell - 100) for cell in truth)}")
+        return sum(is_right(answer, truth) for answer, truth in zip(answers, each_truth, strict=True))
+
+    def show_hidden_rule(self) -> None:
+        """Let the model learn a test task, and tell its rule at the end."""
+        found = next(self.hidden, None)
+        if found is None:
+            print("   there are no more hidden rules: give examples of your own")
+            return
+        name, examples = found
+        given, asked = _GIVEN[self.benchmark], _ASKED[self.benchmark]
+        print(f"A rule that training never showed, from {given} examples, such as")
+        kept = self.examples, self.rule
+        self._show_rule(examples[:given], examples[given : given + asked])
+        self.examples, self.rule = kept
+        print(f'The rule was: "{name}".')
+
+    def _show_paths(self, start: int, end: int) -> None:
+        """Let the model learn a start and an end from shortest paths around random obstacles."""
+        given = _GIVEN["pathfinding"]
+        examples = _random_paths(start, end, given + _ASKED["pathfinding"])
+        print(f"The model is shown {given} shortest paths, such as")
+        self._show_rule(examples[:given], examples[given:])
+
+    def _show_rule(self, given: list[tuple[list[Any], Any]], asked: list[tuple[list[Any], Any]]) -> None:
+        from tam.report.demo import example_lines, grids
+
+        if self.benchmark == "pathfinding":
+            print(grids([x for x, _ in given[:3]], [y for _, y in given[:3]], colour=self.colour))
+        else:
+            print(example_lines(given[:5]))
+        self.examples, self.rule = given, None
+        right = self._ask([x for x, _ in asked], [y for _, y in asked])
+        print(f"{right} of {len(asked)} new inputs right.")
+
+    def answer_file(self, name: str) -> None:
+        """Learn from the examples of a file, and answer its lines without y, or else the examples."""
+        from tam.learner.inputs import ExamplesError
+        from tam.tasks.jsonl import read_questions
+
+        file = path_of(name, "--examples")
+        by_line, questions = read_questions(file)
+        self.examples = list(by_line.values())
+        try:
+            if questions:
+                self._ask(list(questions.values()))
+            else:
+                print("No line without y: these are its own examples.")
+                right = self._ask([x for x, _ in self.examples], [y for _, y in self.examples])
+                print(f"{right} of {len(self.examples)} right.")
+        except ExamplesError as error:
+            place = "" if error.example is None else f":{list(by_line)[error.example]}"
+            raise UserError(f"{file}{place}: {error.problem}") from None
+
+
+def _random_paths(start: int, end: int, count: int) -> list[tuple[list[Any], Any]]:
+    """Random layouts of 8 obstacles that leave these cells free, each with the shortest path."""
+    import random
+
+    from tam.tasks.pathfinding import BLOBS, CELLS, OFFSET, blob, shortest_path
+
+    if start == end:
+        raise UserError("start and end must be different cells")
+    free = [cell for cell in range(CELLS) if not {start, end}.intersection(blob(cell))]
+    found: list[tuple[list[Any], Any]] = []
+    while len(found) < count:
+        layout = random.choices(free, k=BLOBS)
+        if path := shortest_path(layout, start, end):
+            found.append((layout, [OFFSET + cell for cell in path]))
+    return found

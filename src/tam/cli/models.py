@@ -1,0 +1,103 @@
+"""`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how yours leave home."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from tam.cli.use import Run
+from tam.io import path_of
+
+
+@dataclass(frozen=True)
+class Models:
+    """List the models that come with the package."""
+
+    def run(self) -> None:
+        """Print a table."""
+        from tam.pretrained import folder_of, names
+        from tam.pretrained.card import headline, read_card
+        from tam.report.table import table
+
+        cards = {name: read_card(folder_of(name)) for name in names()}
+        shots = sorted({score["k"] for card in cards.values() for score in card["scores"]["run"]})
+        rows = [
+            [
+                name,
+                "accuracy" if card["kind"] == "classification" else "perplexity",
+                *(headline(card, score) for score in card["scores"]["run"]),
+                f"{card['parameters']:,}",
+                f"{card['bytes'] / 1e6:.1f} MB",
+            ]
+            for name, card in cards.items()
+        ]
+        print(table(["model", "test tasks", *(f"k = {k}" for k in shots), "weights", "size"], rows))
+        print("\nk: examples of a new task, per class in classification. These are the scores of the runs;")
+        print("what packing changes is in the model card, README.md in each folder:")
+        for name in cards:
+            print(f"  {folder_of(name)}")
+        print("next: tam demo, or in Python tam.load(NAME)")
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Pack a finished run into a small folder with a model card: one set of weights, in float16."""
+
+    run_folder: Run
+    """Folder of a finished run."""
+    out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
+    """A new folder for the packed model."""
+    tasks: int = 16
+    """Test tasks that it is scored on, before and after rounding."""
+    supports: int = 1
+    """Supports of each of these tasks."""
+
+    def run(self) -> None:
+        """Pack and say so."""
+        from tam.pretrained.pack import pack
+
+        run, out = path_of(self.run_folder, "RUN"), path_of(self.out, "--out")
+        card = pack(run, out, tasks=self.tasks, supports=self.supports)
+        print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes; its card is {out / 'README.md'}")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the prediction of a model as an ONNX file, with the task embedding as an input."""
+
+    run_folder: Run
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
+    out: Annotated[str, tyro.conf.arg(metavar="FILE")]
+    """The file to write."""
+    shots: int | None = None
+    """Export the weights that learn from this many examples; the last weights if not given."""
+
+    def run(self) -> None:
+        """Export and say so."""
+        from tam.learner.learner import load
+
+        out = path_of(self.out, "--out")
+        load(self.run_folder).export_onnx(out, self.shots)
+        print(f"written to {out}: {out.stat().st_size:,} bytes")
+
+
+@dataclass(frozen=True)
+class Push:
+    """Push a model to the Hugging Face hub; tam.load("hf://OWNER/NAME") pulls it."""
+
+    run_folder: Run
+    """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
+    repo: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="OWNER/NAME")]
+    """The repository, which is made if it is not there."""
+    private: bool = False
+    """Make a new repository private."""
+
+    def run(self) -> None:
+        """Push and print the address."""
+        from tam.io import exists
+        from tam.learner.learner import load
+        from tam.pretrained import resolve
+
+        learner, card = load(self.run_folder), resolve(self.run_folder) / "README.md"
+        text = card.read_text(encoding="utf-8") if exists(card) else None
+        print(learner.push_to_hub(self.repo, private=self.private, card=text))

@@ -1,0 +1,69 @@
+"""Tokens as a person types them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tam.errors import UserError
+from tam.io import exists
+
+
+def text_of(name: str, given: str | None) -> str | None:
+    """How text is split: as given, or as in the tasks of the run of this name."""
+    from tam.training.run import read_config
+
+    config = Path(name) / "config.json"
+    return given if given is not None or not exists(config) else read_config(config)[1].get("text")
+
+
+class Words:
+    """Tokens as a person writes them: as words, and as a JSON list where words would mean others."""
+
+    def __init__(self, tokens: Iterable[int | str], text: str | None = None) -> None:
+        from tam.tasks.text import text_splitter
+
+        self._tokens = set(tokens)
+        self._split = None if text in (None, "words") else text_splitter(text)
+        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
+
+    def is_one_word(self, text: str) -> bool:
+        """Whether this is a single word that may be meant as one token of several."""
+        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith("[")
+
+    def read_line(self, text: str, where: str) -> list[Any]:
+        """The tokens of a line, which may be an object of JSON with x."""
+        from tam.tasks.jsonl_schema import FormatError, parse_json
+
+        if not text.lstrip().startswith("{"):
+            return self.read(text)
+        try:
+            value = parse_json(text)
+        except FormatError:
+            return self.read(text)
+        if not isinstance(value, dict) or "x" not in value:
+            raise UserError(f"{where}: no field 'x'")
+        return self.read(value["x"]) if isinstance(value["x"], str) else value["x"]
+
+    def read(self, text: str) -> list[Any]:
+        """The tokens; a word is an integer where the vocabulary has it as one."""
+        from tam.tasks.jsonl_schema import FormatError, parse_json
+
+        if self._split is not None:
+            return self._split(text)
+        words = [self._integers.get(word, word) for word in text.split()]
+        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
+            return words
+        try:
+            value = parse_json(text)
+        except FormatError:
+            return words
+        return value if isinstance(value, list) else words
+
+    def show(self, tokens: Sequence[int | str]) -> str:
+        """A text that is read as these tokens."""
+        if self._split is not None and self.read(joined := "".join(map(str, tokens))) == tokens:
+            return joined
+        text = " ".join(map(str, tokens))
+        is_option = text.startswith("-") and not text[1:2].isdigit()
+        return text if self.read(text) == tokens and not is_option else json.dumps(tokens, ensure_ascii=False)

@@ -1,0 +1,115 @@
+"""A model card: `card.json`, what is known of a packed model, and `README.md`, made from it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tam.errors import UserError
+from tam.io import infinite_if_none, read_json
+
+FILE = "card.json"
+
+_PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run", "scored")
+
+_ABOUT = {
+    "classification": "It labels sequences of 5 integers from 0 to 11; a task has up to 4 labels.",
+    "transduction": "It rewrites sequences of 5 integers from 0 to 11 as others.",
+    "pathfinding": (
+        "It finds shortest paths on a 10×10 grid, around 8 obstacles of 2×2 cells, between a start and an "
+        "end that only the examples tell. Cells are numbered row by row from 0, and in answers from 100."
+    ),
+}
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a packed model."""
+    values = read_json(folder / FILE)
+    if missing := [part for part in _PARTS if part not in values]:
+        raise UserError(f"{folder / FILE}: not the card of a model: it has no {missing[0]!r}")
+    return values
+
+
+def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
+    """A score in the metric of its kind of task: accuracy for classes, perplexity for sequences."""
+    if card["kind"] == "classification":
+        return f"{100 * score['accuracy']:.1f} %"
+    return f"{infinite_if_none(score['perplexity']):.2f}"
+
+
+def readme(card: Mapping[str, Any]) -> str:
+    """The card as Markdown, with the fields that the Hugging Face hub reads at the top."""
+    name, run, scored = card["name"], card["run"], card["scored"]
+    metric = "accuracy" if card["kind"] == "classification" else "perplexity"
+    shots = [score["k"] for score in card["scores"]["packed"]]
+    rows = {
+        f"the run, with the weights that validated best at each k; {run['test_tasks']} test tasks": "run",
+        f"these weights in float32; {scored['tasks']} test tasks": "float32",
+        f"these weights as stored, in float16; {scored['tasks']} test tasks": "packed",
+    }
+    tasks = card["tasks"]
+    training = f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else "of a file"
+    lines = [
+        "---",
+        "license: mit",
+        "library_name: tam",
+        "tags: [few-shot, meta-learning, task-embedding, sequence]",
+        f"metrics: [{metric}]",
+        "---",
+        "",
+        f"# {name}",
+        "",
+        f"A network with {card['parameters']:,} weights that learns a new task like those of `{name}` "
+        f"from a few examples: it fits a vector of {card['task_size']} numbers and stays as it is. "
+        f"{_ABOUT.get(name, '')}".strip(),
+        "",
+        "```python",
+        "import tam",
+        "",
+        f'learner = tam.load("{name}")',
+        "rule = learner.adapt(examples)          # pairs of an input and its answer",
+        "answers = learner.predict(rule, inputs)",
+        "```",
+        "",
+        f"## Scores: {metric} on test tasks, from k examples{' per class' if metric == 'accuracy' else ''}",
+        "",
+        _table(
+            ["", *(f"k = {k}" for k in shots)], [[what, *_cells(card, key)] for what, key in rows.items()]
+        ),
+        "",
+        f"The run's scores use {run['supports']} supports of each task, the others {scored['supports']} of "
+        f"each of the first {scored['tasks']} test tasks, on a CPU ({scored['device']}). The last two rows "
+        "differ by the rounding to float16 alone.",
+        "",
+        "## How it was made",
+        "",
+        _table(
+            ["", ""],
+            [
+                ["method", f"`{card['method']}`, {card['step']:,} outer steps, seed {run['seed']}"],
+                ["training tasks", training],
+                ["device", f"{run['device']}, {run['seconds']:.0f} s with validation"],
+                ["code", f"commit `{run['commit']}`, tam {run['tam']}, torch {run['torch']}"],
+                ["finished", run["finished"]],
+                ["size", f"{card['bytes'] / 1e6:.2f} MB"],
+            ],
+        ),
+        "",
+        "`tam pack RUN --out FOLDER` packed it: of the run's sets of weights the one that serves the most k "
+        f"(outer step {card['step']:,}), with the steps and rate that validated best for it at every k.",
+        "",
+        "## Limits",
+        "",
+        "It knows tasks like those of its benchmark: other rules on the same inputs may be learned badly or "
+        "not at all. Longer inputs and other tokens are refused, shorter ones were never seen in training.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _cells(card: Mapping[str, Any], key: str) -> list[str]:
+    return [headline(card, score) for score in card["scores"][key]]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -1,0 +1,140 @@
+"""Pack a run into a small folder with a model card: `python -m tam.pretrained.pack RUN --out FOLDER`.
+
+A run has the last weights and, for each k, those that validated best. Of these the ones that serve most k are
+packed, with the steps and rate that validated best for them at every k, and rounded to float16.
+"""
+
+import argparse
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tam.config.sections import Protocol
+from tam.errors import UserError
+from tam.evaluation.protocol import Choice, score
+from tam.io import json_text, path_of
+from tam.methods import make_method
+from tam.models import Model
+from tam.pretrained.card import FILE, readme
+from tam.tasks.task import Task
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json, write_text
+from tam.training.folder import check_free
+from tam.training.run import load_tasks, read_config, read_result
+from tam.training.saved import Saved, validated
+from tam.training.scoring import score_table
+
+LIMIT = 4_000_000
+"""The most bytes of a packed model's weights."""
+_SHOWN_TASKS, _SHOWN_EXAMPLES = 12, 60
+
+
+def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = None) -> dict[str, Any]:
+    """Pack a finished run into a new folder; returns its card.
+
+    Args:
+        run: The folder of the run.
+        out: The folder to write.
+        tasks: The number of test tasks that the packed model is scored on.
+        supports: The number of supports of each.
+        name: The name of the model; that of its benchmark if not given.
+    """
+    if (result := read_result(run)) is None:
+        raise UserError(f"{run}: there is no finished run here (no result.json)")
+    check_free(out)
+    config, source = read_config(run / "config.json")
+    task_set = load_tasks(source, file=run / "config.json")
+    if result["fingerprint"] != task_set.fingerprint:
+        raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
+    saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
+    scored = task_set.test[:tasks]
+    protocol = replace(config.protocol, supports=supports)
+    scores = {"run": result["scores"], "float32": _scores(saved, scored, protocol)}
+    saved.write(out, half=True)
+    size = (out / "model.safetensors").stat().st_size
+    if size > LIMIT:
+        raise UserError(f"{out}: the packed weights take {size:,} bytes, and must take at most {LIMIT:,}")
+    scores["packed"] = _scores(Saved.read(out, "cpu"), scored, protocol)
+    kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
+    card: dict[str, Any] = {
+        "name": name or task_set.options.get("name", run.name),
+        "kind": result["kind"],
+        "method": result["method"],
+        "tasks": result["tasks"],
+        "fingerprint": result["fingerprint"],
+        "vocabulary": len(saved.vocabulary),
+        "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
+        "task_size": saved.model.task_size,
+        "step": step,
+        "bytes": size,
+        "scores": scores,
+        "scored": {"tasks": len(scored), "supports": supports, "device": platform.machine()},
+        "run": {name: result.get(name) for name in kept}
+        | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
+    }
+    write_json(out / FILE, card)
+    write_text(out / "README.md", readme(card))
+    write_text(out / "tasks.jsonl", _lines(task_set))
+    return card
+
+
+def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
+    """The model with one set of weights, those that serve most k or the largest k, and their step."""
+    if not saved.best:
+        return saved, last_step
+    by_step = Counter(best.step for best, _ in saved.best.values())
+    k = max(saved.best, key=lambda k: (by_step[saved.best[k][0].step], k))
+    best, model = saved.best[k]
+    choices = validated(run, best.step)
+    if missing := [k for k in saved.config.protocol.shots if k not in choices]:
+        raise UserError(f"{run / 'metrics.jsonl'}: no validation of step {best.step} at k = {missing[0]}")
+    return replace(saved, model=model, choices=choices, best={}), best.step
+
+
+def _scores(saved: Saved, tasks: Sequence[Task], protocol: Protocol) -> list[dict[str, Any]]:
+    method = make_method(saved.config)
+
+    def at(k: int, model: Model, choice: Choice) -> Any:
+        return score(method, model, tasks, k, choice, protocol, saved.primitives)
+
+    return score_table([at(k, *saved.at(k)) for k in protocol.shots])
+
+
+def _lines(tasks: TaskSet) -> str:
+    """The first test tasks with some of their examples, as JSONL."""
+    return "".join(
+        json_text(
+            {
+                "task": task.name,
+                "kind": task.kind,
+                "examples": [{"x": list(x), "y": y} for x, y in islice(task, _SHOWN_EXAMPLES)],
+            }
+        )
+        + "\n"
+        for task in tasks.test[:_SHOWN_TASKS]
+    )
+
+
+def main() -> None:
+    """Pack a run from the command line; needs only torch, numpy and safetensors."""
+    parser = argparse.ArgumentParser(prog="python -m tam.pretrained.pack", description=__doc__)
+    parser.add_argument("run", help="the folder of a finished run")
+    parser.add_argument("--out", required=True, help="a new folder for the packed model")
+    parser.add_argument("--tasks", type=int, default=16, help="test tasks that it is scored on")
+    parser.add_argument("--supports", type=int, default=1, help="supports of each")
+    parser.add_argument("--name", help="its name; that of its benchmark if not given")
+    given = parser.parse_args()
+    try:
+        run, out = path_of(given.run, "run"), path_of(given.out, "--out")
+        card = pack(run, out, tasks=given.tasks, supports=given.supports, name=given.name)
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None
+    print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

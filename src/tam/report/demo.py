@@ -1,0 +1,60 @@
+"""What the demo shows: examples and answers as lines of text, or as drawn grids for path-finding."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tam.report.grid import draw, letters
+from tam.tasks.pathfinding import OFFSET
+from tam.tasks.task import Example
+
+_BAR = 10
+_GRIDS_BESIDE = 3
+
+
+def words(value: Any) -> str:
+    """An answer as a person writes it; a list of tokens as words."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
+    """Examples as `x  →  y`, one a line.
+
+    >>> print(example_lines([([3, 1], "yes"), ([10, 1], "no")]))
+       3 1   →  yes
+       10 1  →  no
+    """
+    width = max(len(words(x)) for x, _ in examples)
+    return "\n".join(f"   {words(x).ljust(width)}  →  {words(y)}" for x, y in examples)
+
+
+def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None) -> str:
+    """An answer with its probability, and whether it is right if that is known.
+
+    >>> answer_line([3, 1], {"yes": 0.8, "no": 0.2})
+    '   3 1  →  yes  ████████·· 80 %'
+    >>> answer_line([3, 1], {(1, 3): 0.5}, [1, 2])
+    '   3 1  →  1 3  █████····· 50 %  ✗ it is 1 2'
+    """
+    best = max(chances, key=lambda answer: chances[answer])
+    chance = chances[best]
+    full = round(_BAR * chance)
+    line = f"   {words(x)}  →  {words(best)}  {'█' * full}{'·' * (_BAR - full)} {100 * chance:.0f} %"
+    if truth is None:
+        return line
+    return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {words(truth)}'}"
+
+
+def is_right(answer: Any, truth: Any) -> bool:
+    """Whether an answer is the true one; sequences may be lists or tuples."""
+    return list(answer) == list(truth) if isinstance(truth, list) else answer == truth
+
+
+def grids(layouts: Sequence[Sequence[int]], paths: Sequence[Sequence[int]], *, colour: bool) -> str:
+    """Layouts of obstacles with a path in each, three side by side. A path's ends are marked S and E."""
+    made = [
+        letters(Example(list(x), list(y)), [y[0] - OFFSET, y[-1] - OFFSET] if y else [0, 0])
+        for x, y in zip(layouts, paths, strict=True)
+    ]
+    parts = [made[start : start + _GRIDS_BESIDE] for start in range(0, len(made), _GRIDS_BESIDE)]
+    drawn = "\n\n".join(draw(part, colour=colour) for part in parts)
+    return "\n".join(f"   {line}".rstrip() for line in drawn.splitlines())

@@ -1,0 +1,63 @@
+"""A run is packed: one set of weights, rounded, scored, with a card."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import tam
+from tam.evaluation.protocol import Choice
+from tam.models import build_model
+from tam.pretrained.card import read_card, readme
+from tam.pretrained.pack import one_set, pack
+from tam.training.saved import Saved
+from tam.training.state import Best
+from tests.in_process import tam as command
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file, folder = tmp_path_factory.mktemp("tasks") / "tasks.jsonl", tmp_path_factory.mktemp("runs") / "first"
+    tam.benchmark("classification", train=20, valid=2, test=2).write(file)
+    command("train", str(file), "--preset", "smoke", "--out", str(folder))
+    return folder
+
+
+def test_packed(run: Path, tmp_path: Path) -> None:
+    card = pack(run, tmp_path / "m", tasks=2, supports=1, name="mine")
+    assert card == read_card(tmp_path / "m")
+    assert readme(card) == (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
+    before, after = Saved.read(run, "cpu"), Saved.read(tmp_path / "m", "cpu")
+    (kept,) = {after.at(k)[0] for k in after.config.protocol.shots}
+    original = before.best[5][1] if before.best else before.model
+    for name, weight in original.state_dict().items():
+        assert torch.equal(weight.half().float(), kept.state_dict()[name])
+    half = (tmp_path / "m" / "model.safetensors").stat().st_size
+    assert half < 0.7 * (run / "best-5.safetensors").stat().st_size
+    assert [score["k"] for score in card["scores"]["packed"]] == [1, 5]
+    shown = [json.loads(line) for line in (tmp_path / "m" / "tasks.jsonl").read_text().splitlines()]
+    assert len(shown) == 2
+    with pytest.raises(tam.UserError, match="holds a run or a model"):
+        pack(run, tmp_path / "m", tasks=2, supports=1)
+
+
+def test_the_weights_that_serve_most_k_are_packed(run: Path, tmp_path: Path) -> None:
+    saved = Saved.read(run, "cpu")
+    early, late = (build_model(saved.model.spec, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    old = Choice(1, 0.1)
+    saved.best.clear()
+    shots = (1, 5)
+    saved.best.update({1: (Best(2, (0.0, 0.0), old), early), 5: (Best(4, (0.0, 0.0), old), late)})
+    lines = [
+        {"step": step, "valid": {str(k): {"steps": step + k, "rate": 0.5} for k in shots}} for step in (2, 4)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    packed, step = one_set(saved, tmp_path, 9)
+    assert (packed.model, step, packed.best) == (late, 4, {})  # a tie: the larger k
+    assert packed.choices == {1: Choice(5, 0.5), 5: Choice(9, 0.5)}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(lines[0]) + "\n")
+    with pytest.raises(tam.UserError, match="no validation of step 4"):
+        one_set(saved, tmp_path, 9)

@@ -1,0 +1,81 @@
+"""The models that come with the package are found, fit into their limits, and answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tam
+from tam.pretrained import folder_of, names
+from tam.pretrained.card import read_card, readme
+from tam.pretrained.pack import LIMIT
+from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
+from tests.learner.small import untrained
+
+
+def test_there_is_one_for_each_benchmark() -> None:
+    assert names() == ["classification", "pathfinding", "transduction"]
+
+
+@pytest.mark.parametrize("name", ["classification", "pathfinding", "transduction"])
+def test_files(name: str) -> None:
+    folder, card = folder_of(name), read_card(folder_of(name))
+    assert sum(file.stat().st_size for file in folder.glob("*.safetensors")) == card["bytes"] <= LIMIT
+    assert (folder / "README.md").read_text(encoding="utf-8") == readme(card)
+    assert card["tasks"]["name"] == name
+    learner = tam.load(name)
+    assert sum(weight.numel() for weight in learner.model_.parameters()) == card["parameters"]
+    assert sorted(learner.choices_) == [score["k"] for score in card["scores"]["packed"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["classification", "pathfinding", "transduction"])
+def test_shown_tasks_are_test_tasks(name: str) -> None:
+    """Training has never seen them."""
+    lines = (folder_of(name) / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+    options = BenchmarkOptions(**read_card(folder_of(name))["tasks"])
+    family = family_of(options)
+    drawn = draw_recipes(family, options)
+    titles = {split: {family.title(recipe) for recipe in recipes} for split, recipes in drawn.items()}
+    shown = {json.loads(line)["task"] for line in lines}
+    assert shown <= titles["test"]
+    assert not shown & titles["train"]
+
+
+def test_rounding_changes_little() -> None:
+    for name in names():
+        scores = read_card(folder_of(name))["scores"]
+        for before, after in zip(scores["float32"], scores["packed"], strict=True):
+            assert abs(before["accuracy"] - after["accuracy"]) < 0.02
+
+
+@pytest.mark.slow
+def test_a_model_has_learned_something() -> None:
+    """A test task of classification, from 8 examples: well above chance."""
+    first = json.loads(
+        (folder_of("classification") / "tasks.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
+    examples = [(example["x"], example["y"]) for example in first["examples"]]
+    learner = tam.load("classification")
+    answers = learner.predict(learner.adapt(examples[:8]), [x for x, _ in examples[8:]])
+    assert sum(a == y for a, (_, y) in zip(answers, examples[8:], strict=True)) > 0.4 * len(answers)
+
+
+def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pretrained = tam.load("transduction").identity_
+    (tmp_path / "transduction").mkdir()  # holds no model
+    assert tam.load("transduction").identity_ == pretrained
+    own = untrained("tam")
+    own.save("transduction")
+    assert tam.load("transduction").identity_ == own.identity_
+
+
+def test_an_unknown_name_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(tam.UserError, match="clasification: no trained model here"):
+        tam.load("clasification")
+    wrong: Any = 3
+    with pytest.raises(tam.UserError, match="name of a file or folder"):
+        tam.load(wrong)
