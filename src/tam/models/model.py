@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from tam.models.attention import Mask
 from tam.models.batch import Batch
+from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
@@ -145,7 +146,6 @@ class Model(nn.Module):
             return Condition(batch.tasks, z.shape[1], tokens=self._tokens(z))
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
 
-    @in_own_precision
     def score(self, z: Tensor | None, batch: Batch) -> Tensor:
         """Log-probabilities of what a batch's answers are made of.
 
@@ -154,6 +154,13 @@ class Model(nn.Module):
             Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in the
             padding.
         """
+        if (groups := groups_of(batch)) is not None:
+            return score_by_length(self.score_together, z, batch, groups)
+        return self.score_together(z, batch)
+
+    @in_own_precision
+    def score_together(self, z: Tensor | None, batch: Batch) -> Tensor:
+        """What `score` gives, in one pass over all rows."""
         condition = self.condition(z, batch)
         condition.check(batch.tasks, batch.rows)
         if (scored := engine.score(self, condition, batch)) is not None:
