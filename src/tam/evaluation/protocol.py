@@ -16,7 +16,7 @@ from torch import Tensor
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.methods import Method, TaskStates
-from tam.models import Batch, Model, token_targets
+from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.batch import collate
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
@@ -265,15 +265,18 @@ def _tally_all(
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         asked = query.repeat(len(some))
-        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked))
+        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked, model.spec))
     return torch.cat(found).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
 
 
-def tally(outcomes: Tensor, batch: Batch) -> Tensor:
+def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tensor:
     """Per task: correct answers, queries, summed loss, number of predictions, `[B, 4]`.
 
     A sequence is correct if greedy decoding gives it: each token and the end are the likeliest after the
     tokens before. Its loss is over its tokens, without the end.
+
+    A token of y that the model (of this spec) cannot name is never right; its loss is that of the unknown
+    token, which stands for all such tokens together.
     """
     if batch.y_length is None:
         right = outcomes.argmax(-1) == batch.y
@@ -282,7 +285,11 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     else:
         end = outcomes.shape[-1] - 1
         target, scored = token_targets(batch, end)
-        right = ((outcomes.argmax(-1) == target) | ~scored).all(-1)
+        likeliest = outcomes
+        if spec is not None and spec.unknown_token is not None:  # no answer, so never the likeliest
+            likeliest = outcomes.clone()
+            likeliest[..., spec.unknown_token] = -torch.inf
+        right = ((likeliest.argmax(-1) == target) | ~scored).all(-1)
         in_y = scored & (target != end)
         loss = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)
         count = batch.y_length.to(loss.dtype)

@@ -9,14 +9,20 @@ import torch
 from tam.models import Batch
 from tam.models.batch import collate
 from tam.tasks.task import Task
+from tam.training.masking import TokenMasking
 
 
 class TrainingData:
     """All examples of the training tasks, and the draw of B tasks with N examples each."""
 
     def __init__(
-        self, tasks: Sequence[Task], device: torch.device | str, primitives: Mapping[str, int] | None = None
+        self,
+        tasks: Sequence[Task],
+        device: torch.device | str,
+        primitives: Mapping[str, int] | None = None,
+        masking: TokenMasking | None = None,
     ) -> None:
+        self._masking = masking
         everything = collate(tasks, [np.arange(len(task)) for task in tasks], primitives)
         self._all = everything.to(device)
         counts = torch.tensor([len(task) for task in tasks], device=device)
@@ -47,4 +53,6 @@ class TrainingData:
         batch = self._all.part(chosen).take(picked)
         if device.type == "cpu":
             batch = batch.trimmed()
+        if self._masking is not None:
+            batch = self._masking(batch, generator)
         return replace(batch, task=chosen, unknown=unknown, chance=chance)

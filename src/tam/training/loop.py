@@ -56,7 +56,7 @@ def _train(trainer: Trainer, log: Log) -> None:
     first = state.step + 1  # its record shows how long compiling took
     finished = _finished(trainer)
     if not finished and distribution.rank() == 0:
-        for note in _less_than_asked(trainer):
+        for note in (*_less_than_asked(trainer), *trainer.setup.notes):
             log({"note": note})
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
         while not finished:

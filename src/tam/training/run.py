@@ -16,6 +16,7 @@ from tam.errors import UserError
 from tam.evaluation.protocol import KShotScore, score
 from tam.io import exists, finite, read_json
 from tam.methods import METHODS, make_method
+from tam.models.token_ids import TokenIds
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
 from tam.tasks.jsonl import read_tasks
@@ -151,6 +152,7 @@ def evaluate_run(
 def _scores(saved: Saved, protocol: Protocol, tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """The scores of tasks at each k, as plain values."""
     method = make_method(saved.config)
+    tasks = TokenIds(saved.model.spec, saved.vocabulary).tasks(tasks)
     found: list[KShotScore] = []
     for k in protocol.shots:
         model, choice = saved.at(k)
