@@ -19,7 +19,7 @@ from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 
-_NOT_OF_SPEC = ("use_primitives", "mask_tokens")
+_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy")
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ def _spec(
             kind=tasks.kind,
             vocabulary=vocabulary,
             unknown_tokens=config.network.mask_tokens > 0,
+            copies=config.network.copy and tasks.kind == "transduction",
             classes=tasks.n_classes,
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,
