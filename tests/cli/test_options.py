@@ -20,7 +20,8 @@ OPTIONS = {
         compositional holdout seed n train valid test examples""",
     "tam train": """
         out method preset resume seed device tasks-seed compositional holdout
-        backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives mask-tokens copy
+        backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
+        mask-tokens copy
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing

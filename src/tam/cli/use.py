@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from tam.cli.options import optional
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import path_of
 
 Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
@@ -125,10 +126,17 @@ class Predict:
             raise UserError('give one input or more, such as "2 7 1 8 2"')
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
         words = _Words(learner.vocabulary_.tokens)
+        inputs = [words.read(text) for text in self.inputs]
         try:
-            answers = learner.predict(rule, [words.read(text) for text in self.inputs], self.beams)
+            answers = learner.predict(rule, inputs, self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
+        if unknown := learner.unknown_tokens(inputs):
+            some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:5])
+            print(
+                f"note: {len(unknown)} of {sum(map(len, inputs))} tokens are unknown to the model: {some}",
+                file=sys.stderr,
+            )
         for text, answer in zip(self.inputs, answers, strict=True):
             print(f"{text}  →  {words.show(answer) if isinstance(answer, list) else answer}")
 

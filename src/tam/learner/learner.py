@@ -210,6 +210,11 @@ class Learner:
             for sequences, log_probs in self._answer_tokens(rules, inputs, beams)
         ]
 
+    def unknown_tokens(self, inputs: Inputs) -> list[Token]:
+        """The tokens of these inputs that the model does not know, each as often as it occurs."""
+        rows = self._fitted._intake.input_tokens(inputs)
+        return [token for row in rows for token in row if token not in self.vocabulary_]
+
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
         """Score tasks at each k, adapting as chosen on the validation tasks when fitting.
 
