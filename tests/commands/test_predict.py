@@ -100,5 +100,5 @@ def test_every_token_can_be_given_and_is_shown_as_it_can_be(
     for text, token in (('["c d"]', "'c d'"), ('["a', """'["a'""")):
         tam("predict", run, rule, text)
         assert f"1 of 1 tokens are unknown to the model: {token}" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="^error: input 0: expected a token"):
+    with pytest.raises(SystemExit, match=r"^error: input 0: expected a token"):
         tam("predict", run, rule, "[1.5]")

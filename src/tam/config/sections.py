@@ -39,13 +39,11 @@ class Network:
     read tokens that no training task has; with 0, these are an error. For your own tasks: 0.02."""
 
     copy: bool = False
-    """Decoder: also answer with tokens of x, unknown ones included, by pointing at them; needs mask_tokens.
+    """Decoder: also answer with tokens of x, unknown ones included, by pointing at them.
     For your own tasks: True."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        if self.copy and not self.mask_tokens:
-            raise SettingError("copy needs mask_tokens above 0: masked tokens teach it; or set copy to False")
         check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
         check_at_least(self, 0, "mask_tokens")
         if self.mask_tokens >= 1:

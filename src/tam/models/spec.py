@@ -160,10 +160,8 @@ class ModelSpec:
             raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
         if self.proposer and self.compositional:
             raise ValueError("a proposer must see tasks without primitives: set use_primitives to False")
-        if self.copies and (self.kind != "transduction" or not self.unknown_tokens):
-            raise ValueError(
-                "copies is for decoders with unknown tokens: it needs transduction and unknown_tokens"
-            )
+        if self.copies and self.kind != "transduction":
+            raise ValueError("copies is for decoders: it needs kind transduction")
         if self.unknown and not self.compositional:
             raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 
