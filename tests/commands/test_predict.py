@@ -34,8 +34,8 @@ def test_words_are_tokens_as_they_are_written(tmp_path: Path, capsys: pytest.Cap
     tam("predict", run, rule, "1", "-5", "٣ 3")
     assert [text.split("→")[1].strip() for text in capsys.readouterr().out.splitlines()] == ["0", "1", "0"]
     for word in ("²", "--5", "03", "9" * 5000, "1.0", "true"):
-        with pytest.raises(SystemExit, match=f"^error: input 1: unknown token '{word[:50]}"):
-            tam("predict", run, rule, "1", f"1 {word}")
+        tam("predict", run, rule, "1", f"1 {word}")
+        assert f"1 of 3 tokens are unknown to the model: '{word[:50]}" in capsys.readouterr().err
 
 
 def test_a_damaged_rule_names_its_file(
@@ -100,13 +100,11 @@ def test_every_token_can_be_given_and_is_shown_as_it_can_be(
     tam("predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
     shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
     assert shown == ["b 1", "[ 1 ]", "1", ""]
-    for wrong, message in (
-        ('["c d"]', "unknown token 'c d'"),
-        ("[1.5]", "expected a token"),
-        ('["a', "unknown"),
-    ):
-        with pytest.raises(SystemExit, match=f"^error: input 0: {message}"):
-            tam("predict", run, rule, wrong)
+    for text, token in (('["c d"]', "'c d'"), ('["a', """'["a'""")):
+        tam("predict", run, rule, text)
+        assert f"1 of 1 tokens are unknown to the model: {token}" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"^error: input 0: expected a token"):
+        tam("predict", run, rule, "[1.5]")
 
 
 @pytest.fixture
@@ -138,8 +136,8 @@ def test_inputs_come_from_a_file_or_from_standard_input(
     with pytest.raises(SystemExit, match=f"^error: {file}:2: no field 'x'"):
         tam("predict", str(finished), rule, "--file", str(file))
     file.write_text("a x\nx unseen\n")
-    with pytest.raises(SystemExit, match=f"^error: {file}:2: .*'unseen'"):
-        tam("predict", str(finished), rule, "--file", str(file))
+    tam("predict", str(finished), rule, "--file", str(file))
+    assert "1 of 4 tokens are unknown to the model: 'unseen'" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="not both"):
         tam("predict", str(finished), rule, "a", "--file", str(file))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

@@ -1,5 +1,6 @@
 """Beam search, against all sequences there are."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -29,3 +30,23 @@ def test_no_more_sequences_than_there_are(beams: int) -> None:
             with torch.no_grad():
                 outcomes = TAM().outcomes(model, states[row : row + 1], alone)
             assert value == pytest.approx(float(target_log_prob(outcomes, alone).sum()), abs=1e-5)
+
+
+@pytest.mark.parametrize("beams", [1, 300])
+def test_copied_tokens_are_found_and_unknown_ones_never_answered(beams: int) -> None:
+    """Of 3 ids the last is the unknown token, so that two are known; the first row has one more to copy."""
+    spec = replace(SPEC, unknown_tokens=True, copies=True)
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    x, length = torch.tensor([[[3, 3]], [[1, 0]]]), torch.tensor([[2], [1]])
+    states = torch.randn(2, 8, generator=torch.Generator().manual_seed(1))
+    rows = decode(TAM(), model, states, Batch(x, length, x, length), beams)
+    for row, (found, tokens) in enumerate(zip(rows, ([0, 1, 3], [0, 1]), strict=True)):
+        possible = [list(y) for size in range(4) for y in product(tokens, repeat=size)]
+        assert len(found.sequences) == min(beams, len(possible))
+        for sequence, value in zip(found.sequences, found.log_probs, strict=True):
+            assert possible.count(sequence) == found.sequences.count(sequence) == 1
+            y = torch.tensor([[sequence + [0] * (3 - len(sequence))]])
+            alone = Batch(x[row : row + 1], length[row : row + 1], y, torch.tensor([[len(sequence)]]))
+            with torch.no_grad():
+                scores = model.score(states[row : row + 1].unsqueeze(1), alone)
+            assert value == pytest.approx(float(scores.sum()), abs=1e-5)

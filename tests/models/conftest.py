@@ -24,6 +24,8 @@ SPECS: dict[str, ModelSpec] = {
     "decoder-first": replace(DECODER, task_tokens=2, task_first=True),
     "decoder-full": replace(DECODER, x_mask="full"),
     "decoder-first-full": replace(DECODER, task_first=True, x_mask="full"),
+    "decoder-copies": replace(DECODER, unknown_tokens=True, copies=True),
+    "decoder-copies-first": replace(DECODER, copies=True, task_first=True),
     "encoder-compositional-tokens": replace(ENCODER, primitives=6, slots=3, task_tokens=2),
     "decoder-compositional-first": replace(DECODER, primitives=6, slots=3, task_tokens=2, task_first=True),
     "lstm-token": replace(ENCODER, backbone="lstm"),

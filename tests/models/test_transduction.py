@@ -19,6 +19,11 @@ def full(batch: Batch) -> Batch:
     )
 
 
+def end_of(batch: Batch, spec: ModelSpec) -> int:
+    """The id of the end: after those of the tokens, and of the places of x if these can be copied."""
+    return spec.vocabulary + (batch.x.shape[-1] if spec.copies else 0)
+
+
 def test_the_probabilities_of_all_sequences_sum_to_one(decoder_spec: ModelSpec) -> None:
     """The empty y, those of one token, and the first two tokens of all others."""
     model = make_model(decoder_spec)
@@ -63,12 +68,12 @@ def test_scores_of_the_next_token_agree_with_log_prob(decoder_spec: ModelSpec) -
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
     condition = model.condition(make_z(model, batch), batch)
     log_prob = model.log_prob(condition, batch)
-    target = torch.cat([batch.y, torch.full_like(batch.y[..., :1], decoder_spec.vocabulary)], -1)
+    target = torch.cat([batch.y, torch.full_like(batch.y[..., :1], end_of(batch, decoder_spec))], -1)
     for place in range(target.shape[-1]):
         length = torch.full_like(batch.x_length, place)
         for prefix in (batch.y, batch.y[..., :place]):  # the prefix may be padded, with anything
             scores = model.outcomes(condition, replace(batch, y=prefix, y_length=length))[:, :, place]
-            assert scores.shape == (batch.tasks, batch.rows, decoder_spec.vocabulary + 1)
+            assert scores.shape == (batch.tasks, batch.rows, end_of(batch, decoder_spec) + 1)
             torch.testing.assert_close(scores.exp().sum(-1), torch.ones_like(scores[..., 0]))
             scored = scores.gather(-1, target[..., place, None]).squeeze(-1)
             torch.testing.assert_close(scored, log_prob[..., place])
@@ -78,7 +83,7 @@ def test_prefixes_may_differ_in_length(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), make_batch(decoder_spec)
     assert batch.y_length is not None
     condition = model.condition(make_z(model, batch), batch)
-    place = batch.y_length[..., None, None].expand(-1, -1, 1, decoder_spec.vocabulary + 1)
+    place = batch.y_length[..., None, None].expand(-1, -1, 1, end_of(batch, decoder_spec) + 1)
     scores = model.outcomes(condition, batch).gather(2, place).squeeze(2)
     end = model.log_prob(condition, batch).gather(-1, batch.y_length[..., None]).squeeze(-1)
     torch.testing.assert_close(scores[..., -1], end)
@@ -108,7 +113,7 @@ def test_cached_x_changes_nothing(decoder_spec: ModelSpec) -> None:
     if decoder_spec.conditioning in ("adapter", "norm") or decoder_spec.task_first:
         assert given is batch
         return
-    assert len(given.x_cache) == 1
+    assert len(given.x_cache) == 1 + decoder_spec.copies
     parameters = [*([] if z is None else [z]), *model.parameters()]
     plain, reused = (model(z, one) for one in (batch, given))
     torch.testing.assert_close(reused, plain, rtol=1e-12, atol=1e-12)

@@ -13,7 +13,7 @@ import tyro
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import Text
 from tam.cli.words import Words, text_of
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import path_of
 
 _MOST_SHOWN = 5
@@ -68,6 +68,10 @@ class Predict:
         except UserError as error:
             number, problem = _numbered(error)
             raise (error if number is None else UserError(f"{inputs[number].where}: {problem}")) from None
+        if unknown := learner.unknown_tokens(rows):
+            some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
+            count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
+            print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
         for one, answer in zip(inputs, found, strict=True):
             print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
 

@@ -11,7 +11,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, get_args
 
 from tam.config.methods import MethodSettings, TamSettings, settings_of
-from tam.config.presets import PRESETS, PRESETS_BY_BENCHMARK, PRESETS_BY_METHOD, Preset
+from tam.config.presets import (
+    BENCHMARKS,
+    OWN_TASKS,
+    PRESETS,
+    PRESETS_BY_BENCHMARK,
+    PRESETS_BY_METHOD,
+    Preset,
+)
 from tam.config.sections import Network, Protocol, Training
 from tam.config.validate import check_at_least, check_types
 from tam.errors import SettingError, UserError
@@ -53,7 +60,7 @@ class Config:
             without_steps = replace(self.protocol, adapt_steps=(0,), adapt_rates=(0.0,))
             object.__setattr__(self, "protocol", without_steps)
         if not self.settings.trained:
-            object.__setattr__(self, "network", Network())
+            object.__setattr__(self, "network", Network(mask_tokens=self.network.mask_tokens))
             object.__setattr__(self, "training", Training(steps=0))
 
     @classmethod
@@ -72,7 +79,8 @@ class Config:
         Args:
             preset: smoke, quick, paper or best.
             method: How θ is trained and how a new task is learned.
-            benchmark: The benchmark whose own settings in this preset are used, if it has any.
+            benchmark: The benchmark whose own settings in this preset are used, if it has any; any other name
+                stands for tasks of the user's own.
             **values: Any field of any section.
 
         >>> Config.from_preset("quick", steps=20).training.steps
@@ -85,6 +93,8 @@ class Config:
         if base.settings.per_shots:
             common = {name: value for name, value in common.items() if name != "shots"}
         own = PRESETS_BY_METHOD.get((preset, method), {})
+        if preset != "paper" and benchmark is not None and benchmark not in BENCHMARKS:
+            common = common | OWN_TASKS
         own = own | PRESETS_BY_BENCHMARK.get((preset, method, benchmark or ""), {})
         return base.override(**common | own | values)
 
@@ -126,10 +136,19 @@ class Config:
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings whose values differ between two configs as plain values; None for a missing one."""
-    first, second = (_flat(json.loads(json.dumps(values))) for values in (one, other))
+    """The settings whose values differ between two configs as plain values.
+
+    A missing one has its default, or None where it has none.
+    """
+    first, second = (_filled(_flat(json.loads(json.dumps(values)))) for values in (one, other))
     names = [name for name in second | first if first.get(name) != second.get(name)]
     return {name: (first.get(name), second.get(name)) for name in names}
+
+
+def _filled(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings by name, with the defaults of network and training, which may be younger than the values."""
+    defaults = {f.name: f.default for section in (Network, Training) for f in fields(section)}
+    return values | {name: value for name, value in defaults.items() if name not in values}
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,11 @@ from typing import Any, Literal
 
 Preset = Literal["smoke", "quick", "paper", "best"]
 
+BENCHMARKS = ("classification", "transduction", "pathfinding")
+
+OWN_TASKS: dict[str, Any] = {"mask_tokens": 0.02, "copy": True}
+"""What every preset but paper changes for tasks of the user's own."""
+
 PRESETS: dict[str, dict[str, Any]] = {
     "smoke": {
         "layers": 1,

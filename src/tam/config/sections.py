@@ -34,10 +34,20 @@ class Network:
     """Decoder: whether a token of x attends only to those before it, or to all of x."""
     use_primitives: bool | None = None
     """Give the model the tasks' primitives; None: if they have any and the method takes them."""
+    mask_tokens: float = 0.0
+    """Share of tokens that training replaces by an unknown token, mostly rare ones, so that the model can
+    read tokens that no training task has; with 0, these are an error. For your own tasks: 0.02."""
+
+    copy: bool = False
+    """Decoder: also answer with tokens of x, unknown ones included, by pointing at them.
+    For your own tasks: True."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
+        check_at_least(self, 0, "mask_tokens")
+        if self.mask_tokens >= 1:
+            raise SettingError(f"mask_tokens must be below 1: got {self.mask_tokens!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         batch: The inputs, one row per task; its answers are ignored.
         beams: How many partial sequences are kept.
     """
-    rows, end = batch.tasks, model.spec.vocabulary
+    rows, unknown = batch.tasks, model.spec.unknown_token
     x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
     tokens = x.new_zeros(rows, beams, 0)
     length = x_length.new_zeros(rows, beams)
@@ -43,6 +43,9 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
     for place in range(model.spec.max_y + 1):
         known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
+        end = following.shape[-1] - 1
+        if unknown is not None:  # stands for tokens that cannot be named
+            following[..., unknown] = -torch.inf
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
         if place == model.spec.max_y:  # no room for another token

@@ -16,7 +16,7 @@ from torch import Tensor
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.methods import Method, TaskStates
-from tam.models import Batch, Model, token_targets
+from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.batch import collate
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
@@ -235,7 +235,7 @@ def _score_grid(
     for chunk in _chunks(drawn, len(rates) * method.searches, rows, most):
         members = [tasks[episode.task] for episode in chunk]
         support, query = (
-            collate(members, chosen, primitives).to(weight.device)
+            _at_device(collate(members, chosen, primitives), weight.device)
             for chosen in ([e.support for e in chunk], [e.query for e in chunk])
         )
         rate = weight.new_tensor(rates).repeat_interleave(len(chunk))
@@ -250,6 +250,11 @@ def _score_grid(
         KShotScore(k, choice, tuple(task_score(*row) for row in sums[:, place].tolist()))
         for place, choice in enumerate(grid)
     ]
+
+
+def _at_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch where the model is; on a CPU without padding that no row needs, which saves time."""
+    return batch.trimmed() if device.type == "cpu" else batch.to(device)
 
 
 def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
@@ -284,15 +289,18 @@ def _tally_all(
     for start in range(0, len(states), at_once):
         some = states[start : start + at_once]
         asked = query.repeat(len(some))
-        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked))
+        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked, model.spec))
     return torch.cat(found).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
 
 
-def tally(outcomes: Tensor, batch: Batch) -> Tensor:
+def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tensor:
     """Per task: correct answers, queries, summed loss, number of predictions, `[B, 4]`.
 
     A sequence is correct if greedy decoding gives it: each token and the end are the likeliest after the
     tokens before. Its loss is over its tokens, without the end.
+
+    A token of y that the model (of this spec) cannot name is never right; its loss is that of the unknown
+    token, which stands for all such tokens together.
     """
     if batch.y_length is None:
         right = outcomes.argmax(-1) == batch.y
@@ -301,7 +309,11 @@ def tally(outcomes: Tensor, batch: Batch) -> Tensor:
     else:
         end = outcomes.shape[-1] - 1
         target, scored = token_targets(batch, end)
-        right = ((outcomes.argmax(-1) == target) | ~scored).all(-1)
+        likeliest = outcomes
+        if spec is not None and spec.unknown_token is not None:  # no answer, so never the likeliest
+            likeliest = outcomes.clone()
+            likeliest[..., spec.unknown_token] = -torch.inf
+        right = ((likeliest.argmax(-1) == target) | ~scored).all(-1)
         in_y = scored & (target != end)
         loss = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)
         count = batch.y_length.to(loss.dtype)

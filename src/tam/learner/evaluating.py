@@ -50,9 +50,8 @@ def open_run(
         tasks = _own_tasks(folder, source, result, used.protocol)
     else:
         intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
-        tasks = {split: intake.tasks(some) for split, some in tasks.items()}
         for some in tasks.values():
-            episodes(some, max(used.protocol.shots), used.protocol)
+            episodes(intake.tasks(some), max(used.protocol.shots), used.protocol)
     return Opened(result, saved, used.protocol, tasks)
 
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tam.errors import UserError, shown
 from tam.models import ModelSpec
+from tam.models.token_ids import TokenIds
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Vocabulary, listed, plain, sort_key
+from tam.tasks.vocabulary import Token, Vocabulary, listed, plain, sort_key
 
 
 class ExamplesError(UserError):
@@ -37,6 +38,11 @@ class Intake:
     vocabulary: Vocabulary
     primitives: Mapping[str, int] | None
 
+    @property
+    def ids(self) -> TokenIds:
+        """The model's ids of tokens."""
+        return TokenIds(self.spec, self.vocabulary)
+
     def task(self, name: str, examples: Iterable[Any], primitives: Iterable[str]) -> Task:
         """The task that these examples are of."""
         pairs = listed(examples)
@@ -56,13 +62,21 @@ class Intake:
 
     def inputs(self, rows: Iterable[Any]) -> Sequences:
         """Inputs to answer."""
-        given, found = listed(rows), list[list[int]]()
+        found = list[list[int]]()
+        for number, tokens in enumerate(self.input_tokens(rows)):
+            with _prefixed(f"input {number}"):
+                found.append(self.ids.pair(tokens)[0])
+        return self._sequences(found)
+
+    def input_tokens(self, rows: Iterable[Any]) -> list[list[Token]]:
+        """Inputs as lists of tokens."""
+        given, found = listed(rows), list[list[Token]]()
         if given is None:
             raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
         for number, row in enumerate(given):
             with _prefixed(f"input {number}"):
-                found.append(self._ids(row, self.spec.max_x))
-        return self._sequences(found)
+                found.append(self._tokens(row, self.spec.max_x))
+        return found
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:
         """Tasks of a task set, in the model's ids: their tokens may have others."""
@@ -93,14 +107,15 @@ class Intake:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
         with _prefixed("x"):
-            x = self._ids(pair[0], self.spec.max_x)
+            x = self._tokens(pair[0], self.spec.max_x)
+            self.ids.pair(x)
         with _prefixed("y"):
             if self.spec.kind == "transduction":
-                return x, self._ids(pair[1], self.spec.max_y)
-            return x, _int_or_str(pair[1], "label")
+                return self.ids.pair(x, self._tokens(pair[1], self.spec.max_y))
+            return self.ids.pair(x)[0], _int_or_str(pair[1], "label")
 
-    def _ids(self, row: Any, longest: int) -> list[int]:
-        """A sequence of tokens as ids."""
+    def _tokens(self, row: Any, longest: int) -> list[Token]:
+        """A sequence of tokens, of integers and strings of Python's own."""
         tokens = listed(row)
         if tokens is None:
             raise UserError(f"expected a list of tokens, not {shown(row)}")
@@ -108,10 +123,10 @@ class Intake:
             raise UserError(f"{len(tokens)} tokens; the model takes up to {longest}")
         if not set(map(type, tokens)) <= {int, str}:
             tokens = [_int_or_str(token, "token") for token in tokens]
-        return self.vocabulary.encode(tokens)
+        return tokens
 
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
-        return Sequences.from_lists(rows, len(self.vocabulary))
+        return Sequences.from_lists(rows, self.spec.vocabulary + self.spec.max_x)
 
     def _classes(self, name: str, answers: Sequence[Label]) -> Classes:
         labels = tuple(sorted(set(answers), key=sort_key))
@@ -126,6 +141,8 @@ class Intake:
         name, primitives = f"task {task.name!r}", () if self.primitives is None else task.primitives
         if task.kind != self.spec.kind:
             raise UserError(f"{name} is of kind {task.kind}, and the model is for {self.spec.kind}")
+        if self.spec.unknown_tokens and (ids < 0).any():
+            return replace(self.task(name, task, primitives), name=task.name, support=task.support)
         x = self._recoded(task.x, ids, self.spec.max_x)
         y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.max_y)
         if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):

@@ -130,7 +130,7 @@ class Learner:
         if start is not None and self.config != self._made:  # the user has set a config
             start = None
         if start is not None:
-            self.config = self._made = start(benchmark=tasks.options.get("name"))
+            self.config = self._made = start(benchmark=tasks.options.get("name", "own tasks"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
             if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
@@ -263,7 +263,7 @@ class Learner:
             beams: For sequences, the number of beams; 1 decodes greedily. Classification ignores it.
         """
         if self._fitted.model_.spec.kind == "transduction":
-            return [self.vocabulary_.decode(d.sequences[0]) for d in self._decoded(rules, inputs, beams)]
+            return [tokens[0] for tokens, _ in self._answer_tokens(rules, inputs, beams)]
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
     def predict_proba(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[dict[Any, float]]:
@@ -274,12 +274,14 @@ class Learner:
         if self._fitted.model_.spec.kind == "classification":
             return self._label_probabilities(rules, inputs)
         return [
-            {
-                tuple(self.vocabulary_.decode(sequence)): float(np.exp(value))
-                for sequence, value in zip(decoded.sequences, decoded.log_probs, strict=True)
-            }
-            for decoded in self._decoded(rules, inputs, beams)
+            {tuple(tokens): float(np.exp(value)) for tokens, value in zip(sequences, log_probs, strict=True)}
+            for sequences, log_probs in self._answer_tokens(rules, inputs, beams)
         ]
+
+    def unknown_tokens(self, inputs: Inputs) -> list[Token]:
+        """The tokens of these inputs that the model does not know, each as often as it occurs."""
+        rows = self._fitted._intake.input_tokens(inputs)
+        return [token for row in rows for token in row if token not in self.vocabulary_]
 
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
         """Score tasks at each k, adapting as chosen on the validation tasks when fitting.
@@ -443,6 +445,17 @@ class Learner:
             return [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(some, rows, strict=True)]
 
         return self._answers(rules, inputs, answer)
+
+    def _answer_tokens(
+        self, rules: Rules, inputs: Inputs, beams: int
+    ) -> list[tuple[list[list[Token]], list[float]]]:
+        """The likeliest answers to every input, in the user's tokens, with their log-probabilities."""
+        given, ids = self._fitted._intake.input_tokens(inputs), self._intake.ids
+        decoded = self._decoded(rules, given, beams)
+        return [
+            ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
+            for x, one in zip(given, decoded, strict=True)
+        ]
 
     def _decoded(self, rules: Rules, inputs: Inputs, beams: int) -> list[Decoded]:
         if not isinstance(count := plain(beams), int) or count < 1:

@@ -31,7 +31,15 @@ class Nearest(NearestSettings, Method):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The smallest network there is; it is never used."""
-        small = {"layers": 1, "width": 1, "heads": 1, "bottleneck": None, "primitives": 0, "slots": 0}
+        small = {
+            "layers": 1,
+            "width": 1,
+            "heads": 1,
+            "bottleneck": None,
+            "primitives": 0,
+            "slots": 0,
+            "copies": False,
+        }
         return replace(spec, conditioning="none", backbone="transformer", **small)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:

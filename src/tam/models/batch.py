@@ -34,7 +34,7 @@ class Batch:
         unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never read.
         start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
-        x_cache: What a model computed for x alone, `[B, N, …]` each; see `Model.with_x_cache`.
+        x_cache: What a model computed for x alone, `[B, N, …, X, ·]` each; see `Model.with_x_cache`.
         support: Other examples of the same tasks, for a model that looks at those when it answers.
         padded: Whether there is padding in x or y; may be true if there is none.
     """
@@ -104,6 +104,20 @@ class Batch:
         """The rows of each task with these numbers, `[B, M]`."""
         task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
         return self._each_row(lambda tensor: tensor[task, rows])
+
+    def trimmed(self) -> "Batch":
+        """The same without the places of x and y that are padding in every row.
+
+        It reads the lengths back, which makes the host wait for a GPU, and later shapes differ from batch to
+        batch: where steps are recorded as CUDA graphs, batches keep their width.
+        """
+        x = self.x[..., : int(self.x_length.max()) if self.x_length.numel() else 0]
+        y = self.y
+        if self.y_length is not None:
+            y = y[..., : int(self.y_length.max()) if self.y_length.numel() else 0]
+        padded = _is_padded(x, self.x_length) or (self.y_length is not None and _is_padded(y, self.y_length))
+        cache = tuple(part[..., : x.shape[-1], :] for part in self.x_cache)
+        return replace(self, x=x, y=y, padded=padded, x_cache=cache)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """The same batch on another device."""

@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from tam.models.attention import Mask
 from tam.models.batch import Batch
+from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
+from tam.models.copying import Copier, Mixed, copied_outcomes, of_targets
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
@@ -85,6 +87,7 @@ class Model(nn.Module):
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
+        self.copier = Copier(spec.width, generator) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
 
     def blank(self, tasks: int) -> Tensor:
@@ -113,11 +116,13 @@ class Model(nn.Module):
         if encodes and engine.engine(self.places) != "cpu":
             return batch
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        vectors = engine.embed(self.x, batch.x.flatten(0, 1), in_x)
+        vectors = engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
         front = in_x.shape[1] if spec.x_mask == "full" else 0
         mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
         if not (cache := engine.x_cache(self.backbone, vectors, mask)):
             return batch
+        if self.copier is not None:  # which looks at x itself
+            cache = (*cache, engine.transform(self.backbone, vectors, mask))
         return replace(batch, x_cache=tuple(part.unflatten(0, batch.x.shape[:2]) for part in cache))
 
     @in_own_precision
@@ -145,7 +150,6 @@ class Model(nn.Module):
             return Condition(batch.tasks, z.shape[1], tokens=self._tokens(z))
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
 
-    @in_own_precision
     def score(self, z: Tensor | None, batch: Batch) -> Tensor:
         """Log-probabilities of what a batch's answers are made of.
 
@@ -154,6 +158,13 @@ class Model(nn.Module):
             Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in the
             padding.
         """
+        if (groups := groups_of(batch)) is not None:
+            return score_by_length(self.score_together, z, batch, groups)
+        return self.score_together(z, batch)
+
+    @in_own_precision
+    def score_together(self, z: Tensor | None, batch: Batch) -> Tensor:
+        """What `score` gives, in one pass over all rows."""
         condition = self.condition(z, batch)
         condition.check(batch.tasks, batch.rows)
         if (scored := engine.score(self, condition, batch)) is not None:
@@ -172,8 +183,36 @@ class Model(nn.Module):
             Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in
             the padding.
         """
+        if self.copier is not None and batch.y_length is not None:
+            return self._copied_log_prob(condition, batch)
         outcomes = self.outcomes(condition, batch)
         return outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
+
+    @in_own_precision
+    def _copied_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
+        """`target_log_prob` of the outcomes, without those of all other tokens."""
+        condition.check(batch.tasks, batch.rows)
+        end = self.spec.vocabulary + batch.x.shape[-1]
+        target, scored = token_targets(batch, end)
+        x = batch.x.flatten(0, 1)
+        found = of_targets(self._mixed(condition, batch), x, _in_x(batch), target.flatten(0, 1), end)
+        return found.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
+
+    def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
+        """What a decoder says of the next tokens by its vocabulary, and by pointing at x."""
+        assert self.copier is not None
+        assert batch.y_length is not None
+        hidden = self._decode(condition, batch, batch.y_length)
+        if batch.x_cache:
+            x_hidden = batch.x_cache[1].flatten(0, 1).to(hidden.dtype)
+        else:
+            x_hidden = hidden[:, : batch.x.shape[-1]]
+            hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
+        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, _in_x(batch))
+
+    def _readable(self, ids: Tensor) -> Tensor:
+        """Ids with the unknown token's in the place of those that only say what can be copied."""
+        return ids if self.copier is None else ids.clamp(max=self.spec.vocabulary - 1)
 
     @in_own_precision
     def outcomes(self, condition: Condition, batch: Batch) -> Tensor:
@@ -182,7 +221,7 @@ class Model(nn.Module):
         Returns:
             Classification: those of every class, `[B, N, C]`, −∞ for classes that the task has not.
             Transduction: those of every token, and of the end, as y₁, …, and after each token of y, given
-            the tokens before: `[B, N, Y + 1, V + 1]`.
+            the tokens before: `[B, N, Y + 1, V + 1]`; with copying `[B, N, Y + 1, V + X + 1]`, see `copying`.
         """
         given = "classification" if batch.y_length is None else "transduction"
         if given != self.spec.kind:
@@ -190,6 +229,9 @@ class Model(nn.Module):
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
             return self._class_log_prob(condition, batch)
+        if self.copier is not None:
+            found = copied_outcomes(self._mixed(condition, batch), batch.x.flatten(0, 1), _in_x(batch))
+            return found.unflatten(0, (batch.tasks, batch.rows))
         hidden = self._decode(condition, batch, batch.y_length)
         return _log_softmax(self.head(hidden)).unflatten(0, (batch.tasks, batch.rows))
 
@@ -250,22 +292,27 @@ class Model(nn.Module):
         return self._transform(sequence, mask, condition, batch, slice(0, 1)).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
-        """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`."""
+        """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`.
+
+        To copy, those of x and z come before them, unless they are cached.
+        """
         assert self.y is not None
-        y = batch.y.flatten(0, 1)
+        y = self._readable(batch.y.flatten(0, 1))
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         in_y = within(y_length.flatten(), y.shape[-1])
         lead = self._lead(condition, batch.rows)
         task = in_x.new_ones(lead.shape[:2])
         parts, seen = [lead, engine.embed(self.y, y, in_y)], [in_x, task, in_y]
         if not batch.x_cache:
-            parts = [engine.embed(self.x, batch.x.flatten(0, 1), in_x), *parts]
+            parts = [engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x), *parts]
         if self.front_places is not None:
             parts, seen = [_at_places(self.front_places, condition, batch.rows), *parts], [task, *seen]
         sequence, seen = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
         front = seen.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
         mask = Mask(seen, causal=True, front=front, padded=batch.padded)
         read = slice(sequence.shape[1] - y.shape[1] - 1, None)
+        if self.copier is not None and not batch.x_cache:
+            read = slice(0 if self.front_places is None else len(self.front_places), None)
         return self._transform(sequence, mask, condition, batch, read)
 
     def _transform(
@@ -274,7 +321,14 @@ class Model(nn.Module):
         """The transformer's hidden states at the places `read` of a batch's rows; any value in padding."""
         assert isinstance(self.backbone, Transformer)
         cache = [part.flatten(0, 1) for part in batch.x_cache]
+        if self.copier is not None:
+            cache = cache[:1]
         return engine.transform(self.backbone, sequence, mask, condition.modulation, read, cache)
+
+
+def _in_x(batch: Batch) -> Tensor:
+    """Which places of x hold a token, `[R, X]`."""
+    return within(batch.x_length.flatten(), batch.x.shape[-1])
 
 
 def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:

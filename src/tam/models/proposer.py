@@ -57,7 +57,7 @@ class Proposer(nn.Module):
 
     def _read(self, batch: Batch) -> Tensor:
         """What is read of each example, `[R, d]`."""
-        x = batch.x.flatten(0, 1)
+        x = batch.x.flatten(0, 1).clamp(max=len(self.x.token) - 1)  # a token to copy reads as unknown
         in_x = within(batch.x_length.flatten(), x.shape[-1])
         if batch.y_length is None:
             y = batch.y.reshape(-1, 1)
@@ -65,7 +65,7 @@ class Proposer(nn.Module):
             if batch.present is not None:
                 in_y = batch.present.reshape(-1, 1)
         else:
-            y = batch.y.flatten(0, 1)
+            y = batch.y.flatten(0, 1).clamp(max=len(self.y.token) - 1)
             in_y = within(batch.y_length.flatten(), y.shape[-1])
         cls = self.cls.expand(len(x), 1, -1)
         sequence = torch.cat([cls, engine.embed(self.x, x, in_x), engine.embed(self.y, y, in_y)], dim=1)

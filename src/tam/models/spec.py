@@ -21,7 +21,9 @@ class ModelSpec:
 
     Attributes:
         kind: What is predicted: a class, or a sequence.
+        copies: Whether a decoder can also answer with tokens of x, by pointing at their places.
         vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
+        unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
         classes: Number of classes C; classification only.
         max_x: Longest input.
         max_y: Longest answer, without its end token; transduction only.
@@ -71,6 +73,8 @@ class ModelSpec:
     tasks: int = 0
     kept: int = 0
     unknown: bool = False
+    unknown_tokens: bool = False
+    copies: bool = False
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -86,6 +90,11 @@ class ModelSpec:
     def compositional(self) -> bool:
         """Whether tasks are composed of primitives."""
         return self.primitives > 0
+
+    @property
+    def unknown_token(self) -> int | None:
+        """The id that stands for any token that the model does not know; None if there is none."""
+        return self.vocabulary - 1 if self.unknown_tokens else None
 
     @property
     def outputs(self) -> int:
@@ -151,6 +160,8 @@ class ModelSpec:
             raise ValueError(f"tasks {without} have no embeddings of their own; leave tasks out")
         if self.proposer and self.compositional:
             raise ValueError("a proposer must see tasks without primitives: set use_primitives to False")
+        if self.copies and self.kind != "transduction":
+            raise ValueError("copies is for decoders: it needs kind transduction")
         if self.unknown and not self.compositional:
             raise ValueError("unknown stands for a primitive, and there are none; leave it out")
 

@@ -95,7 +95,7 @@ class PairsModel(Model):
             present = support.present.flatten()
         in_x = within(support.x_length.flatten(), x.shape[-1]) & present.unsqueeze(1)
         answer, in_answer = self._answer(support, present)
-        given = engine.embed(self.x, x, in_x)
+        given = engine.embed(self.x, self._readable(x), in_x)
         tokens = [given + _mean(answer, in_answer), answer + _mean(given, in_x)]
         pairs = torch.cat(tokens, dim=1)  # [B · M, places of a pair, d]
         valid = torch.cat([in_x, in_answer], dim=1)
@@ -116,7 +116,7 @@ class PairsModel(Model):
             return F.embedding(y.masked_fill(~present, 0), self.labels).unsqueeze(1), present.unsqueeze(1)
         assert self.y is not None
         in_y = within(support.y_length.flatten(), y.shape[-1]) & present.unsqueeze(1)
-        return engine.embed(self.y, y, in_y), in_y
+        return engine.embed(self.y, self._readable(y), in_y), in_y
 
 
 def _mean(vectors: Tensor, valid: Tensor) -> Tensor:

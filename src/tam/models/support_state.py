@@ -7,6 +7,8 @@ the end, and what is zero, is not there, so that rows of zeros can be added.
 Shapes: B tasks, N rows of each, W numbers an example.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -21,6 +23,9 @@ from tam.models.spec import ModelSpec
 def pack(batch: Batch, spec: ModelSpec) -> Tensor:
     """The examples of each task in one row, `[B, N · W]`."""
     present = torch.ones_like(batch.x_length) if batch.present is None else batch.present
+    if spec.copies:  # a token to copy reads as unknown
+        most = spec.vocabulary - 1
+        batch = replace(batch, x=batch.x.clamp(max=most), y=batch.y.clamp(max=most))
     columns = [present.unsqueeze(-1), batch.x_length.unsqueeze(-1), _widen(batch.x, spec.max_x)]
     if batch.y_length is None:
         columns.append(batch.y.unsqueeze(-1))

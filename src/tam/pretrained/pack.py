@@ -15,10 +15,7 @@ from typing import Any
 
 from tam.config.sections import Protocol
 from tam.errors import UserError
-from tam.evaluation.protocol import Choice, score
 from tam.io import json_text, path_of
-from tam.methods import make_method
-from tam.models import Model
 from tam.pretrained.card import FILE, readme
 from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
@@ -26,7 +23,7 @@ from tam.training.checkpoint import write_json, write_text
 from tam.training.folder import check_free
 from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
-from tam.training.scoring import score_table
+from tam.training.scoring import score_splits, score_table
 
 LIMIT = 4_000_000
 """The most bytes of a packed model's weights."""
@@ -96,12 +93,7 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
 
 
 def _scores(saved: Saved, tasks: Sequence[Task], protocol: Protocol) -> list[dict[str, Any]]:
-    method = make_method(saved.config)
-
-    def at(k: int, model: Model, choice: Choice) -> Any:
-        return score(method, model, tasks, k, choice, protocol, saved.primitives)
-
-    return score_table([at(k, *saved.at(k)) for k in protocol.shots])
+    return score_table(score_splits(saved, protocol, {"test": tasks})["test"])
 
 
 def _lines(tasks: TaskSet) -> str:

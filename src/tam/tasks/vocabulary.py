@@ -82,6 +82,10 @@ class Vocabulary:
                 f"unknown token {token}: not one of the {len(self)} tokens of the vocabulary"
             ) from None
 
+    def id_of(self, token: Token, default: int) -> int:
+        """The id of a token, or the default for one that is not in the vocabulary."""
+        return self._ids.get(token, default)
+
     def decode(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[Token]:
         """The tokens with these ids."""
         return [self.tokens[index] for index in ids]

@@ -13,10 +13,13 @@ from tam.errors import SettingError, UserError, shown
 from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, Method, make_method
 from tam.models import ModelSpec
+from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
-from tam.tasks.task import Sequences
+from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
+
+_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy")
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,10 @@ class Setup:
     spec: ModelSpec
     method: Method
     primitives: dict[str, int] | None
+    ids: TokenIds
+    splits: Mapping[str, tuple[Task, ...]]  # of the tasks, in the model's ids
     notes: tuple[str, ...] = ()
-    """What the user should know of how the settings were changed."""
+    """What the user should know before training."""
 
 
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
@@ -49,14 +54,32 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     _check_regularisation(config, tasks)
     method = make_method(config)
     primitives = _known_primitives(config, tasks)
-    spec = _spec(config, tasks, method, primitives)
+    masks = config.network.mask_tokens > 0
+    vocabulary = training_vocabulary(tasks) if masks else tasks.vocabulary
+    spec = _spec(config, tasks, method, primitives, len(vocabulary) + masks)
+    ids = TokenIds(spec, vocabulary)
+    splits = {split: ids.tasks(some) for split, some in tasks.splits.items()} if masks else tasks.splits
     if primitives is not None:
         check_primitives(tasks, primitives)
     rows = min(config.training.rows, max(map(len, tasks.train)))
     method.check_rows(rows, config.protocol.shots[0], tasks.n_classes)
     for split in ("valid", *(tasks.test_splits if with_test else ())):
         check_examples(tasks, config.protocol, split)
-    return Setup(config, tasks, spec, method, primitives, tuple(notes))
+    notes += _unknown_tokens(ids, tasks)
+    return Setup(config, tasks, spec, method, primitives, ids, splits, tuple(notes))
+
+
+def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
+    """How many tokens of each split the model will not know, in words."""
+    found: list[str] = []
+    for split, members in tasks.splits.items():
+        unknown, total = ids.count_unknown(members)
+        if unknown:
+            found.append(
+                f"{unknown} of {total} tokens of the {split} tasks are in no training task: the model reads "
+                "them as unknown"
+            )
+    return found
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
@@ -101,7 +124,9 @@ def _known_primitives(config: Config, tasks: TaskSet) -> dict[str, int] | None:
     return {name: number for number, name in enumerate(seen)}
 
 
-def _spec(config: Config, tasks: TaskSet, method: Method, primitives: Mapping[str, int] | None) -> ModelSpec:
+def _spec(
+    config: Config, tasks: TaskSet, method: Method, primitives: Mapping[str, int] | None, vocabulary: int
+) -> ModelSpec:
     """The model that fits these tasks."""
     if method.classification_only and tasks.kind != "classification":
         others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
@@ -111,14 +136,16 @@ def _spec(config: Config, tasks: TaskSet, method: Method, primitives: Mapping[st
         )
     if not len(tasks.vocabulary):
         raise UserError("the inputs of these tasks have no tokens: there is nothing to learn from")
-    network = {name: value for name, value in vars(config.network).items() if name != "use_primitives"}
+    network = {name: value for name, value in vars(config.network).items() if name not in _NOT_OF_SPEC}
     if network["conditioning"] != "adapter":
         network["bottleneck"] = None
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
     try:
         spec = ModelSpec(
             kind=tasks.kind,
-            vocabulary=len(tasks.vocabulary),
+            vocabulary=vocabulary,
+            unknown_tokens=config.network.mask_tokens > 0,
+            copies=config.network.copy and tasks.kind == "transduction",
             classes=tasks.n_classes,
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,

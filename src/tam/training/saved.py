@@ -198,9 +198,9 @@ def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
-    tokens = values["vocabulary"]
-    if not isinstance(tokens, list) or len(tokens) != spec.vocabulary or None in map(plain, tokens):
-        raise ValueError(f"vocabulary must be a list of {spec.vocabulary} integers and strings")
+    tokens, size = values["vocabulary"], spec.vocabulary - spec.unknown_tokens
+    if not isinstance(tokens, list) or len(tokens) != size or None in map(plain, tokens):
+        raise ValueError(f"vocabulary must be a list of {size} integers and strings")
     return Vocabulary(tokens)
 
 

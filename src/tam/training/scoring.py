@@ -9,6 +9,7 @@ from tam.evaluation.floors import floors
 from tam.evaluation.protocol import KShotScore, score
 from tam.io import finite
 from tam.methods import make_method
+from tam.models.token_ids import TokenIds
 from tam.tasks.task import Task
 from tam.training.saved import Saved
 
@@ -18,7 +19,8 @@ def score_splits(
 ) -> dict[str, list[KShotScore]]:
     """The scores of each split at each k, with the weights and the choice of the nearest k of the run."""
     method = make_method(saved.config)
-    everything = [task for tasks in splits.values() for task in tasks]
+    ids = TokenIds(saved.model.spec, saved.vocabulary)
+    everything = ids.tasks(task for tasks in splits.values() for task in tasks)
     found: dict[str, list[KShotScore]] = {split: [] for split in splits}
     for k in protocol.shots:
         model, choice = saved.at(k)

@@ -30,6 +30,7 @@ from tam.training.checkpoint import (
 )
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
+from tam.training.masking import TokenMasking
 from tam.training.preflight import Setup, check_same
 from tam.training.saved import Saved, read_best
 from tam.training.state import Best, State
@@ -57,7 +58,10 @@ class Trainer:
         start = torch.Generator().manual_seed(config.seed)
         self.model = place_model(build_model(spec, start), self.device, config.training.precision)
         self.method: Method = setup.method
-        self.data = TrainingData(tasks.train, self.device, self.primitives)
+        train, masking = setup.splits["train"], None
+        if share := config.network.mask_tokens:
+            masking = TokenMasking(train, spec, share, self.device)
+        self.data = TrainingData(train, self.device, self.primitives, masking)
         # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
         self.generator = torch.Generator(self.device).manual_seed(_seed_of(f"draws {config.seed}"))
         training = config.training
@@ -114,7 +118,7 @@ class Trainer:
             protocol = self.config.protocol
             short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
             for k in protocol.shots:  # what is compiled does not depend on the number of tasks
-                choose(self.method, self.model, self.tasks.valid[:8], k, short, self.primitives)
+                choose(self.method, self.model, self.setup.splits["valid"][:8], k, short, self.primitives)
         self.generator.set_state(drawn)
         if self.warm_starts is not None and warm_starts is not None:
             self.warm_starts.table.copy_(warm_starts)
@@ -189,7 +193,7 @@ class Trainer:
         protocol = self.config.protocol
         scores = []
         for k in protocol.shots:
-            score = choose(self.method, self.model, self.tasks.valid, k, protocol, self.primitives)
+            score = choose(self.method, self.model, self.setup.splits["valid"], k, protocol, self.primitives)
             if score.is_nan:
                 raise self.diverged(f"the loss of the validation tasks at k = {k} is not a number")
             scores.append(score)
@@ -215,7 +219,7 @@ class Trainer:
     def saved(self) -> Saved:
         """The model as it is now, with the best weights at each k if it was validated."""
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
-        vocabulary = self.tasks.vocabulary
+        vocabulary = self.setup.ids.vocabulary
         return Saved(self.config, self.model, vocabulary, self.primitives, self.choices, best)
 
     def write_checkpoint(self) -> None:

@@ -90,6 +90,8 @@ def embed(embedding: Embedding, ids: Tensor, valid: Tensor) -> Tensor:
 
 def score(model: "Model", condition: Condition, batch: Batch) -> Tensor | None:
     """`model.score` by kernels from the tokens to the answers; None where they do not apply."""
+    if model.copier is not None:
+        return None
     if engine(model.places) == "gpu" and gpu_scoring.takes(model, condition, batch):
         return gpu_scoring.score(model, condition, batch)
     return None

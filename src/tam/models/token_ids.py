@@ -1,0 +1,76 @@
+"""Tokens as a model numbers them: those that it knows, and what stands for any other."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tam.models.spec import ModelSpec
+from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Token, Vocabulary, sort_key
+
+
+def training_vocabulary(tasks: TaskSet) -> Vocabulary:
+    """The tokens of the training tasks alone."""
+    used = np.zeros(len(tasks.vocabulary), dtype=bool)
+    for task in tasks.train:
+        used[task.x.flat] = True
+        if isinstance(task.y, Sequences):
+            used[task.y.flat] = True
+    found = (tasks.vocabulary.tokens[index] for index in np.flatnonzero(used))
+    return Vocabulary(sorted(found, key=sort_key))
+
+
+@dataclass(frozen=True)
+class TokenIds:
+    """The ids that a model has for tokens.
+
+    Without unknown tokens, all tokens must be in the vocabulary. With them, any other token has the id of the
+    unknown one, V − 1. In a model that copies, it has an id of its own: V + the first place in x where it
+    stands, so that an answer can have it; a token of y that is not in x stays unknown.
+    """
+
+    spec: ModelSpec
+    vocabulary: Vocabulary
+
+    def pair(self, x: Sequence[Token], y: Sequence[Token] = ()) -> tuple[list[int], list[int]]:
+        """The ids of an input and of its answer, if that is a sequence."""
+        unknown = self.spec.unknown_token
+        if unknown is None:
+            return self.vocabulary.encode(x), self.vocabulary.encode(y)
+        places: dict[Token, int] = {}
+        if self.spec.copies:
+            for place, token in enumerate(x):
+                places.setdefault(token, self.spec.vocabulary + place)
+        x_ids, y_ids = (
+            [self.vocabulary.id_of(token, places.get(token, unknown)) for token in tokens]
+            for tokens in (x, y)
+        )
+        return x_ids, y_ids
+
+    def decode(self, ids: Iterable[int], x: Sequence[Token]) -> list[Token]:
+        """The tokens of an answer to x."""
+        known = self.vocabulary.tokens
+        return [known[i] if i < len(known) else x[i - self.spec.vocabulary] for i in ids]
+
+    def count_unknown(self, tasks: Iterable[Task]) -> tuple[int, int]:
+        """How many tokens of these tasks the model does not know, and how many there are."""
+        unknown = total = 0
+        for task in tasks:
+            missing = self.vocabulary.ids_of(task.vocabulary) < 0
+            for part in (task.x, task.y):
+                if isinstance(part, Sequences):
+                    unknown, total = unknown + int(missing[part.flat].sum()), total + len(part.flat)
+        return unknown, total
+
+    def tasks(self, tasks: Iterable[Task]) -> tuple[Task, ...]:
+        """Tasks in the model's ids; an error for an unknown token where the model has no id for those."""
+        return tuple(task if task.vocabulary == self.vocabulary else self._task(task) for task in tasks)
+
+    def _task(self, task: Task) -> Task:
+        classify = isinstance(task.y, Classes)
+        rows = [self.pair(x, () if isinstance(y, int | str) else y) for x, y in task]
+        size = self.spec.vocabulary + int(task.x.lengths.max(initial=0))
+        x, y = (Sequences.from_lists([row[part] for row in rows], size) for part in (0, 1))
+        return Task(task.name, self.vocabulary, x, task.y if classify else y, task.primitives, task.support)

@@ -1,0 +1,69 @@
+"""Training tokens that play unknown, so that the model learns to read, and to copy, tokens it never saw.
+
+A token that occurs c times is masked in a task with probability α / (α + c), in all of the task's rows alike:
+rare tokens often, common ones hardly ever. α is such that the wanted share of all tokens is masked.
+
+Shapes: B tasks, N rows of each, X and Y the widths of x and y, V token ids.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tam.models import Batch, ModelSpec
+from tam.models.layers import within
+from tam.tasks.task import Sequences, Task
+
+
+class TokenMasking:
+    """Masks tokens of a batch of training tasks, which are in the ids of a model with this spec."""
+
+    def __init__(self, tasks: Sequence[Task], spec: ModelSpec, share: float, device: torch.device | str):
+        parts = [part for task in tasks for part in (task.x, task.y) if isinstance(part, Sequences)]
+        counts = np.bincount(np.concatenate([part.flat for part in parts]), minlength=spec.vocabulary)
+        self.spec = spec
+        self.chances = torch.tensor(chances(counts, share), dtype=torch.float32, device=device)  # [V]
+
+    def __call__(self, batch: Batch, generator: torch.Generator) -> Batch:
+        """The batch with some tokens masked; all shapes are fixed."""
+        drawn = torch.rand(batch.tasks, self.spec.vocabulary, generator=generator, device=batch.device)
+        masked = drawn < self.chances  # [B, V]
+        x_masked = _of_tokens(masked, batch.x, batch.x_length)
+        x = batch.x.masked_fill(x_masked, self.spec.vocabulary - 1)
+        if batch.y_length is None:
+            return replace(batch, x=x)
+        y_masked = _of_tokens(masked, batch.y, batch.y_length)
+        y = batch.y.masked_fill(y_masked, self.spec.vocabulary - 1)
+        if self.spec.copies and batch.x.shape[-1]:
+            in_x = within(batch.x_length, batch.x.shape[-1])
+            x_first, _ = _first_places(batch.x, batch.x, in_x)
+            y_first, found = _first_places(batch.y, batch.x, in_x)
+            x = torch.where(x_masked, self.spec.vocabulary + x_first, x)
+            y = torch.where(y_masked & found, self.spec.vocabulary + y_first, y)
+        return replace(batch, x=x, y=y)
+
+
+def chances(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]", share: float) -> list[float]:
+    """The chance of each token to be masked, given how often it occurs; on average a `share` of all."""
+    low, high = 0.0, float(counts.max(initial=1)) / (1 - share)
+    for _ in range(60):
+        middle = (low + high) / 2
+        masked = (counts * middle / (middle + counts.clip(1))).sum() / max(counts.sum(), 1)
+        low, high = (middle, high) if masked < share else (low, middle)
+    return (low / (low + counts.clip(1))).tolist()
+
+
+def _of_tokens(masked: Tensor, ids: Tensor, length: Tensor) -> Tensor:
+    """Which places hold a masked token, `[B, N, L]`, given the masked ids `[B, V]`."""
+    inside = within(length, ids.shape[-1])
+    of_id = masked.gather(1, ids.masked_fill(~inside, 0).flatten(1)).view(ids.shape)
+    return of_id & inside
+
+
+def _first_places(ids: Tensor, x: Tensor, in_x: Tensor) -> tuple[Tensor, Tensor]:
+    """For each of the ids `[B, N, L]` its first place in x, and whether it has one."""
+    same = (ids.unsqueeze(-1) == x.unsqueeze(-2)) & in_x.unsqueeze(-2)  # [B, N, L, X]
+    return same.int().argmax(-1), same.any(-1)
