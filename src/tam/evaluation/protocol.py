@@ -230,9 +230,12 @@ def _score_grid(
     grid = [Choice(n, rate) for rate in rates for n in steps]
     weight = next(model.parameters())
     drawn = episodes(tasks, k, protocol)
-    rows, most = _rows_at_once(tasks, weight.device), method.at_once(model)
+    rows, most = rows_at_once(tasks, weight.device), method.at_once(model)
+    searches = len(rates) * method.searches
+    sizes = [searches * len(episode.support) + len(episode.query) for episode in drawn]
     tallies: list[Tensor] = []
-    for chunk in _chunks(drawn, len(rates) * method.searches, rows, most):
+    for places in chunks(sizes, rows, None if most is None else max(1, most // searches)):
+        chunk = [drawn[place] for place in places]
         members = [tasks[episode.task] for episode in chunk]
         support, query = (
             _at_device(collate(members, chosen, primitives), weight.device)
@@ -257,7 +260,7 @@ def _at_device(batch: Batch, device: torch.device) -> Batch:
     return batch.trimmed() if device.type == "cpu" else batch.to(device)
 
 
-def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
+def rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
     """About how many rows of these tasks go through the network together."""
     longest = max(
         1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
@@ -266,18 +269,16 @@ def _rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
     return max(1, _TOKENS_AT_ONCE[device.type] // longest)
 
 
-def _chunks(drawn: Sequence[Episode], searches: int, rows: int, most: int | None) -> Iterator[list[Episode]]:
-    """Episodes in groups of about `rows` rows, and at most `most` searches, several of which a task takes."""
-    chunk: list[Episode] = []
-    size = 0
-    for episode in drawn:
-        size += searches * len(episode.support) + len(episode.query)
-        chunk.append(episode)
-        if size >= rows or (most is not None and searches * (len(chunk) + 1) > most):
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:
+    """Neighbours in groups of about `rows` rows, of which each has `sizes`, and of at most `most` members."""
+    start = size = 0
+    for place, one in enumerate(sizes):
+        size += one
+        if size >= rows or place + 1 - start == most:
+            yield range(start, place + 1)
+            start, size = place + 1, 0
+    if start < len(sizes):
+        yield range(start, len(sizes))
 
 
 @torch.no_grad()

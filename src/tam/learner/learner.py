@@ -17,7 +17,7 @@ import torch
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, shown
 from tam.evaluation.decoding import Decoded, decode
-from tam.evaluation.protocol import Choice, KShotScore, score
+from tam.evaluation.protocol import Choice, KShotScore, chunks, rows_at_once, score
 from tam.io import path_of
 from tam.learner.hub import PREFIX, pull, push, short_card
 from tam.learner.inputs import Intake
@@ -223,11 +223,12 @@ class Learner:
         by_choice: dict[tuple[Model, Choice], list[int]] = {}
         for number, task in enumerate(made):
             by_choice.setdefault(self._saved.at(_shots_of(task)), []).append(number)
-        most = self.method.at_once(self.model_) or len(made)
+        rows, most = rows_at_once(made, torch.device(self.config.device)), self.method.at_once(self.model_)
         for (model, choice), members in by_choice.items():
-            for start in range(0, len(members), most):
-                some = members[start : start + most]
-                fitted = self._fit_embeddings([made[i] for i in some], model, choice)
+            sizes = [self.method.searches * len(made[number]) for number in members]
+            for places in chunks(sizes, rows, most):
+                some = [members[place] for place in places]
+                fitted = self._fit_embeddings([made[number] for number in some], model, choice)
                 found |= zip(some, fitted, strict=True)
         return [found[number] for number in range(len(made))]
 

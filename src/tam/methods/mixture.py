@@ -21,8 +21,8 @@ from tam.models import Batch, Model, token_targets
 
 SUPPORT_SHARE = 0.5
 """The weight of a support's log-likelihood: below 1, since a z fitted to the support overestimates it."""
-_ROWS_AT_ONCE = {"cpu": 1_000, "cuda": 200_000}
-"""Rows that go through the network together: on a CPU, few enough to stay in its cache."""
+_TOKENS_AT_ONCE = {"cpu": 10_000, "cuda": 2_000_000}
+"""About how many tokens go through the network together: on a CPU, few enough to stay in its cache."""
 
 
 def fit_mixtures(
@@ -57,7 +57,12 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     """The known embeddings with the lowest loss on each task's support, best first: `[count, B, S]`."""
     known = model.kept if model.primitives is None else model.primitives.detach()
     assert known is not None
-    at_once = max(1, _ROWS_AT_ONCE[support.device.type] // (support.tasks * support.rows))
+    tokens = (
+        support.tasks
+        * support.rows
+        * (1 + support.x.shape[-1] + (support.y.shape[-1] if support.y_length is not None else 0))
+    )
+    at_once = max(1, _TOKENS_AT_ONCE[support.device.type] // tokens)
     losses = torch.cat(
         [
             example_losses(
