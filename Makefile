@@ -40,8 +40,8 @@ test-fast: $(INSTALLED) ## Check lint and run the tests that take no time, in un
 	$(BIN)/ruff check
 	$(BIN)/pytest -n 2 -q -m "not slow"
 
-run: $(INSTALLED) ## Train TAM on the CPU, in minutes, and show how well it learns new tasks
-	$(BIN)/tam tasks classification --show 2
+run: $(INSTALLED) ## Show what a pretrained model learns from a few examples, then train one on the CPU, in minutes
+	$(BIN)/tam demo < /dev/null
 	$(BIN)/tam train classification --preset quick --out runs/quick $$(test ! -e runs/quick/config.json || echo --resume)
 
 docs: $(INSTALLED) ## Build the documentation into site/

@@ -29,7 +29,7 @@ def test_labels_are_typed(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ("1 1 1 1 1", "1 1 1 1 1 -> low", "9 9 9 9 9 → high", "99 1 -> low", "2 2 2 2 2 ->")
     typed(monkeypatch, *lines, "1 1 1 1 1", "1 2 3 4 5 6", "new", "1 1 1 1 1", "q", "never read")
     shown = call("demo")
-    assert "A rule that training never showed, from 20 examples" in shown
+    assert "A rule that training never showed, from 40 examples" in shown
     assert "no examples yet" in shown
     assert "unknown token '99'" in shown
     assert "there is no answer after the arrow" in shown

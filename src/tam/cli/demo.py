@@ -21,7 +21,7 @@ _ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
 _CELL = re.compile(r"\(?\s*(\d)\s*,\s*(\d)\s*\)?")
 _STARTS = 3
 """The most searches that learn a rule here: on a CPU, the eight of the preset best take twice as long."""
-_GIVEN = {"classification": 20, "transduction": 8, "pathfinding": 5}
+_GIVEN = {"classification": 40, "transduction": 8, "pathfinding": 5}
 """Examples of a hidden rule that the demo gives the model."""
 _ASKED = {"classification": 6, "transduction": 6, "pathfinding": 3}
 _HELP = {
