@@ -34,11 +34,11 @@ test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run 
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/mkdocs build --quiet --strict
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 2 --dist worksteal -q
 
 test-fast: $(INSTALLED) ## Check lint and run the tests that take no time, in under a minute
 	$(BIN)/ruff check
-	$(BIN)/pytest -n 2 -q -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -q -m "not slow"
 
 run: $(INSTALLED) ## Show what a pretrained model learns from a few examples, then train one on the CPU, in minutes
 	$(BIN)/tam demo < /dev/null

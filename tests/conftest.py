@@ -29,6 +29,13 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def triton_cache(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Triton finds what it compiled when the tests last ran, by a hash of the kernels' code."""
+    cache = getattr(pytestconfig, "cache", None)
+    return tmp_path_factory.mktemp("triton") if cache is None else cache.mkdir("triton")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     """Workers have a core each: threads that wait for one another would be in each other's way."""

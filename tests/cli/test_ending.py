@@ -81,6 +81,7 @@ def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("no folder")
     words = ("tasks", "transduction", "--train", "4", "--valid", "1", "--test", "1", "--examples", "8")

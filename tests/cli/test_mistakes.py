@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tam import benchmark
 from tests.cli.real_command import run
 from tests.in_process import tam
 
@@ -31,7 +32,11 @@ WRONG_SETTINGS = {
 
 @pytest.mark.parametrize("given", WRONG_SETTINGS)
 def test_wrong_settings_are_named_and_leave_no_folder(given: str, call: Any, tmp_path: Path) -> None:
-    found = call("train", "classification", "--out", str(tmp_path / "run"), *given.split())
+    tasks = "classification"
+    if given == "--width 30":  # which is seen once the tasks are there
+        tasks = str(tmp_path / "tasks.jsonl")
+        benchmark("classification", n=2, train=2, valid=1, test=1, examples=8).write(tasks)
+    found = call("train", tasks, "--out", str(tmp_path / "run"), *given.split())
     assert found.startswith(f"error: {WRONG_SETTINGS[given]}")
     assert "\n" not in found
     assert not (tmp_path / "run").exists()

@@ -18,6 +18,7 @@ def test_eval_prints_what_the_run_found(finished: Path, capsys: pytest.CaptureFi
         tam("eval", str(finished), "--shots", f"{10**400}")
 
 
+@pytest.mark.slow
 def test_several_runs_are_trials_of_one_another(
     finished: Path,
     small_tasks: Path,

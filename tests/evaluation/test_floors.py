@@ -27,6 +27,7 @@ def small(name: str) -> tam.TaskSet:
     return tam.benchmark(name, train=2, valid=1, test=3, examples=8)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["classification", "transduction", "pathfinding"])
 def test_the_nearest_neighbour_is_that_of_the_method(name: str) -> None:
     tasks = small(name)

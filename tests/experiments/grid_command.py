@@ -10,7 +10,7 @@ from tam.experiments.results import Places
 from tests.experiments.small import grids, small
 
 JOBS = [small("one"), small("two", seed=1)]
-LONG = small("long", group="long", values={"steps": 150, "validate_every": 75, "checkpoint_every": 10})
+LONG = small("long", group="long", values={"steps": 100, "validate_every": 50, "checkpoint_every": 5})
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,7 @@ def where(places: Places) -> list[str]:
     return ["--device", "cpu", "--results", str(places.results), "--runs", str(places.runs)]
 
 
-def start(places: Places, *words: str, path: str = "") -> "subprocess.Popen[str]":
+def start_command(places: Places, *words: str, path: str = "") -> "subprocess.Popen[str]":
     """Start the command; `path` goes before all others where Python looks for packages."""
     paths = [path, str(ROOT / "src"), str(ROOT)]
     return subprocess.Popen(

@@ -14,6 +14,7 @@ from tam.experiments.claim import claim
 from tam.experiments.command import main
 from tam.experiments.job import Job
 from tam.experiments.results import Places, result_of, status
+from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
 from tests.experiments.small import grids, small
@@ -61,7 +62,7 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
     assert files(places) == before
 
     changed = small("good", values={"rate": 0.5})
-    call(places, [changed, small("bad")])
+    call(places, [changed, small("bad")], "--on", "here")
     after = files(places)
     assert set(after) == {good_file, places.new_file(changed).name, places.new_file(small("bad")).name}
     assert after[good_file] == before[good_file]
@@ -85,7 +86,7 @@ def test_a_killed_job_is_recorded(places: Places) -> None:
 
 
 def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]) -> None:
-    job = small(values={"steps": 60, "validate_every": 60, "checkpoint_every": 10})
+    job = small(values={"steps": 60, "validate_every": 60, "checkpoint_every": 1})
 
     def stop() -> None:
         wait_for(places.run_folder(job) / "checkpoint.safetensors")
@@ -94,7 +95,7 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
     run_beside(stop, Runner(places, Workers()), job)
     assert status(job, places) == (False, "begun")
     assert "small: stopped" in capfd.readouterr().out
-    runner = Runner(places, Workers())
+    runner = Runner(places, Here())
     runner.run([job])
     assert not runner.failed
     assert status(job, places).done
@@ -102,14 +103,19 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
     assert "small: step 60 of 60, " in capfd.readouterr().out
 
 
-def test_it_ends_in_time(places: Places) -> None:
+@pytest.mark.parametrize(("deaf", "least"), [(False, 3.0), (True, 3.5)])
+def test_it_ends_in_time(deaf: bool, least: float, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 3 of 4 seconds jobs are asked to stop, and after another half of a second they are killed."""
+    if deaf:
+        monkeypatch.setattr(Worker, "stop", lambda _: None)
+    runner = Runner(places, Workers(), at_once=2, seconds=4)
     started = time.monotonic()
-    job = small(values=NEVER_ENDS)
-    Runner(places, Workers(), at_once=2, seconds=24).run([job, small("second", values=NEVER_ENDS, seed=1)])
-    assert 18 <= time.monotonic() - started < 24
+    runner.run([small(values=NEVER_ENDS), small("second", values=NEVER_ENDS, seed=1), small("third")])
+    assert least - 0.1 <= time.monotonic() - started < 4
     assert files(places) == {}
-    assert status(job, places) == (False, "begun")
-    assert (places.run_folder(job) / "checkpoint.safetensors").exists()
+    assert not runner.running
+    assert not runner.failed
+    assert not (places.runs / "third.log").exists()
 
 
 def test_who_is_next(places: Places) -> None:

@@ -11,6 +11,7 @@ import tam
 from tests.learner.small import X, untrained
 
 
+@pytest.mark.slow
 def test_the_embedding_fits_the_examples_better_than_a_blank_one(classifier: tam.Learner) -> None:
     examples = [(X, "odd"), ([2] * 5, "even"), ([0, 0, 0, 0, 1], "odd"), ([9, 9, 9, 2, 2], "even")]
     rule = classifier.adapt(examples)
@@ -59,6 +60,7 @@ def test_rules_are_the_same_whatever_they_are_learned_beside(method: str) -> Non
     assert learner.adapt_many([few, many]) == [learner.adapt(few), learner.adapt(many)]
 
 
+@pytest.mark.slow
 def test_a_compositional_task_has_one_unknown_primitive() -> None:
     """Answers follow the known ones by name, and the unknown one by what was learned, whatever its name."""
     tasks = tam.benchmark("transduction", compositional=True, train=60, valid=2, test=2)

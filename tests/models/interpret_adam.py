@@ -86,10 +86,9 @@ def search_of_tasks(*, kernels: bool, tasks: int, size: int, own_rates: bool, pa
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    for clip in (0.01, 1e9):
-        for poison in (None, math.nan, math.inf):
-            given = {"clip": clip, "poison": poison}
-            print(errors(*(moves_of_weights(kernels=kernels, **given) for kernels in (True, False))))
+    for clip, poison in ((0.01, None), (1e9, None), (0.01, math.nan), (1e9, math.inf)):
+        given = {"clip": clip, "poison": poison}
+        print(errors(*(moves_of_weights(kernels=kernels, **given) for kernels in (True, False))))
     for tasks, size, own_rates, patience in (
         (1, 1, False, 9),
         (5, 16, True, 1),

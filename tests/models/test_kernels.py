@@ -41,10 +41,10 @@ def test_kernels_equal_plain_code() -> None:
     assert max(errors) < 5e-6, errors
 
 
-def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
+def test_kernels_compile_for_a_gpu(triton_cache: Path) -> None:
     from tam.models.fast import kernels
 
-    output = run_script("compile_kernels.py", TRITON_CACHE_DIR=str(tmp_path))
+    output = run_script("compile_kernels.py", TRITON_CACHE_DIR=str(triton_cache))
     lines = [line.split() for line in output.splitlines()]
     assert {name for name, _, _ in lines} == set(kernels.__all__)
     assert max(int(shared) for _, shared, _ in lines) < 227 * 1024
@@ -77,7 +77,7 @@ def test_losses_and_searches_equal_plain_code() -> None:
 
 def test_adam_equals_plain_code() -> None:
     errors = interpreted("interpret_adam.py")
-    assert len(errors) == 10
+    assert len(errors) == 8
     assert max(errors) < 1e-6, errors
 
 

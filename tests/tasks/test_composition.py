@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 NAMES: tuple[Name, ...] = get_args(Name)
 SIZES = {"train": 5000, "valid": 100, "test": 100}
 HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time
-    "classification": tuple(range(8)),
-    "transduction": tuple(range(8)),
+    "classification": (0, 2, 5, 7),
+    "transduction": (0, 2, 5, 7),
     "pathfinding": (0, 5),
 }
 
@@ -140,9 +140,11 @@ def test_tasks_name_their_primitives(name: Name) -> None:
         name=name, compositional=True, holdout=3, n=n, train=300, valid=20, test=20, examples=8
     )
     tasks = make(options)
-    held = hold_out(family_of(options), 0, 3)
-    slots = family_of(options).slots
-    unseen = [{slot[place] for place in places} for slot, places in zip(slots, held.unseen, strict=True)]
+    made = family(name) if n is None else family_of(options)
+    unseen = [
+        {slot[place] for place in places}
+        for slot, places in zip(made.slots, hold_out(made, 0, 3).unseen, strict=True)
+    ]
     trained = [set(names) for names in zip(*(task.primitives for task in tasks.train), strict=True)]
     assert not any(known & new for known, new in zip(trained, unseen, strict=True))
     for task in (*tasks.valid, *tasks.test):

@@ -104,6 +104,7 @@ def test_endless_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None
     assert message(Path("/dev/zero")).startswith("/dev/zero:1: longer than")
 
 
+@pytest.mark.slow
 def test_a_long_example_among_many_empty_ones_is_refused(tmp_path: Path) -> None:
     """In a file of 1 MB, the examples of one task would be padded to 64 001 × 16 000 numbers."""
     examples = [{"x": [1] * 16_000, "y": 0}, *[{"x": [], "y": 0}] * 64_000]

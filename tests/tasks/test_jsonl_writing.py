@@ -63,6 +63,7 @@ def task_sets(draw: Callable[[st.SearchStrategy[Any]], Any]) -> TaskSet:
     return TaskSet({split: tuple(tasks) for split, tasks in by_split.items()}, vocabulary)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(task_sets())
 def test_round_trip(tasks: TaskSet) -> None:

@@ -12,11 +12,11 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("triton")
 
 
-def test_the_first_step_finds_all_kernels_compiled(tmp_path: Path) -> None:
+def test_the_first_step_finds_all_kernels_compiled(triton_cache: Path, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {
         "OMP_NUM_THREADS": "1",
-        "TRITON_CACHE_DIR": str(tmp_path / "cache"),
+        "TRITON_CACHE_DIR": str(triton_cache),
         "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
     }
     script = Path(__file__).with_name("compile_first.py")

@@ -108,7 +108,7 @@ def test_a_fit_ends_in_time_and_can_be_resumed(toy_tasks: MakeTasks, tmp_path: P
 
     def stop(record: Any) -> None:
         shown.append(record)
-        if record.get("step", 0) >= 3:
+        if "step" in record:  # the first: however slow the machine, nothing is validated yet
             raise InterruptedRunError("stopped")
 
     started = time.monotonic()

@@ -53,6 +53,7 @@ class Predict:
         from tam.learner.learner import load
         from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
+        path_of(self.run_folder, "RUN")
         learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
         words = Words(learner.vocabulary_.tokens, text_of(self.run_folder, self.text))

@@ -83,6 +83,7 @@ class Adapt:
         """Adapt and write."""
         from tam.learner.learner import load
 
+        path_of(self.run_folder, "RUN")
         examples = path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         check_replaceable(out)

@@ -1,8 +1,9 @@
 """The paper's benchmarks by name: `tam.benchmark("classification", seed=0)`."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -96,12 +97,18 @@ class BenchmarkOptions:
         return MOST_SHOTS * (CLASSES if self.name == "classification" else 1) + QUERY
 
 
+@lru_cache(maxsize=4)
+def _kept(family: Callable[..., Family], *given: Hashable, **named: Hashable) -> Family:
+    """A family, which takes up to seconds to make: sets with other seeds and sizes draw from the same one."""
+    return family(*given, **named)
+
+
 FAMILIES: dict[str, Callable[[BenchmarkOptions], Family]] = {
-    "classification": lambda options: ClassificationFamily(
-        options.n or 0, "outputs" if options.compositional else "classes"
+    "classification": lambda options: _kept(
+        ClassificationFamily, options.n or 0, "outputs" if options.compositional else "classes"
     ),
-    "transduction": lambda _: TransductionFamily(),
-    "pathfinding": lambda options: PathfindingFamily(waypoint=options.compositional),
+    "transduction": lambda _: _kept(TransductionFamily),
+    "pathfinding": lambda options: _kept(PathfindingFamily, waypoint=options.compositional),
 }
 """The family of tasks that each benchmark draws from."""
 
