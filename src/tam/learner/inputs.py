@@ -54,14 +54,18 @@ class Intake:
         y = self._sequences(answers) if self.spec.kind == "transduction" else self._classes(name, answers)
         return Task(name, self.vocabulary, self._sequences(inputs), y, self.task_primitives(name, primitives))
 
-    def inputs(self, rows: Iterable[Any]) -> Sequences:
-        """Inputs to answer."""
+    def inputs(self, rows: Iterable[Any] | Sequences) -> Sequences:
+        """Inputs to answer; what this has returned is returned as it is."""
+        if isinstance(rows, Sequences):
+            return rows
         given, found = listed(rows), list[list[int]]()
         if given is None:
             raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
         for number, row in enumerate(given):
-            with _prefixed(f"input {number}"):
+            try:
                 found.append(self._ids(row, self.spec.max_x))
+            except UserError as error:
+                raise UserError(f"input {number}: {error}") from None
         return self._sequences(found)
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:

@@ -5,6 +5,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tam.errors import UserError
 from tam.learner.inputs import Intake
 from tam.learner.learner import Learner
@@ -12,6 +14,7 @@ from tam.learner.task_embedding import TaskEmbedding
 from tam.serve.batching import Batcher, Job
 from tam.serve.limits import Limits
 from tam.store.store import OtherModelError, Store, UnknownTaskError, weights_of
+from tam.tasks.task import Sequences
 
 _ROWS_TOGETHER = 4096
 
@@ -39,7 +42,7 @@ class Predict(Job):
     """Answer rows, each of a task that is named or given."""
 
     tasks: Sequence[str | TaskEmbedding]
-    inputs: Sequence[Sequence[Any]]
+    inputs: Sequences
     answers: int
 
 
@@ -81,8 +84,16 @@ class Served:
 
         Each row gets up to `answers` answers, the likeliest first.
         """
-        self._intake.inputs(inputs)
-        return self._batcher.submit(Predict(len(inputs), tasks, inputs, answers))
+        return self._batcher.submit(Predict(len(inputs), tasks, self._intake.inputs(inputs), answers))
+
+    def warm_up(self) -> None:
+        """Learn and answer something, so that the first request does not wait for what torch does once."""
+        spec, token = self.learner.model_.spec, self.learner.vocabulary_.tokens[:1]
+        x, y = [*token * spec.max_x], 0 if spec.kind == "classification" else [*token * min(1, spec.max_y)]
+        known = self.learner.primitives_
+        names = () if known is None else [*list(known)[: spec.slots - 1], "-".join(known) + "-"]
+        rule = self.adapt([(x, y)], names).result()
+        self.predict([rule], [x], 1).result()
 
     def close(self) -> None:
         """Finish what is waiting, and close the store."""
@@ -133,7 +144,11 @@ class Served:
 
     def _answer_together(self, members: Sequence[tuple[Predict, list[TaskEmbedding]]], beams: int) -> None:
         rules = [rule for _, each in members for rule in each]
-        inputs = [row for job, _ in members for row in job.inputs]
+        inputs = Sequences.from_flat(
+            np.concatenate([job.inputs.flat for job, _ in members]),
+            np.concatenate([job.inputs.lengths for job, _ in members]),
+            len(self.learner.vocabulary_),
+        )
         self._observe("predict", len(inputs))
         found = iter(self.learner.predict_proba(rules, inputs, beams))
         for job, each in members:
