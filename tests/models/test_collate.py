@@ -1,12 +1,14 @@
 """From tasks to tensors: the values, the padding, what is there, and which primitive is unknown."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from tam.errors import UserError
-from tam.models.batch import collate
+from tam.models.batch import collate, collate_inputs
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 
@@ -95,3 +97,30 @@ def test_one_primitive_of_a_task_is_unknown_not_more_and_not_fewer(
     wrong = classifying("wrong", [[1]], [0], 2, others)
     with pytest.raises(UserError, match=f"'wrong'.*not {count}"):
         collate([fine, wrong], [rows(0), rows(0)], {"p": 0, "q": 1})
+
+
+@pytest.mark.parametrize("x", [[[1], [2, 3], []], [[1, 2], [3, 4], [5, 5]], [[], [], []]])
+@pytest.mark.parametrize("known", [None, {"p": 0, "q": 1}, {"p": 0}])
+@pytest.mark.parametrize("classes", [[2, 3, 1], None])
+def test_inputs_are_collated_as_tasks_of_one_row(
+    x: list[list[int]], known: dict[str, int] | None, classes: list[int] | None
+) -> None:
+    inputs, composed = Sequences.from_lists(x, 6), [("p", "q"), ("q", "p"), ("p", "q")]
+    answers = [
+        Sequences.from_lists([[]], 6) if classes is None else Classes(rows(0), tuple(range(classes[place])))
+        for place in range(3)
+    ]
+    tasks = [
+        Task(
+            "", LETTERS, Sequences(inputs.ids[i : i + 1], inputs.lengths[i : i + 1]), answers[i], composed[i]
+        )
+        for i in range(3)
+    ]
+    expected = collate(tasks, [rows(0)] * 3, known)
+    found = collate_inputs(inputs, classes, composed, known)
+    for field in fields(expected):
+        a, b = getattr(expected, field.name), getattr(found, field.name)
+        if isinstance(a, Tensor):
+            assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist())
+        else:
+            assert a == b

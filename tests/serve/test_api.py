@@ -1,6 +1,7 @@
 """What is asked over HTTP is what the learner says, and mistakes have a status and a reason."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -188,3 +189,17 @@ def test_metrics_count(http: TestClient) -> None:
 def test_limits_must_be_positive() -> None:
     with pytest.raises(tam.UserError, match="max_rows must be at least 1: got 0"):
         Limits(max_rows=0)
+
+
+def test_the_description_needs_no_network(http: TestClient) -> None:
+    page = http.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "//" not in page.text, "everything that it shows is in it"
+    schema = http.get("/openapi.json").json()
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            assert f"<code>{method.upper()} {path}</code>" in page.text
+            assert operation["summary"] in page.text
+    for target in re.findall(r'href="#(.*?)"', page.text):
+        assert f'id="{target}"' in page.text
+    assert http.get("/redoc").status_code == 404

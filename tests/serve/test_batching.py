@@ -10,6 +10,7 @@ from tam.serve.batching import Batcher, Job, QueueFullError
 from tam.serve.limits import Limits
 from tam.serve.served import Served
 from tam.store.store import UnknownTaskError
+from tests.learner.small import untrained
 from tests.store.small import pairs
 
 
@@ -82,6 +83,25 @@ def test_an_error_reaches_those_who_wait_and_not_the_next() -> None:
         batcher.submit(Job(13)).result(30)
     assert batcher.submit(Job(1)).result(30) == "done"
     batcher.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "shape"),
+    [
+        ("tam", "classification", {}),
+        ("tam", "transduction", {}),
+        ("tam", "transduction", {"primitives": 4, "slots": 3}),
+        ("snail", "classification", {}),
+    ],
+)
+def test_warming_up_keeps_nothing(method: str, kind: str, shape: dict[str, int]) -> None:
+    model = untrained(method, kind, **shape)
+    seen: list[tuple[str, int]] = []
+    served = Served("m", model, tam.Store(":memory:", model), Limits(), lambda *one: seen.append(one))
+    served.warm_up()
+    assert seen == [("adapt", 1), ("predict", 1)]
+    assert len(served.store) == 0
+    served.close()
 
 
 def test_one_bad_request_does_not_spoil_the_batch(model: tam.Learner) -> None:

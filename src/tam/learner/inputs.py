@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,21 @@ class ExamplesError(UserError):
         place = task if example is None else f"{task}, example {example}"
         super().__init__(f"{place}: {problem}")
         self.problem, self.example = problem, example
+
+
+class Checked(NamedTuple):
+    """Inputs that a model can answer: as tokens, and as its ids."""
+
+    tokens: list[list[Token]]
+    ids: Sequences
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Checked]") -> "Checked":
+        """The inputs of several, in their order."""
+        flat = np.concatenate([part.ids.flat for part in parts])
+        lengths = np.concatenate([part.ids.lengths for part in parts])
+        size = int(flat.max(initial=0)) + 1
+        return cls([row for part in parts for row in part.tokens], Sequences.from_flat(flat, lengths, size))
 
 
 @dataclass(frozen=True)
@@ -60,23 +75,21 @@ class Intake:
         y = self._sequences(answers) if self.spec.kind == "transduction" else self._classes(name, answers)
         return Task(name, self.vocabulary, self._sequences(inputs), y, self.task_primitives(name, primitives))
 
-    def inputs(self, rows: Iterable[Any]) -> Sequences:
-        """Inputs to answer."""
-        found = list[list[int]]()
-        for number, tokens in enumerate(self.input_tokens(rows)):
-            with _prefixed(f"input {number}"):
-                found.append(self.ids.pair(tokens)[0])
-        return self._sequences(found)
-
-    def input_tokens(self, rows: Iterable[Any]) -> list[list[Token]]:
-        """Inputs as lists of tokens."""
-        given, found = listed(rows), list[list[Token]]()
+    def inputs(self, rows: "Iterable[Any] | Checked") -> "Checked":
+        """Inputs to answer; what this has returned is returned as it is."""
+        if isinstance(rows, Checked):
+            return rows
+        given, tokens, found = listed(rows), list[list[Token]](), list[list[int]]()
         if given is None:
             raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
+        ids = self.ids
         for number, row in enumerate(given):
-            with _prefixed(f"input {number}"):
-                found.append(self._tokens(row, self.spec.max_x))
-        return found
+            try:
+                tokens.append(self._tokens(row, self.spec.max_x))
+                found.append(ids.pair(tokens[-1])[0])
+            except UserError as error:
+                raise UserError(f"input {number}: {error}") from None
+        return Checked(tokens, self._sequences(found))
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:
         """Tasks of a task set, in the model's ids: their tokens may have others."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, shown
@@ -20,13 +21,13 @@ from tam.evaluation.decoding import Decoded, decode
 from tam.evaluation.protocol import Choice, KShotScore, chunks, rows_at_once, score
 from tam.io import path_of
 from tam.learner.hub import PREFIX, pull, push, short_card
-from tam.learner.inputs import Intake
+from tam.learner.inputs import Checked, Intake
 from tam.learner.onnx import write_onnx
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model
-from tam.models.batch import collate
+from tam.models.batch import collate, collate_inputs
 from tam.models.support_state import check_packed
 from tam.pretrained import resolve
 from tam.tasks.task import Classes, Label, Sequences, Task
@@ -267,10 +268,11 @@ class Learner:
             return [tokens[0] for tokens, _ in self._answer_tokens(rules, inputs, beams)]
         return [max(row, key=lambda label: row[label]) for row in self._label_probabilities(rules, inputs)]
 
-    def predict_proba(self, rules: Rules, inputs: Inputs, beams: int = 1) -> list[dict[Any, float]]:
+    def predict_proba(self, rules: Rules, inputs: Inputs | Checked, beams: int = 1) -> list[dict[Any, float]]:
         """For each input the probabilities of its labels, or of the most likely sequences, best first.
 
-        There are as many sequences as beams, or all possible ones if these are fewer.
+        There are as many sequences as beams, or all possible ones if these are fewer. Inputs may also be
+        those that the model's `Intake` has checked already.
         """
         if self._fitted.model_.spec.kind == "classification":
             return self._label_probabilities(rules, inputs)
@@ -281,7 +283,7 @@ class Learner:
 
     def unknown_tokens(self, inputs: Inputs) -> list[Token]:
         """The tokens of these inputs that the model does not know, each as often as it occurs."""
-        rows = self._fitted._intake.input_tokens(inputs)
+        rows = self._fitted._intake.inputs(inputs).tokens
         return [token for row in rows for token in row if token not in self.vocabulary_]
 
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
@@ -352,43 +354,32 @@ class Learner:
     def _answers(
         self,
         rules: Rules,
-        inputs: Inputs,
+        inputs: Inputs | Checked,
         answer: Callable[[Model, list[TaskEmbedding], torch.Tensor, Batch], Iterable[T]],
     ) -> list[T]:
         """Answer rows of possibly different tasks, in batches with one row per task.
 
         `answer` is given the model, the embeddings of a batch, their states, and the batch.
         """
-        x = self._fitted._intake.inputs(inputs)
+        x = self._fitted._intake.inputs(inputs).ids
         each = self._each_rule(rules, len(x))
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
-        found: dict[int, T] = {}
+        found: list[T | None] = [None] * len(each)
         for model in {name: model for model, name in self._identities.items()}.values():
             own = [place for place, rule in enumerate(each) if rule.model == self._identities[model]]
             for places in (own[start : start + most] for start in range(0, len(own), most)):
                 some = [each[place] for place in places]
                 batch = self._asked(Sequences(x.ids[places], x.lengths[places]), some)
-                longest = max(len(rule.vector) for rule in some)
-                # A state that holds the support is as long as that is; zeros at its end are no examples.
-                vectors = np.stack([np.pad(rule.vector, (0, longest - len(rule.vector))) for rule in some])
-                states = torch.from_numpy(vectors).to(self.config.device)
-                found |= zip(places, answer(model, some, states, batch), strict=True)
-        return [found[place] for place in range(len(each))]
+                states = torch.from_numpy(_stacked([rule.vector for rule in some])).to(self.config.device)
+                for place, one in zip(places, answer(model, some, states, batch), strict=True):
+                    found[place] = one
+        return cast("list[T]", found)
 
     def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
         """Inputs, each as the one row of its own task, with no answer yet."""
-        nothing, first = Sequences(x.ids[:1, :0], x.lengths[:1] * 0), x.lengths[:1] * 0
-        tasks = [
-            Task(
-                f"input {place}",
-                self.vocabulary_,
-                Sequences(x.ids[place : place + 1], x.lengths[place : place + 1]),
-                nothing if self.model_.spec.kind == "transduction" else Classes(first, rule.labels),
-                rule.primitives,
-            )
-            for place, rule in enumerate(rules)
-        ]
-        return collate(tasks, [np.arange(1)] * len(tasks), self.primitives_).to(self.config.device)
+        classes = [len(rule.labels) for rule in rules] if self.model_.spec.kind == "classification" else None
+        composed = [rule.primitives for rule in rules]
+        return collate_inputs(x, classes, composed, self.primitives_).to(self.config.device)
 
     def _each_rule(self, rules: Rules, inputs: int) -> list[TaskEmbedding]:
         """The task embedding of every input."""
@@ -437,7 +428,7 @@ class Learner:
             self._size = states.shape[1]
         return self._size // self.method.searches * rule.searches
 
-    def _label_probabilities(self, rules: Rules, inputs: Inputs) -> list[dict[Label, float]]:
+    def _label_probabilities(self, rules: Rules, inputs: Inputs | Checked) -> list[dict[Label, float]]:
         @torch.no_grad()
         def answer(
             model: Model, some: list[TaskEmbedding], states: torch.Tensor, batch: Batch
@@ -448,17 +439,16 @@ class Learner:
         return self._answers(rules, inputs, answer)
 
     def _answer_tokens(
-        self, rules: Rules, inputs: Inputs, beams: int
+        self, rules: Rules, inputs: Inputs | Checked, beams: int
     ) -> list[tuple[list[list[Token]], list[float]]]:
         """The likeliest answers to every input, in the user's tokens, with their log-probabilities."""
-        given, ids = self._fitted._intake.input_tokens(inputs), self._intake.ids
-        decoded = self._decoded(rules, given, beams)
+        given, ids = self._fitted._intake.inputs(inputs), self._intake.ids
         return [
             ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
-            for x, one in zip(given, decoded, strict=True)
+            for x, one in zip(given.tokens, self._decoded(rules, given, beams), strict=True)
         ]
 
-    def _decoded(self, rules: Rules, inputs: Inputs, beams: int) -> list[Decoded]:
+    def _decoded(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
         if not isinstance(count := plain(beams), int) or count < 1:
             raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         return self._answers(
@@ -466,6 +456,17 @@ class Learner:
             inputs,
             lambda model, _, states, batch: decode(self.method, model, states, batch, count),
         )
+
+
+def _stacked(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The vectors of task embeddings as rows.
+
+    One that holds the support is as long as that is; zeros at its end are no examples.
+    """
+    longest = max(map(len, vectors))
+    if all(len(vector) == longest for vector in vectors):
+        return np.stack(vectors)
+    return np.stack([np.pad(vector, (0, longest - len(vector))) for vector in vectors])
 
 
 def _stored_config(folder: Path) -> Config | None:

@@ -169,8 +169,33 @@ def collate(
         sizes = torch.tensor([len(answer.labels) for answer in classes])
         given = {"y": torch.from_numpy(ids), "classes": sizes}
     there = None if present.all() else torch.from_numpy(present)
-    given |= _compositional(tasks, primitives)
+    names, composed = [f"task {task.name!r}" for task in tasks], [task.primitives for task in tasks]
+    given |= _compositional(names, composed, primitives)
     return Batch(x, x_length, present=there, padded=padded, **given)
+
+
+def collate_inputs(
+    x: Sequences,
+    classes: Sequence[int] | None,
+    composed: Sequence[Sequence[str]],
+    primitives: Mapping[str, int] | None = None,
+) -> Batch:
+    """What `collate` gives for inputs of which each is the one row of its own task, with no answer yet.
+
+    Args:
+        x: The inputs.
+        classes: The number of classes of each task; None for transduction, where answers are empty.
+        composed: The primitives of each task.
+        primitives: As for `collate`.
+    """
+    ids = torch.from_numpy(x.ids.astype(np.int64)).unsqueeze(1)
+    lengths = torch.from_numpy(x.lengths.astype(np.int64)).unsqueeze(1)
+    nothing = torch.zeros_like(lengths)
+    given: dict[str, Any] = {"y": nothing.new_zeros(len(x), 1, 0), "y_length": nothing}
+    if classes is not None:
+        given = {"y": nothing, "classes": torch.tensor(classes)}
+    given |= _compositional([f"input {place}" for place in range(len(x))], composed, primitives)
+    return Batch(ids, lengths, padded=_is_padded(ids, lengths), **given)
 
 
 def _is_padded(ids: Tensor, lengths: Tensor) -> bool:
@@ -191,11 +216,14 @@ def _pad(
     return torch.from_numpy(ids), torch.from_numpy(lengths)
 
 
-def _compositional(tasks: Sequence[Task], primitives: Mapping[str, int] | None) -> dict[str, Any]:
+def _compositional(
+    names: Sequence[str], composed: Sequence[Sequence[str]], primitives: Mapping[str, int] | None
+) -> dict[str, Any]:
+    """The primitives that compose each task, and its unknown slot; `names` are for an error."""
     if primitives is None:
         return {}
-    ids = torch.tensor([[primitives.get(name, -1) for name in task.primitives] for task in tasks])
+    ids = torch.tensor([[primitives.get(one, -1) for one in each] for each in composed])
     if (ids >= 0).all():
         return {"primitives": ids}
-    unknown = [unknown_slot(f"task {task.name!r}", task.primitives, primitives) for task in tasks]
+    unknown = [unknown_slot(name, each, primitives) for name, each in zip(names, composed, strict=True)]
     return {"primitives": ids.clamp(min=0), "unknown": torch.tensor(unknown)}

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 import tam
+from tam.serve.description import description
 from tam.serve.guard import App, Guard
 from tam.serve.limits import Limits
 from tam.serve.metrics import Metrics
@@ -49,10 +50,13 @@ def make_app(
         version=tam.__version__,
         description="Learn a new sequence task from a handful of examples, and answer inputs with it.",
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's pages load their scripts from the network
+        redoc_url=None,
     )
     answer_errors(app)
     app.include_router(open_routes())
     app.include_router(routes(models, limits, counts), dependencies=_needs(token))
+    app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
     if PAGES.is_dir():
         app.mount("/", StaticFiles(directory=PAGES, html=True))
     else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tam.errors import UserError
-from tam.learner.inputs import Intake
+from tam.learner.inputs import Checked, Intake
 from tam.learner.learner import Learner
 from tam.learner.task_embedding import TaskEmbedding
 from tam.serve.batching import Batcher, Job
@@ -39,7 +39,7 @@ class Predict(Job):
     """Answer rows, each of a task that is named or given."""
 
     tasks: Sequence[str | TaskEmbedding]
-    inputs: Sequence[Sequence[Any]]
+    inputs: Checked
     answers: int
 
 
@@ -81,8 +81,16 @@ class Served:
 
         Each row gets up to `answers` answers, the likeliest first.
         """
-        self._intake.inputs(inputs)
-        return self._batcher.submit(Predict(len(inputs), tasks, inputs, answers))
+        return self._batcher.submit(Predict(len(inputs), tasks, self._intake.inputs(inputs), answers))
+
+    def warm_up(self) -> None:
+        """Learn and answer something, so that the first request does not wait for what torch does once."""
+        spec, token = self.learner.model_.spec, self.learner.vocabulary_.tokens[:1]
+        x, y = [*token * spec.max_x], 0 if spec.kind == "classification" else [*token * min(1, spec.max_y)]
+        known = self.learner.primitives_
+        names = () if known is None else [*list(known)[: spec.slots - 1], "-".join(known) + "-"]
+        rule = self.adapt([(x, y)], names).result()
+        self.predict([rule], [x], 1).result()
 
     def close(self) -> None:
         """Finish what is waiting, and close the store."""
@@ -133,8 +141,8 @@ class Served:
 
     def _answer_together(self, members: Sequence[tuple[Predict, list[TaskEmbedding]]], beams: int) -> None:
         rules = [rule for _, each in members for rule in each]
-        inputs = [row for job, _ in members for row in job.inputs]
-        self._observe("predict", len(inputs))
+        inputs = Checked.joined([job.inputs for job, _ in members])
+        self._observe("predict", len(rules))
         found = iter(self.learner.predict_proba(rules, inputs, beams))
         for job, each in members:
             job.future.set_result([_best(next(found), job.answers) for _ in each])

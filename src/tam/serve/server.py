@@ -1,11 +1,14 @@
 """Start a server, and stop it when asked to, after what is under way."""
 
 import ipaddress
+import os
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+
+import torch
 
 from tam.errors import UserError
 from tam.io import path_of
@@ -61,12 +64,15 @@ def serve(
     except ModuleNotFoundError as error:
         raise UserError(f"a server needs {error.name}: pip install 'tam-fewshot[serve]'") from None
     check_token(host, token)
+    _leave_a_core()
     with _listen(host, port) as listening:
         metrics = Metrics()
         served = {
             name: Served(name, learner, store, limits, partial(metrics.batch, name))
             for name, (learner, store) in models.items()
         }
+        for one in served.values():
+            one.warm_up()
         config = uvicorn.Config(
             make_app(served, limits, token, metrics),
             lifespan="on",
@@ -82,6 +88,16 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         ready(f"http://{shown}:{listening.getsockname()[1]}")
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _leave_a_core() -> None:
+    """Compute with one thread fewer than there are cores.
+
+    HTTP needs one too: where torch's threads have to wait for a core, all of them wait for each other, and
+    batches take many times as long.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, torch.get_num_threads() - 1))
 
 
 def check_token(host: str, token: str | None) -> None:
