@@ -20,11 +20,12 @@ def small_benchmark(name: Any) -> tam.TaskSet:
     return tam.benchmark(name, train=20, valid=2, test=2)
 
 
-def untrained(method: str, kind: Any = "classification", **shape: Any) -> tam.Learner:
+def untrained(method: str, kind: Any = "classification", starts: int = 1, **shape: Any) -> tam.Learner:
     """A learner of 12 tokens as if it had been fitted."""
     shape |= {"classes": 4} if kind == "classification" else {"max_y": 2}
     spec = ModelSpec(kind=kind, vocabulary=12, max_x=5, layers=1, width=8, heads=2, **shape)
     config = Config.from_preset("smoke", method)
+    config = config if starts == 1 else config.override(starts=starts)
     made = make_method(config)
     model = build_model(made.spec(spec, 3), torch.Generator().manual_seed(0))
     primitives = {str(number): number for number in range(spec.primitives)} or None
