@@ -10,9 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 import tam
+from tam.pretrained.packed import Packed, ShownTask
 from tam.serve.app import make_app
 from tam.serve.limits import Limits
 from tam.serve.served import Served
+from tests.learner.small import untrained
 from tests.serve.conftest import LIMITS
 from tests.store.small import another, pairs
 
@@ -203,3 +205,32 @@ def test_the_description_needs_no_network(http: TestClient) -> None:
     for target in re.findall(r'href="#(.*?)"', page.text):
         assert f'id="{target}"' in page.text
     assert http.get("/redoc").status_code == 404
+
+
+def test_fewer_searches_take_part_in_learning() -> None:
+    """And are answered together with tasks that all of them learned; a trial is not learned twice."""
+    learner = untrained("tam", starts=4)
+    seen: list[tuple[str, int]] = []
+    packed = Packed("classification", (ShownTask("a rule", pairs(1)),))
+    served = Served(
+        "m", learner, tam.Store(":memory:", learner), LIMITS, lambda *one: seen.append(one), packed
+    )
+    with TestClient(make_app({"m": served}, LIMITS), base_url="http://127.0.0.1") as http:
+        for name, searches in (("two", 2), ("all", None), ("many", 64)):
+            found = learn(http, name, searches=searches).json()
+            assert found["embedding"]["searches"] == min(searches or 4, 4)
+        rows = [{"task": name, "x": X[0]} for name in ("two", "all", "many")]
+        assert http.post("/predict", json={"rows": rows}).status_code == 200
+        seen.clear()
+        for inputs in (X[:1], X[1:]):
+            trial = {"examples": examples(2), "inputs": inputs, "searches": 2}
+            found = http.post("/adapt", json=trial).json()
+            assert found["embedding"]["searches"] == 2
+            rule = tam.TaskEmbedding.from_json(found["embedding"])
+            assert [row["answer"] for row in found["rows"]] == learner.predict(rule, inputs)
+        assert seen == [("adapt", 2), ("predict", 1), ("predict", 2)]
+        assert learn(http, "one", searches=1).status_code == 422
+        (model,) = http.get("/models").json()["models"]
+        assert (model["searches"], model["benchmark"], model["hidden"]) == (4, "classification", 1)
+        assert http.get("/hidden/0").json() == {"name": "a rule", "examples": examples(1)}
+        assert http.get("/hidden/1").status_code == 404

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tam.cli.options import Name, optional
 from tam.cli.words import Words
 from tam.errors import UserError
-from tam.io import exists, path_of
+from tam.io import path_of
 
 if TYPE_CHECKING:
     from tam.learner.learner import Learner
@@ -92,29 +92,18 @@ class _Talk:
     def __init__(self, name: str, learner: "Learner") -> None:
         from tam.learner.inputs import Intake
         from tam.pretrained import resolve
-        from tam.pretrained.card import FILE, read_card
+        from tam.pretrained.packed import read_packed
 
         self.learner, self.spec = learner, learner.model_.spec
         self._intake = Intake(self.spec, learner.vocabulary_, learner.primitives_)
-        folder = resolve(name)
-        known = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
-        self.benchmark: str = known or self.spec.kind
-        self.is_known = known is not None
+        packed = read_packed(resolve(name))
+        self.benchmark: str = packed.benchmark or self.spec.kind
+        self.is_known = packed.benchmark is not None
         self.words = Words(learner.vocabulary_.tokens)
         self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        self.hidden = (
-            self._hidden_rules(folder / "tasks.jsonl") if exists(folder / "tasks.jsonl") else iter(())
-        )
+        self.hidden = iter(packed.tasks)
         self.examples: list[tuple[list[Any], Any]] = []
         self.rule: TaskEmbedding | None = None
-
-    @staticmethod
-    def _hidden_rules(file: Any) -> Iterator[tuple[str, list[tuple[list[Any], Any]]]]:
-        import json
-
-        with open(file, encoding="utf-8") as lines:
-            for task in map(json.loads, lines):
-                yield task["task"], [(example["x"], example["y"]) for example in task["examples"]]
 
     def explain(self) -> None:
         """Say in two lines what to type."""

@@ -423,7 +423,7 @@ class Learner:
         """The length of a task's state, from that of a task with one empty example."""
         if self._size is None:
             _, choice = self._saved.at(1)
-            blank = self._asked(self._intake.inputs([[]]), [rule])
+            blank = self._asked(self._intake.inputs([[]]).ids, [rule])
             (states,) = self.method.adapt(self.model_, blank, (min(choice.steps, 1),), choice.rate)
             self._size = states.shape[1]
         return self._size // self.method.searches * rule.searches

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
@@ -22,7 +22,7 @@ from tam.serve.routes import open_routes, routes
 from tam.serve.served import Served
 
 PAGES = Path(__file__).parent / "pages"
-"""Static files that are served at /, if there are any."""
+"""The playground: static files that are served at /."""
 
 
 def make_app(
@@ -57,10 +57,7 @@ def make_app(
     app.include_router(open_routes())
     app.include_router(routes(models, limits, counts), dependencies=_needs(token))
     app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
-    if PAGES.is_dir():
-        app.mount("/", StaticFiles(directory=PAGES, html=True))
-    else:
-        app.add_api_route("/", lambda: RedirectResponse("docs"), include_in_schema=False)
+    app.mount("/", StaticFiles(directory=PAGES, html=True))
     return counts.around(Guard(app, limits.max_body, local=token is None))
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, HTTPException, Query, Response
+from fastapi import APIRouter, Body, HTTPException, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 import tam
@@ -60,7 +60,7 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
         check_rows(len(examples), "examples")
         if not task.replace and await run_in_threadpool(served.store.__contains__, name):
             raise TaskExistsError(f"there is a task {name!r} already: replace it, or take another name")
-        rule = await asyncio.wrap_future(served.adapt(examples, task.primitives))
+        rule = await asyncio.wrap_future(served.adapt(examples, task.primitives, task.searches))
         return _stored(
             await run_in_threadpool(served.store.put, name, rule, examples, notes, replace=task.replace)
         )
@@ -69,7 +69,7 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
     async def try_out(trial: Annotated[schema.Trial, Body()]) -> schema.Learned:
         served, examples = find(trial.model), _pairs(trial.examples)
         check_rows(len(examples) + len(trial.inputs), "examples and inputs")
-        rule = await asyncio.wrap_future(served.adapt(examples, trial.primitives))
+        rule = await served.try_out(examples, trial.primitives, trial.searches)
         inputs = trial.inputs
         found = await asyncio.wrap_future(served.predict([rule] * len(inputs), inputs, trial.answers))
         rows = [schema.Answered.model_validate(_answered(row)) for row in found]
@@ -148,6 +148,14 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
             ]
         )
 
+    @router.get("/hidden/{number}", summary="A test task that came with the model, to be guessed")
+    def hidden(number: Annotated[int, Path(ge=0, le=2**62)], model: Named = None) -> schema.Hidden:
+        tasks = find(model).packed.tasks
+        if number >= len(tasks):
+            raise HTTPException(404, f"there is no test task {number}: the model came with {len(tasks)}")
+        name, examples = tasks[number]
+        return schema.Hidden(name=name, examples=[schema.ExampleOut(x=x, y=y) for x, y in examples])
+
     @router.get("/metrics", response_class=Response, summary="Counts and times for Prometheus")
     def show_metrics() -> Response:
         return Response(metrics.text(models), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -183,6 +191,9 @@ def _described(served: Served) -> schema.ModelOut:
         primitives=None if learner.primitives_ is None else list(learner.primitives_),
         shots=sorted(learner.identities_),
         weights={str(k): weights for k, weights in learner.identities_.items()},
+        searches=served.searches,
         tasks=len(served.store),
         in_memory=str(served.store.path) == ":memory:",
+        benchmark=served.packed.benchmark,
+        hidden=len(served.packed.tasks),
     )

@@ -36,6 +36,16 @@ class _Examples(_Request):
     primitives: Annotated[
         list[StrictStr], Field(description="For a compositional model: one of them unknown to it.")
     ] = []
+    searches: Annotated[
+        int | None,
+        Field(
+            ge=2,
+            le=64,
+            strict=True,
+            description="At most so many searches learn the task, if the model uses several; "
+            "fewer take less time.",
+        ),
+    ] = None
     model: ModelName = None
 
 
@@ -199,14 +209,24 @@ class ModelOut(BaseModel):
     primitives: list[str] | None
     shots: list[int]
     weights: dict[str, str]
+    searches: int
     tasks: int
     in_memory: bool
+    benchmark: str | None
+    hidden: int
 
 
 class Models(BaseModel):
     """The models that are served; the first is used where a request names none."""
 
     models: list[ModelOut]
+
+
+class Hidden(BaseModel):
+    """A test task that came with a model, to be guessed from its examples."""
+
+    name: str
+    examples: list[ExampleOut]
 
 
 class Health(BaseModel):

@@ -1,19 +1,24 @@
 """A model that is served: its learner, its store, and the thread that answers."""
 
+import asyncio
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tam.errors import UserError
 from tam.learner.inputs import Checked, Intake
 from tam.learner.learner import Learner
 from tam.learner.task_embedding import TaskEmbedding
+from tam.methods import TAM
+from tam.pretrained.packed import Packed
 from tam.serve.batching import Batcher, Job
 from tam.serve.limits import Limits
 from tam.store.store import OtherModelError, Store, UnknownTaskError, weights_of
 
 _ROWS_TOGETHER = 4096
+_TRIALS = 64  # that are remembered
 
 Observe = Callable[[str, int], None]
 """Is told of every batch: what is done, and for how many rows."""
@@ -32,6 +37,7 @@ class Adapt(Job):
 
     examples: Sequence[tuple[Any, Any]]
     primitives: Sequence[str]
+    searches: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +58,24 @@ class Served:
         store: The tasks it answers for.
         limits: How much may wait.
         observe: Is told of every batch.
+        packed: Its benchmark and test tasks, if they came with it.
     """
 
     def __init__(
-        self, name: str, learner: Learner, store: Store, limits: Limits, observe: Observe = lambda *_: None
+        self,
+        name: str,
+        learner: Learner,
+        store: Store,
+        limits: Limits,
+        observe: Observe = lambda *_: None,
+        packed: Packed | None = None,
     ) -> None:
         self.name, self.learner, self.store, self._observe = name, learner, store, observe
+        self.packed = packed or Packed()
+        self.searches = learner.method.searches
         self.weights = set(weights_of(learner))
         self._intake = Intake(learner.model_.spec, learner.vocabulary_, learner.primitives_)
+        self._tried: dict[bytes, TaskEmbedding] = {}
         self._batcher = Batcher(self._do, _ROWS_TOGETHER, limits.max_queue)
 
     @property
@@ -68,11 +84,27 @@ class Served:
         return self._batcher.queued
 
     def adapt(
-        self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str]
+        self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str], searches: int | None = None
     ) -> "Future[TaskEmbedding]":
-        """Learn a task, together with those that others ask for; a mistake is an error at once."""
+        """Learn a task, together with those that others ask for; a mistake is an error at once.
+
+        A model that learns by several searches uses at most `searches`, if given.
+        """
         self._intake.task("the task", examples, primitives)
-        return self._batcher.submit(Adapt(len(examples), examples, primitives))
+        return self._batcher.submit(Adapt(len(examples), examples, primitives, searches))
+
+    async def try_out(
+        self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str], searches: int | None
+    ) -> TaskEmbedding:
+        """Learn a task that is not kept; the last ones are not learned again for other inputs."""
+        key = hashlib.sha256(repr((examples, primitives, searches)).encode()).digest()
+        rule = self._tried.pop(key, None)
+        if rule is None:
+            rule = await asyncio.wrap_future(self.adapt(examples, primitives, searches))
+        self._tried[key] = rule
+        if len(self._tried) > _TRIALS:
+            del self._tried[next(iter(self._tried))]
+        return rule
 
     def predict(
         self, tasks: Sequence[str | TaskEmbedding], inputs: Sequence[Sequence[Any]], answers: int
@@ -100,14 +132,26 @@ class Served:
     def _do(self, jobs: Sequence[Job]) -> None:
         """Answer first, for that is fast, then learn."""
         self._answer([job for job in jobs if isinstance(job, Predict)])
-        learning = [job for job in jobs if isinstance(job, Adapt)]
-        if learning:
-            self._observe("adapt", sum(job.rows for job in learning))
+        together: dict[int, list[Adapt]] = {}
+        for job in jobs:
+            if isinstance(job, Adapt):
+                together.setdefault(min(job.searches or self.searches, self.searches), []).append(job)
+        for searches, learning in together.items():
+            self._learn(searches, learning)
+
+    def _learn(self, searches: int, jobs: Sequence[Adapt]) -> None:
+        self._observe("adapt", sum(job.rows for job in jobs))
+        usual = self.learner.method
+        if isinstance(usual, TAM):
+            self.learner.method = replace(usual, starts=searches)
+        try:
             learned = self.learner.adapt_many(
-                [job.examples for job in learning], [job.primitives for job in learning]
+                [job.examples for job in jobs], [job.primitives for job in jobs]
             )
-            for job, rule in zip(learning, learned, strict=True):
-                job.future.set_result(rule)
+        finally:
+            self.learner.method = usual
+        for job, rule in zip(jobs, learned, strict=True):
+            job.future.set_result(rule)
 
     def _answer(self, jobs: Iterable[Predict]) -> None:
         jobs = list(jobs)

@@ -7,38 +7,49 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import NamedTuple
 
 import torch
 
 from tam.errors import UserError
 from tam.io import path_of
 from tam.learner.learner import Learner, load
+from tam.pretrained import resolve
+from tam.pretrained.packed import Packed, read_packed
 from tam.serve.limits import Limits
 from tam.store.store import Store
 
 _GRACE = 60  # seconds for what is under way when the server is stopped
 
 
-def load_models(
-    models: Sequence[str], stores: Sequence[str], device: str
-) -> dict[str, tuple[Learner, Store]]:
+class Loaded(NamedTuple):
+    """A model to serve, its store, and what came with it."""
+
+    learner: Learner
+    store: Store
+    packed: Packed
+
+
+def load_models(models: Sequence[str], stores: Sequence[str], device: str) -> dict[str, Loaded]:
     """The models by the last part of their path, each with its store; one without a file is in memory."""
     if len(stores) > len(models):
         raise UserError(f"there must be at most one store per model: got {len(stores)} for {len(models)}")
-    found: dict[str, tuple[Learner, Store]] = {}
+    found: dict[str, Loaded] = {}
     with ExitStack() as opened:
         for number, model in enumerate(models):
             if (name := path_of(model, "MODEL").resolve().name) in found:
                 raise UserError(f"models must have different names: there are two called {name!r}")
             learner = load(model, device)
             file = stores[number] if number < len(stores) else ":memory:"
-            found[name] = learner, opened.enter_context(Store(file, learner))
+            found[name] = Loaded(
+                learner, opened.enter_context(Store(file, learner)), read_packed(resolve(model))
+            )
         opened.pop_all()
     return found
 
 
 def serve(
-    models: Mapping[str, tuple[Learner, Store]],
+    models: Mapping[str, Loaded],
     host: str,
     port: int,
     token: str | None,
@@ -48,7 +59,7 @@ def serve(
     """Serve models until the process gets SIGTERM or SIGINT; what is under way is finished first.
 
     Args:
-        models: Each by its name, with its store.
+        models: Each by its name.
         host: Where to listen.
         port: Where to listen; 0 takes any that is free.
         token: What requests must have; needed unless the host is of this machine alone.
@@ -68,8 +79,8 @@ def serve(
     with _listen(host, port) as listening:
         metrics = Metrics()
         served = {
-            name: Served(name, learner, store, limits, partial(metrics.batch, name))
-            for name, (learner, store) in models.items()
+            name: Served(name, learner, store, limits, partial(metrics.batch, name), packed)
+            for name, (learner, store, packed) in models.items()
         }
         for one in served.values():
             one.warm_up()

@@ -1,0 +1,84 @@
+// What the views have in common.
+
+import { ask } from "./api.js";
+import { h, words } from "./dom.js";
+
+export const IS_PATH = (model) => model.benchmark === "pathfinding";
+
+export function tell(error) {
+  const place = document.getElementById("problem");
+  place.textContent = error ? error.message : "";
+  place.hidden = !error;
+}
+
+/** Run what a user asked for, and show why it failed. */
+export async function attempt(work) {
+  tell(null);
+  try {
+    return await work();
+  } catch (error) {
+    tell(error);
+    return undefined;
+  }
+}
+
+/** How many searches learn a task: fewer take less time. */
+export function searches() {
+  const chosen = document.getElementById("searches").value;
+  return chosen ? Number(chosen) : null;
+}
+
+export const learn = (model, examples, inputs, answers) =>
+  ask("adapt", { model: model.name, examples, inputs, answers, searches: searches() });
+
+export const hiddenTask = (model, number) => ask(`hidden/${number}?model=${encodeURIComponent(model.name)}`);
+
+/** What was typed, as tokens of the model. */
+export function parse(model, text) {
+  const known = new Set(model.vocabulary);
+  return text.trim().split(/[\s,]+/).filter(Boolean).map((word) => {
+    const token = known.has(word) ? word : /^-?\d+$/.test(word) ? Number(word) : word;
+    if (!known.has(token))
+      throw new Error(`${word} is not a token of the model: ${words(model.vocabulary.slice(0, 16))}${model.vocabulary.length > 16 ? " …" : ""}`);
+    return token;
+  });
+}
+
+export const randomInput = (model) =>
+  Array.from({ length: model.max_x }, () => model.vocabulary[Math.floor(Math.random() * model.vocabulary.length)]);
+
+/** A number for the colour of each label, in the order in which they came. */
+export function hues() {
+  const seen = new Map();
+  return (label) => {
+    const key = words(label);
+    if (!seen.has(key)) seen.set(key, seen.size % 6);
+    return seen.get(key);
+  };
+}
+
+export const seconds = (since) => `${((performance.now() - since) / 1000).toFixed(1)} s`;
+
+export const plural = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** A form that keeps the task on the map. */
+export function keepForm(model, examples) {
+  const name = h("input", { name: "name", placeholder: "name of the task", maxlength: 200, required: true, "aria-label": "Name of the task" });
+  const done = h("span", { class: "quiet", role: "status" });
+  return h("form", { class: "row keep", onsubmit: (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      if (!examples().length) throw new Error("There are no examples to keep yet.");
+      const body = { model: model.name, name: name.value, examples: examples(), searches: searches() };
+      done.textContent = "Learning …";
+      try {
+        await ask("tasks", body);
+        done.textContent = `Kept as ${name.value}: see the map.`;
+        name.value = "";
+      } catch (error) {
+        done.textContent = "";
+        throw error;
+      }
+    });
+  } }, name, h("button", {}, "Keep on the map"), done);
+}

@@ -1,0 +1,202 @@
+"""The playground in Chromium, with the pretrained models behind it."""
+
+import random
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tam
+from tam.pretrained import folder_of
+from tam.pretrained.packed import read_packed
+from tam.serve.app import PAGES
+from tam.tasks.pathfinding import BLOBS, CELLS, blob, shortest_path
+from tests.serve.test_serving import server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+MODELS = ("classification", "transduction", "pathfinding")
+DONE = re.compile(r"(Learned|Answered from) .* in \d+\.\d s\.")
+PATIENCE = 30_000  # ms
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """A server of the pretrained models, by name; the first has a store with some of its test tasks."""
+    file = tmp_path_factory.mktemp("stores") / "tasks.db"
+    learner = tam.load("classification", "cpu")
+    with tam.Store(file, learner) as store:
+        tasks = read_packed(folder_of("classification")).tasks[:4]
+        rules = learner.adapt_many([task.examples[:2] for task in tasks])
+        for task, rule in zip(tasks, rules, strict=True):
+            store.put(task.name, rule, task.examples[:2])
+    with server(*MODELS, "--store", str(file)) as (_, found):
+        yield found
+
+
+@pytest.fixture
+def page(browser: "Browser", address: str) -> Generator["Page"]:
+    """A page of the server that must log no error and ask nobody else; on a phone in the dark."""
+    context = browser.new_context(
+        base_url=address, viewport={"width": 390, "height": 844}, color_scheme="dark"
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    troubles: list[str] = []
+    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda one: None if one.url.startswith(address) else troubles.append(one.url))
+    yield page
+    width = page.evaluate("() => document.documentElement.scrollWidth")
+    context.close()
+    assert not troubles
+    assert width == 390
+
+
+def trial(page: "Page", act: Any) -> dict[str, Any]:
+    """What the page asked the server to learn when something was done, and the response."""
+    with page.expect_response("**/adapt") as response:
+        act()
+    assert response.value.ok
+    return {**(response.value.request.post_data_json or {}), "found": response.value.json()["rows"]}
+
+
+def test_examples_one_after_another(page: "Page") -> None:
+    """By keyboard alone, from the first Tab on."""
+    page.goto("/#classification/teach")
+    page.get_by_text("Learned 4 examples").wait_for()
+    assert page.locator(".answers li").count() == 6
+    assert page.locator(".answers li:first-child .trail rect").count() == 4  # how sure, after each of them
+    page.locator("#own").focus()
+    page.keyboard.press("Enter")
+
+    def example(x: str, y: str) -> None:
+        page.keyboard.type(x)
+        page.keyboard.press("Tab")
+        page.keyboard.type(y)
+        page.keyboard.press("Enter")
+
+    asked = trial(page, lambda: example("1 2 3 4 5", "up"))
+    assert asked["examples"] == [{"x": [1, 2, 3, 4, 5], "y": "up"}]
+    asked = trial(page, lambda: example("9 8 7 6 5", "down"))
+    assert asked["examples"][-1] == {"x": [9, 8, 7, 6, 5], "y": "down"}
+    page.get_by_text("Learned 2 examples").wait_for()
+    shown = page.locator(".answers li")
+    for place, row in enumerate(asked["found"]):
+        assert row["answer"] in ("up", "down")
+        assert shown.nth(place).locator(".label").inner_text() == row["answer"]
+        assert shown.nth(place).locator(".number").inner_text() == f"{100 * row['probability']:.0f} %"
+    page.get_by_label("Input of an example").fill("1 2 99")
+    page.get_by_label("Its answer").fill("up")
+    page.keyboard.press("Enter")
+    assert "99 is not a token" in page.get_by_role("alert").inner_text()
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 28)"
+
+
+def test_a_game_with_a_hidden_rule(page: "Page") -> None:
+    page.goto("/#classification/guess")
+    tasks = {task.name: task.examples for task in read_packed(folder_of("classification")).tasks}
+    page.locator(".examples li").first.wait_for()
+    seen = [
+        [int(word) for word in line.split()]
+        for line in page.locator(".examples li .tokens:first-child").all_inner_texts()
+    ]
+    ((name, examples),) = [
+        (name, each) for name, each in tasks.items() if [x for x, _ in each[:4]] == seen[::-1]
+    ]
+    for number, (x, y) in enumerate(examples[4:10]):
+        page.get_by_text(f"Round {number + 1} of 6").wait_for()
+        assert page.locator(".asked .tokens").inner_text().split() == list(map(str, x))
+        assert name not in page.inner_text("body")
+        given = y if number else (y + 1) % 4  # the first is wrong
+        page.get_by_role("button", name=f"Answer {given}").press("Enter")
+    page.locator(".revealed").wait_for()
+    assert page.inner_text(".revealed") == name
+    assert page.inner_text("#score-you") == "5"
+    assert page.locator(".dots .hit").count() == 5 + int(page.inner_text("#score-model"))
+    assert page.locator(".rounds li").count() == 6
+
+
+def test_shortest_paths_are_those_of_the_benchmark(page: "Page") -> None:
+    draws = random.Random(0)
+    cases = []
+    while len(cases) < 400:
+        layout, (start, end) = draws.choices(range(CELLS), k=BLOBS), draws.sample(range(CELLS), 2)
+        if not {start, end} & {cell for corner in layout for cell in blob(corner)}:
+            cases.append((layout, start, end))
+    page.goto("/")
+    found = page.evaluate(
+        """async (cases) => {
+          const { shortestPath } = await import("/paths.js");
+          return cases.map((one) => shortestPath(...one));
+        }""",
+        cases,
+    )
+    assert found == [shortest_path(*case) for case in cases]
+    assert any(not path for path in found)
+
+
+def test_obstacles_that_are_drawn(page: "Page") -> None:
+    page.goto("/#pathfinding/teach")
+    page.get_by_text(DONE).wait_for()
+    cell = page.get_by_role("gridcell")
+    assert page.locator(".big .way").count() == 2
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_text("Draw an obstacle").wait_for()
+    cell.nth(0).focus()
+    for name in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(name)
+    asked = trial(page, lambda: page.keyboard.press("Space"))
+    assert asked["inputs"] == [[22] * BLOBS]
+    box = page.locator(".big.grid").bounding_box()
+    assert box is not None
+    place = [box["width"] / 10 * (step + 0.5) for step in range(10)]
+    page.mouse.move(box["x"] + place[4], box["y"] + place[4])
+    page.mouse.down()
+    page.mouse.move(box["x"] + place[6], box["y"] + place[4], steps=6)
+    asked = trial(page, page.mouse.up)
+    assert asked["inputs"] == [[22, 44, 46, 22, 44, 46, 22, 44]]
+    page.locator(".verdict.right, .verdict.wrong").wait_for()
+    true = shortest_path([22, 44, 46], 70, 14)
+    line = page.locator(".big .way.true").get_attribute("d")
+    assert line is not None
+    points = [[float(number) + 0.09 - 0.5 for number in point.split()] for point in line[1:].split("L")]
+    assert [round(y) * 10 + round(x) for x, y in points] == true
+    (row,) = asked["found"]
+    assert f"{100 * row['probability']:.0f} % sure" in page.inner_text(".verdict")
+    assert ("the shortest path," in page.inner_text(".verdict")) == (row["answer"] == [100 + c for c in true])
+
+
+def test_the_map_of_stored_tasks(page: "Page", address: str) -> None:
+    page.goto("/#classification/map")
+    page.locator(".task").first.wait_for()
+    assert page.locator(".task").count() == 4
+    first, *others = (task.name for task in read_packed(folder_of("classification")).tasks[:4])
+    page.locator(f'[data-task="{first}"] circle').last.click()
+    page.get_by_role("heading", name=first).wait_for()
+    with tam.Client(address) as client:
+        expected = [one.name for one in client.nearest(first, 5)]
+    assert page.locator(".nearest button").all_inner_texts() == expected
+    assert set(expected) == set(others)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.locator(f'.task.chosen:not([data-task="{first}"])').wait_for()
+    page.locator(".nearest button").first.click()
+    page.get_by_role("tab", name="Map").focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.get_by_role("tab", name="Guess").get_attribute("aria-selected") == "true"
+    page.get_by_text("transduction", exact=True).click()
+    page.get_by_text("rewrites a sequence").wait_for()
+
+
+def test_the_pages_are_small() -> None:
+    files = [file for file in Path(PAGES).rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) < 200_000
+    for file in files:
+        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search("https?:", text), file
