@@ -262,11 +262,11 @@ def _at_device(batch: Batch, device: torch.device) -> Batch:
 
 def rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
     """About how many rows of these tasks go through the network together."""
-    longest = max(
+    lengths = (
         1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
         for task in tasks
     )
-    return max(1, _TOKENS_AT_ONCE[device.type] // longest)
+    return max(1, _TOKENS_AT_ONCE[device.type] // max(lengths, default=1))
 
 
 def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:
