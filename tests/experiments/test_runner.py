@@ -111,7 +111,7 @@ def test_it_ends_in_time(deaf: bool, least: float, places: Places, monkeypatch: 
     runner = Runner(places, Workers(), at_once=2, seconds=4)
     started = time.monotonic()
     runner.run([small(values=NEVER_ENDS), small("second", values=NEVER_ENDS, seed=1), small("third")])
-    assert least - 0.1 <= time.monotonic() - started < 4
+    assert least - 0.1 <= time.monotonic() - started < 5  # in time, but for a busy machine
     assert files(places) == {}
     assert not runner.running
     assert not runner.failed
