@@ -4,7 +4,19 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from blocks import ceilings, conclusions, cpu, experiments, gpu, methods, quotes, tam_runs, tasks, timing
+from blocks import (
+    ceilings,
+    conclusions,
+    cpu,
+    experiments,
+    gpu,
+    methods,
+    quotes,
+    serve,
+    tam_runs,
+    tasks,
+    timing,
+)
 from blocks.results import Results
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
@@ -33,6 +45,8 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "memory": cpu.kept_memory,
     "memory maml": partial(cpu.step_memory, method="maml"),
     "memory cavia": partial(cpu.step_memory, method="cavia"),
+    "server": serve.load,
+    "nearest": serve.nearest,
     "sizes": tasks.sizes,
     "classification counts": tasks.classification_counts,
     "transduction counts": partial(tasks.slot_counts, name="transduction"),

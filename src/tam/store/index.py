@@ -58,11 +58,24 @@ class Points:
         if but is not None:
             similarities[self.ids == but] = -np.inf
         count = min(count, len(self))
-        best = np.argpartition(similarities, len(self) - count)[len(self) - count :] if count else []
+        best = largest(similarities, count) if count else []
         found = sorted(
             ((int(self.ids[i]), float(similarities[i])) for i in best), key=lambda one: (-one[1], one[0])
         )
         return [one for one in found if one[1] > -np.inf]
+
+
+def largest(values: Vector, count: int, block: int = 256) -> Ids:
+    """Where the `count` largest values are, in any order.
+
+    At least `count` values are as large as the `count`-th largest maximum of a block, and the largest are
+    among them: few are left to be compared.
+    """
+    blocks = values[: len(values) // block * block].reshape(-1, block)
+    places = np.arange(len(values))
+    if len(blocks) > count:
+        places = np.flatnonzero(values >= np.partition(blocks.max(1), -count)[-count])
+    return places[np.argpartition(values[places], len(places) - count)[len(places) - count :]]
 
 
 def _units(points: Vector) -> Vector:

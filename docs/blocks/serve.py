@@ -1,0 +1,65 @@
+"""What a server answers under load, and how long the nearest stored tasks take."""
+
+from blocks.results import Facts, Results
+from blocks.table import table
+from tam.report.words import number
+
+
+def load(results: Results) -> str:
+    """The servers side by side, with each model."""
+    facts = results.serve
+    rows: list[list[str]] = []
+    for name, compared in facts["models"].items():
+        for place, (server, one) in enumerate(compared["servers"].items()):
+            many = f"**{compared['ratio']:.1f}×**" if place == 0 else ""
+            rows.append([_model(name, compared) if place == 0 else "", server, *_measured(one), many])
+    head = [
+        "model",
+        "server",
+        "rows per second",
+        "p50, ms",
+        "p99, ms",
+        "requests",
+        "errors",
+        "seconds",
+        "faster by",
+    ]
+    machine = f"{facts['cpu']}, of which others used a part: load {facts['load_at_start']:g} before"
+    return (
+        f"{table(head, rows, left=(0, 1))}\n\n"
+        f"{facts['clients']} clients, {number(facts['tasks'])} stored tasks, torch {facts['torch']} with one "
+        f"thread; servers and clients share two cores of {machine} and {facts['load']:g} at the end. "
+        f"Requests have {_rows_a_request(facts)} rows unless said; must be {_must(facts)}× faster."
+    )
+
+
+def nearest(results: Results) -> str:
+    """How long the nearest of many stored tasks take."""
+    facts = results.serve["nearest"]
+    missed = "" if facts["ms"] < facts["must_ms"] else ", **not met**"
+    return (
+        f"The nearest of {number(facts['tasks'])} tasks with {facts['numbers']} numbers each are found in "
+        f"{facts['ms']:.1f} ms, of which {facts['computing_ms']:.1f} ms are computing (one core of "
+        f"{facts['cpu']}, load {facts['load']:g}; must be under {facts['must_ms']} ms{missed}). The first "
+        f"question takes {facts['first_ms'] / 1e3:.1f} s, which reads them into memory. "
+        "`python benchmarks/serve.py` measures it."
+    )
+
+
+def _model(name: str, compared: Facts) -> str:
+    if name == "pretrained":
+        return f"`{compared['model']}`, pretrained"
+    return f"{compared['model']['layers']} layers × {compared['model']['width']}"
+
+
+def _measured(one: Facts) -> list[str]:
+    times = (number(round(one[key])) for key in ("rows_a_second", "p50_ms", "p99_ms"))
+    return [*times, number(one["requests"]), str(one["errors"]), f"{one['seconds']:.0f}"]
+
+
+def _rows_a_request(facts: Facts) -> int:
+    return facts["models"]["pretrained"]["servers"]["tam serve"]["rows_a_request"]
+
+
+def _must(facts: Facts) -> int:
+    return facts["models"]["pretrained"]["must"]
