@@ -129,7 +129,7 @@ export function mapView(model) {
       : h("li", {}, tokens(one.x), h("span", { class: "arrow" }, "→"), answer(one.y, hue(one.y)))));
     const nearest = near.map(({ name, similarity }, rank) => h("li", {}, h("span", { class: "rank" }, String(rank + 1)),
       button(name, () => select(name), { class: "link" }),
-      s("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * Math.max(0, similarity), height: 8 })), h("span", { class: "number" }, similarity.toFixed(2))));
+      s("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * Math.max(0, similarity), height: 8 })), h("span", { class: "number" }, similarity.toFixed(2).replace("-0.00", "0.00"))));
     details.replaceChildren(h("h2", { id: "task-name" }, task.name),
       h("p", { class: "quiet" }, `${plural(task.examples.length, "example")}, learned ${task.created.slice(0, 16).replace("T", " ")}`),
       task.notes ? h("p", {}, task.notes) : "",
