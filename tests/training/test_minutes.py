@@ -112,7 +112,7 @@ def test_a_fit_ends_in_time_and_can_be_resumed(toy_tasks: MakeTasks, tmp_path: P
             raise InterruptedRunError("stopped")
 
     started = time.monotonic()
-    with pytest.warns(UserWarning, match="stopped"):
+    with pytest.raises(InterruptedRunError):
         tam.Learner(checkpoint_every=1).fit(tasks, tmp_path, stop, minutes=seconds / 60)
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert shown[1]["note"] == "\n".join(plan["chosen"])

@@ -27,7 +27,7 @@ export function drawView(model) {
   function give(count) {
     tell(null);
     examples = [...examples, ...Array.from({ length: count }, make)];
-    relearn();
+    return relearn();
   }
 
   /** Another start or end is another rule: the model must see paths of that one. */
@@ -99,7 +99,7 @@ export function drawView(model) {
     more.disabled = examples.length >= MOST;
     shown.replaceChildren(...examples.map((one, number) =>
       smallGrid(one.x, one.y.map((cell) => cell - OFFSET), `Path ${number + 1}, from ${coordinates(start)} to ${coordinates(end)}`)));
-    bars.replaceChildren(s("svg", { class: "trail wide", viewBox: "0 0 160 24", "aria-hidden": "true" },
+    bars.replaceChildren(s("svg", { class: "trail wide", preserveAspectRatio: "xMinYMax", viewBox: "0 0 160 24", "aria-hidden": "true" },
       trail.map((p, count) => s("rect", { class: "same", x: (count - 1) * 8, y: 24 - 22 * p, width: 7, height: Math.max(2, 22 * p), rx: 1 }))));
     verdict.className = "verdict";
     if (!layout.length) verdict.textContent = "Draw an obstacle to ask for a path.";
@@ -108,7 +108,7 @@ export function drawView(model) {
     else {
       const { right, text } = judge(layout, found.path, truth);
       verdict.classList.add(right ? "right" : "wrong");
-      verdict.textContent = `${right ? "✓" : "✗"} The model's path: ${text}; ${percent(found.probability)} sure`;
+      verdict.textContent = `${right ? "✓" : "✗"} Model: ${text} · ${percent(found.probability)} sure`;
     }
   }
 
@@ -130,9 +130,10 @@ export function drawView(model) {
       h("div", { class: "row buttons" }, more, button("Other paths", () => newRule())),
       h("p", { class: "row" }, h("span", { class: "quiet" }, "how sure, path by path"), bars), status, shown,
       keepForm(model, () => examples)));
-  return { element, relearn, open: () => {
+  return { element, relearn, open: async () => {
     if (layout.length || examples.length) return;
     layout = randomLayout(start, end);
-    give(FIRST);
+    const rule = [start, end].join();
+    while (examples.length < FIRST && rule === [start, end].join()) await give(1);
   } };
 }

@@ -63,25 +63,18 @@ export function mapView(model) {
   function draw() {
     const all = places(), by = new Map(all.map((one) => [one.name, one])), here = by.get(selected);
     const neighbours = here ? near.filter((one) => by.has(one.name)) : [];
-    const close = new Set(neighbours.map((one) => one.name));
+    const ranks = new Map(neighbours.map((one, rank) => [one.name, rank + 1]));
     const links = neighbours.map(({ name, similarity }) =>
       s("line", { x1: here.x, y1: here.y, x2: by.get(name).x, y2: by.get(name).y, "stroke-opacity": Math.max(0.15, similarity) }));
-    const taken = [];
-    const lineFor = (one) => { // below what other labels cover
-      let y = one.y;
-      while (taken.some((other) => Math.abs(other.y - y) < 19 && Math.abs(other.x - one.x) < 230)) y += 19;
-      taken.push({ x: one.x, y });
-      return y - one.y + 5;
-    };
     const points = all.map((one, place) => {
-      const kind = one.name === selected ? "chosen" : close.has(one.name) ? "near" : "";
-      const label = kind || all.length <= 6 ? shorten(one.name) : null;
-      const side = one.x > WIDTH * 0.6 ? ["end", -11] : ["start", 11];
+      const kind = one.name === selected ? "chosen" : ranks.has(one.name) ? "near" : "";
+      const left = one.x > WIDTH * 0.55;
       return s("g", { class: `task ${kind}`, role: "option", "data-task": one.name, "aria-selected": one.name === selected, "aria-label": one.name,
         tabindex: one.name === selected || (!here && place === 0) ? 0 : -1, transform: `translate(${one.x} ${one.y})`,
         onclick: () => select(one.name) },
-      s("title", {}, one.name), s("circle", { class: "reach", r: 14 }), s("circle", { r: kind === "chosen" ? 8 : 6 }),
-      label ? s("text", { x: side[1], y: lineFor(one), "text-anchor": side[0] }, label) : null);
+      s("title", {}, one.name), s("circle", { class: "reach", r: 14 }), s("circle", { r: { chosen: 9, near: 12 }[kind] ?? 7 }),
+      kind === "near" ? s("text", { y: 5.5, "text-anchor": "middle" }, String(ranks.get(one.name))) : null,
+      kind === "chosen" ? s("text", { x: left ? -14 : 14, y: 6, "text-anchor": left ? "end" : "start" }, shorten(one.name)) : null);
     });
     points.sort((one, other) => one.classList.contains("chosen") - other.classList.contains("chosen"));
     svg.replaceChildren(...links, ...points);
@@ -134,15 +127,15 @@ export function mapView(model) {
     const examples = task.examples.slice(0, EXAMPLES).map((one) => (isPath
       ? smallGrid(one.x, one.y.map((cell) => cell - OFFSET), "A path of the task")
       : h("li", {}, tokens(one.x), h("span", { class: "arrow" }, "→"), answer(one.y, hue(one.y)))));
-    const nearest = near.map(({ name, similarity }) => h("li", {},
+    const nearest = near.map(({ name, similarity }, rank) => h("li", {}, h("span", { class: "rank" }, String(rank + 1)),
       button(name, () => select(name), { class: "link" }),
-      s("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * Math.max(0, similarity), height: 8 })), h("span", { class: "number" }, similarity.toFixed(2))));
+      s("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * Math.max(0, similarity), height: 8 })), h("span", { class: "number" }, similarity.toFixed(2).replace("-0.00", "0.00"))));
     details.replaceChildren(h("h2", { id: "task-name" }, task.name),
       h("p", { class: "quiet" }, `${plural(task.examples.length, "example")}, learned ${task.created.slice(0, 16).replace("T", " ")}`),
       task.notes ? h("p", {}, task.notes) : "",
       h(isPath ? "div" : "ol", { class: isPath ? "gallery" : "examples" }, examples),
       h("h3", {}, "Nearest tasks"),
-      nearest.length ? h("ul", { class: "nearest" }, nearest) : h("p", { class: "quiet" }, "No other task yet."));
+      nearest.length ? h("ol", { class: "nearest" }, nearest) : h("p", { class: "quiet" }, "No other task yet."));
   }
 
   details.append(hint());

@@ -114,7 +114,7 @@ export function teachView(model) {
       const kind = labels ? `hue${hue(one?.answer ?? "")}` : same(one?.answer, now.answer) ? "same" : "other";
       return one ? s("rect", { class: kind, x: place * width, y: 24 - height, width: width - 1, height, rx: 1 }) : null;
     });
-    return s("svg", { class: "trail", viewBox: `0 0 ${SHOWN * width} 24`, "aria-hidden": "true" }, bars);
+    return s("svg", { class: labels ? "trail long" : "trail", preserveAspectRatio: "xMinYMax", viewBox: `0 0 ${SHOWN * width} 24`, "aria-hidden": "true" }, bars);
   }
 
   function answerRow(question, place) {
@@ -146,7 +146,7 @@ export function teachView(model) {
 
   const buttons = h("div", { class: "row buttons" }, model.hidden ? [next, button("Another rule", another)] : [],
     button("Your own rule", startOver, { id: "own" }));
-  const element = h("div", { class: "columns" },
+  const element = h("div", { class: "columns wider" },
     h("article", {}, h("h2", {}, "Examples"), ruleName, buttons, list, form, keepForm(model, () => examples)),
     h("article", {}, h("h2", {}, "New inputs"), status, rows, askForm,
       h("p", { class: "quiet" }, "The bars tell how sure the answer was after each example; their colour, which answer it was.")));
