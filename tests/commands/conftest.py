@@ -1,25 +1,18 @@
 """Tasks of a user, and a finished run on them."""
 
-import json
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.in_process import tam
+from tests.letters import write_letters
 
 
 @pytest.fixture(scope="session")
 def small_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve tasks, each a letter that must occur for the label to be yes."""
     file = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
-    lines = []
-    for number, letter in enumerate("abcdefghijkl"):
-        words = [list(word) for length in (1, 2) for word in product((letter, *"wxyz"), repeat=length)]
-        examples = [{"x": word, "y": "yes" if letter in word else "no"} for word in words]
-        split = "train" if number < 8 else "valid" if number < 10 else "test"
-        lines.append({"task": letter, "kind": "classification", "split": split, "examples": examples})
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_letters(file)
     return file
 
 

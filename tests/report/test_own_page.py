@@ -2,13 +2,13 @@
 
 import json
 import shutil
-from itertools import product
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.in_process import tam
+from tests.letters import write_letters
 from tests.report.browsing import PHONE, brightness, cells, small_figures, too_wide, visit
 
 pytestmark = pytest.mark.slow
@@ -18,14 +18,8 @@ pytestmark = pytest.mark.slow
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs on tasks of a user: two finished, and one that is not."""
     folder = tmp_path_factory.mktemp("own")
-    lines = []
-    for number, letter in enumerate("abcdefghijkl"):
-        words = [list(word) for length in (1, 2) for word in product((letter, *"wxyz"), repeat=length)]
-        examples = [{"x": word, "y": "yes" if letter in word else "no"} for word in words]
-        split = "train" if number < 8 else "valid" if number < 10 else "test"
-        lines.append({"task": letter, "kind": "classification", "split": split, "examples": examples})
     tasks = folder / "letters.jsonl"
-    tasks.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_letters(tasks)
     tam("train", str(tasks), "--preset", "smoke", "--out", str(folder / "first"))
     tam("train", str(tasks), "--preset", "smoke", "--width", "32", "--out", str(folder / "<b>wide & odd"))
     shutil.copytree(folder / "first", folder / "stopped")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from tam.cli.options import optional, several
-from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text
-from tam.cli.use import reading_of
+from tam.cli.tasks import AnswerKind, FoldOption, Splits, Text
+from tam.cli.use import other_tasks
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -37,20 +37,15 @@ class Compare:
         from tam.evaluation.floors import floors
         from tam.learner.evaluating import open_run
         from tam.report.side_by_side import Compared, comparison
-        from tam.tasks.jsonl import read_test_tasks
         from tam.training.scoring import score_splits
 
         if not self.run_folders:
             raise UserError("give the folder of one run or more")
-        given = {name: getattr(self, name) for name in READING}
         compared: list[Compared] = []
         known: dict[tuple[object, ...], dict[str, list[KShotScore]]] = {}
         for name in self.run_folders:
             folder = path_of(name, "RUN")
-            tasks = None
-            if self.tasks is not None:
-                tasks = read_test_tasks(path_of(self.tasks, "--tasks"), **reading_of(folder, given))
-            opened = open_run(folder, self.shots, device=self.device, tasks=tasks)
+            opened = open_run(folder, self.shots, device=self.device, tasks=other_tasks(self, folder))
             data = str(self.tasks or opened.result["fingerprint"])
             source = opened.result["tasks"]
             title = str(self.tasks or source.get("name") or source.get("path") or "tasks in memory")

@@ -16,17 +16,22 @@ from tam.errors import UserError
 from tam.io import path_of
 
 if TYPE_CHECKING:
+    from tam.learner.evaluating import TestTasks
     from tam.learner.learner import Learner
     from tam.learner.task_embedding import TaskEmbedding
 
 
-def reading_of(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """How a file of tasks is read: as given, and text and answers otherwise as in the tasks of a run."""
+def other_tasks(asked: Any, folder: Path) -> "TestTasks | None":
+    """The test tasks that a command names, read as its options say and else as those of a run; or None."""
+    from tam.tasks.jsonl import read_test_tasks
     from tam.training.run import read_config
 
+    if asked.tasks is None:
+        return None
     _, source = read_config(folder / "config.json")
-    asked = {name: value for name, value in given.items() if value is not None}
-    return {name: source[name] for name in ("text", "kind") if name in source} | asked
+    reading = {name: source[name] for name in ("text", "kind") if name in source}
+    reading |= {name: value for name in READING if (value := getattr(asked, name)) is not None}
+    return read_test_tasks(path_of(asked.tasks, "--tasks"), **reading)
 
 
 @dataclass(frozen=True)
@@ -52,15 +57,11 @@ class Eval:
         """Evaluate and print."""
         from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
-        from tam.tasks.jsonl import read_test_tasks
 
         if not self.run_folders:
             raise UserError("give the folder of one run or more")
         folders = [path_of(folder, "RUN") for folder in self.run_folders]
-        tasks = None
-        if self.tasks is not None:
-            reading = {name: getattr(self, name) for name in READING}
-            tasks = read_test_tasks(path_of(self.tasks, "--tasks"), **reading_of(folders[0], reading))
+        tasks = other_tasks(self, folders[0])
         results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
         print(score_table(over_trials(results, folders)))
 

@@ -134,23 +134,18 @@ class Learner:
             self.config = self._made = start(benchmark=tasks.options.get("name", "own tasks"))
         with tempfile.TemporaryDirectory() as temporary:
             place = path_of(temporary if folder is None else folder)
-            if os.path.exists(checkpoint_file(place)):  # training checks that it is of this run
-                check_free(place, ["result.json"])
-            else:
-                check_free(place)
-            try:
-                place.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise _unwritable(place, error) from None
+            _make_run_folder(place)
             settled = Followed(self.config)
             if start is not None or minutes is not None:
+                asked = self._given if start is not None else {"preset": "", "given": ()}
+                stored = _stored_config(place)
                 settled = settle(
                     self.config,
                     tasks,
                     place,
-                    **self._given if start is not None else {"preset": "", "given": ()},
+                    **asked,
                     minutes=minutes,
-                    stored=_stored_config(place),
+                    stored=stored,
                     since=started,
                     with_test=False,
                 )
@@ -467,6 +462,18 @@ def _stacked(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     if all(len(vector) == longest for vector in vectors):
         return np.stack(vectors)
     return np.stack([np.pad(vector, (0, longest - len(vector))) for vector in vectors])
+
+
+def _make_run_folder(folder: Path) -> None:
+    """Make the folder of a run; it may have a checkpoint to go on from, but no finished run or model."""
+    if os.path.exists(checkpoint_file(folder)):  # training checks that it is of this run
+        check_free(folder, ["result.json"])
+    else:
+        check_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
 
 
 def _stored_config(folder: Path) -> Config | None:
