@@ -5,6 +5,7 @@ from statistics import fmean
 from blocks.results import BENCHMARKS, ROWS, Results
 from blocks.table import table
 from blocks.tam_runs import NOT_RUN
+from tam.experiments.jobs import stem
 from tam.report.curve import TITLES
 from tam.report.words import as_printed, k_heads, mean_score, span
 
@@ -34,15 +35,22 @@ def _tables(results: Results, group: str) -> str:
 def _caption(results: Results, group: str) -> str:
     """The budget of the runs that are trained, and where they ran."""
     runs = [run for run in results.runs.values() if run["group"] == group and run["steps"]]
-    budgets = " or ".join(sorted({f"{run['budget_seconds']:g}" for run in runs}))
     devices = " or ".join(sorted({run["device"] for run in runs}))
-    return f"Every run trained for {budgets} GPU-seconds, {devices}. Our best of a column is bold."
+    seconds = {
+        f"{run['budget_seconds']:.0f} on {BENCHMARKS[name].lower()}": None
+        for name in BENCHMARKS
+        for run in runs
+        if run["tasks"]["name"] == name
+    }
+    as_tam = " as TAM" if group == "table1" else ""
+    budgets = f"as many GPU-seconds{as_tam}: {', '.join(seconds)}"
+    return f"Every method was trained for {budgets}; {devices}. Our best of a column is bold."
 
 
 def _rows(results: Results, group: str, name: str) -> list[list[str]]:
     """The rows of one benchmark: those of methods that were run; our best of a column is bold."""
     metric, paper_rows = results.metric(name), results.paper_rows(name, group == "table2")
-    scores = {what: results.scores(f"{what}-{group}-{name}", metric) for what, _, _ in ROWS[group]}
+    scores = {what: results.scores(stem(what, group, name), metric) for what, _, _ in ROWS[group]}
     top = {}
     for k in results.shots:
         means = [fmean(found[k]) for found in scores.values() if k in found]
@@ -58,7 +66,7 @@ def _rows(results: Results, group: str, name: str) -> list[list[str]]:
             shown = f"**{shown}**" if k in found and fmean(found[k]) == top[k] else shown
             theirs = "" if paper is None else f"\u00a0({as_printed(metric, paper['mean'][place])})"
             cells.append(shown + theirs)
-        steps = [run["steps"] for run in results.runs_of(f"{what}-{group}-{name}")]
+        steps = [run["steps"] for run in results.runs_of(stem(what, group, name))]
         link = f"[{title}](methods/{what}.md)" if group == "table1" and what in TITLES else title
         rows.append([link, span(steps) if any(steps) else "–", *cells])
     return rows

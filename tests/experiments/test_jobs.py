@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tam.config.config import Config
+from tam.config.methods import settings_of
 from tam.experiments.jobs import EXPERIMENTS, all_jobs
 from tam.methods import METHODS
 from tam.tasks.benchmark import BenchmarkOptions, make
@@ -24,18 +25,18 @@ def test_names_are_unique_and_groups_in_order() -> None:
 
 def test_the_tables_are_those_of_the_paper() -> None:
     counts = Counter(job.group for job in JOBS.values())
-    of_a_seed = 3 * (7 + 4) + 1 + 4  # 7 with one run on each benchmark, SNAIL 4; prototypical, matching
+    of_a_seed = 3 * (6 + 4) + 1 + 4  # 6 with one run on each benchmark, SNAIL 4; prototypical, matching
     assert counts["table1"] == 4 * of_a_seed + 3  # the nearest neighbour has no seeds
     assert counts["table2"] == 8 * (3 * (4 + 4) + 4)
     assert counts["ablation"] == 3 * 4
     assert counts["architecture"] == 2 * 4
     assert counts["sweeps"] == 3 * (1 + 4 + 4 + 4)
-    assert {job.method for job in JOBS.values() if job.group == "table1"} == set(METHODS)
+    assert {job.method for job in EXPERIMENTS["table1"].jobs()} == set(METHODS)
 
 
 def test_some_experiments_share_runs() -> None:
     shared = {name: [job.name for job in EXPERIMENTS[name].jobs()] for name in EXPERIMENTS}
-    assert shared["embeddings"] == ["tam-table1-pathfinding-0", "multitask-table1-pathfinding-0"]
+    assert shared["embeddings"] == ["tam-best-pathfinding-0", "multitask-table1-pathfinding-0"]
     assert len(shared["timing"]) == 3 * 3 * 4
     assert {"tam-token-ablation-classification-3", "multitask-table1-classification-3"} <= set(
         shared["architecture"]
@@ -49,7 +50,7 @@ def test_methods_for_classification_only_have_no_other_runs() -> None:
 
 
 def test_a_trial_is_a_seed_or_a_hold_out() -> None:
-    assert JOBS["tam-table1-pathfinding-3"].trial == 3
+    assert JOBS["cavia-table1-pathfinding-3"].trial == 3
     assert JOBS["tam-table2-pathfinding-h5"].trial == 5
 
 
@@ -70,9 +71,9 @@ def test_the_settings_go_with_the_tasks(group: str) -> None:
 
 def test_every_lever_is_moved_away_from_best_for_its_seconds() -> None:
     for job in JOBS.values():
-        assert (job.seconds_of is not None) == (job.group == "levers")
-        if job.seconds_of is None:
+        if job.group != "levers":
             continue
+        assert job.seconds_of is not None
         assert job.config("cuda") != JOBS[job.seconds_of].config("cuda")
         without = job.name.startswith("tam-without-")
         (setting, value), *_ = job.values.items()
@@ -85,9 +86,11 @@ def _setting(config: Config, name: str) -> Any:
 
 
 def test_budgets() -> None:
-    assert JOBS["snail-table1-pathfinding-k5-0"].seconds == 60
+    for job in EXPERIMENTS["table1"].jobs():  # as many seconds as TAM, which is there too
+        budgeted = settings_of(job.method).trained and job.method != "tam"
+        assert job.seconds_of == (f"tam-best-{job.options['name']}-0" if budgeted else None)
+        assert job.seconds is None
     assert JOBS["snail-table2-pathfinding-k5-h0"].seconds == 30
-    assert JOBS["nearest-table1-pathfinding-0"].seconds is None
     assert JOBS["cavia-first-table1-transduction-0"].values == {"order": "first"}
     assert JOBS["tam-norm-ablation-classification-1"].seconds == 60
     assert JOBS["tam-T3-sweeps-pathfinding-0"].seconds == 30

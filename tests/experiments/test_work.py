@@ -64,8 +64,8 @@ def test_a_budget_plans_the_steps(places: Places, measured: list[Config]) -> Non
     found = do(job, places)
     assert found["budget_seconds"] == found["gpu_seconds"] == 0.4
     assert found["config"]["training"]["steps"] == found["steps"] == 8
-    assert found["config"]["training"]["validate_every"] == math.ceil(8 / VALIDATIONS) == 2
-    assert [point["step"] for point in found["curve"]] == [2, 4, 6, 8]
+    assert found["config"]["training"]["validate_every"] == math.ceil(8 / VALIDATIONS) == 3
+    assert [point["step"] for point in found["curve"]] == [3, 6, 8]
     assert found["step_ms"] == 50
     assert status(job, places).done
     assert measured == [job.config("cpu")]
@@ -96,7 +96,7 @@ def test_a_stopped_run_goes_on(
     assert len(measured) == (seconds is not None)  # once, however often the run was stopped
     planned = found["config"]["training"]
     assert planned["steps"] == 4
-    assert planned["validate_every"] == (2 if seconds is None else 1)
+    assert planned["validate_every"] == 2
     values = {name: planned[name] for name in ("steps", "validate_every")}
     straight = do(small(name="straight", values=values), places)
     assert found["scores"] == straight["scores"]

@@ -37,7 +37,7 @@ def full(everything: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a single run."""
     folder = tmp_path_factory.mktemp("few")
-    results = complete(folder / "results", "tam-table1-transduction-0")
+    results = complete(folder / "results", "tam-best-transduction-0")
     tam("report", "--results", str(results), "--out", str(folder / "report.html"))
     return folder / "report.html"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tam.experiments.estimate import duration
-from tam.experiments.jobs import BENCHMARKS, SEEDS, SHOTS, TABLE1, shots_of, table1
+from tam.experiments.jobs import BENCHMARKS, SEEDS, SHOTS, TABLE1, shots_of, stem, table1
 from tam.experiments.results import Places, Result, result_of
 from tam.io import infinite_if_none
 
@@ -34,7 +34,8 @@ def timed(places: Places) -> list[Timed]:
             of_seeds = []
             for seed in SEEDS:
                 suffixes = [suffix for suffix, _ in shots_of(model.method, benchmark)]
-                names = [f"{model.name}-table1-{benchmark}{suffix}-{seed}" for suffix in suffixes]
+                runs = stem(model.name, "table1", benchmark)
+                names = [f"{runs}{suffix}-{seed}" for suffix in suffixes]
                 if names and all(name in found and found[name].get("step_ms") for name in names):
                     of_seeds.append(_best(metric_of(benchmark), [found[name] for name in names]))
             if of_seeds:

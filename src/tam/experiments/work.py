@@ -26,7 +26,7 @@ from tam.training.run import load_tasks, run, start
 
 STOPPED, CLAIMED = 75, 76
 """The exit codes of a run that was stopped and can go on, and of one that another process works on."""
-VALIDATIONS = 5
+VALIDATIONS = 3
 """How often a run with a budget is validated, about."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import UserError
-from tam.experiments.jobs import all_jobs
+from tam.experiments.jobs import all_jobs, stem
 from tam.experiments.results import Places, result_of
 from tam.experiments.timing import Timed, timed
 from tam.io import exists, infinite_if_none, read_json
@@ -173,7 +173,7 @@ class Results:
 
     def headline(self, name: str) -> list[Facts]:
         """The runs of our best settings for TAM on a benchmark."""
-        return self.runs_of(f"tam-best-{name}") or self.runs_of(f"tam-table1-{name}")
+        return self.runs_of(f"tam-best-{name}")
 
     def verdicts(self, table: str) -> Iterator[tuple[str, str, int, Verdict]]:
         """For each cell of a table of the paper: benchmark, method, k, and how ours compares."""
@@ -182,7 +182,7 @@ class Results:
             metric, paper = self.metric(name), self.paper_estimates(name, compositional)
             for what, title, in_paper in ROWS[table]:
                 if in_paper in paper:
-                    ours = self.estimates(f"{what}-{table}-{name}", metric)
+                    ours = self.estimates(stem(what, table, name), metric)
                     for k in self.shots:
                         yield name, title, k, verdict(metric, ours.get(k), paper[in_paper][k])
 

@@ -125,7 +125,7 @@ def _methods(results: Results, group: str) -> Markup:
         parts.append(figures(*(chart for chart in charts if chart)))
     for name, title in BENCHMARKS.items():
         parts += [tag("h3", title), published_tables.methods(results, group, name)]
-        parts.append(made_by(command(group, f"*-{group}-{name}*")))
+        parts.append(made_by(command(group, f"*-{name}-*")))
     return section(group, _MODELS[group], *parts)
 
 

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tam.experiments.jobs import stem
 from tam.io import infinite_if_none
 from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, gpu_curve
 from tam.report.compare import Estimate
@@ -89,10 +90,9 @@ def methods(results: Results, table: str, name: str) -> Markup | None:
     """Every method against k on a benchmark; None without runs."""
     metric = results.metric(name)
     series = [
-        against_k(
-            _short(what, title), metric, results.estimates(f"{what}-{table}-{name}", metric), _look(what)
-        )
+        against_k(_short(what, title), metric, scores, _look(what))
         for what, title, in_paper in ROWS[table]
+        for scores in [results.estimates(stem(what, table, name), metric)]
         if in_paper or what in TITLES
     ]
     if not any(one.shown for one in series):
@@ -161,9 +161,7 @@ def seconds(results: Results, name: str) -> Markup | None:
     metric = results.metric(name)
     series = []
     for what, title, _ in ROWS["table1"]:
-        runs = [run for run in results.runs_of(f"{what}-table1-{name}") if gpu_curve(run, metric, TIMED_K)]
-        if what == "tam" and not runs:
-            runs = results.headline(name)
+        runs = [run for run in results.runs_of(stem(what, "table1", name)) if gpu_curve(run, metric, TIMED_K)]
         if runs and what in TITLES:
             points = [
                 point(metric, at, Estimate(value, None, 1), f"{at:.0f} s")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
+from tam.experiments.jobs import stem
 from tam.report.collect import (
     ARCHITECTURES,
     BENCHMARKS,
@@ -28,11 +29,11 @@ def methods(results: Results, group: str, name: str) -> Markup:
     metric, paper = results.metric(name), results.paper_estimates(name, compositional)
     rows = []
     for what, title, in_paper in ROWS[group]:
-        stem = f"{what}-{group}-{name}"
-        ours, theirs = results.estimates(stem, metric), paper.get(in_paper or "", {})
+        of_row = stem(what, group, name)
+        ours, theirs = results.estimates(of_row, metric), paper.get(in_paper or "", {})
         if ours or theirs:
             cells = [cell(metric, ours.get(k), theirs.get(k)) for k in results.shots]
-            rows.append([title, *cells, _effort(results.runs_of(stem))])
+            rows.append([title, *cells, _effort(results.runs_of(of_row))])
     ceiling = results.ceiling(name, compositional)
     rows.append(["Ceiling", *(score(metric, ceiling[k]) for k in results.shots), ""])
     head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(results.shots), "training"]
@@ -99,10 +100,10 @@ def conditioning(results: Results) -> Markup:
 def architecture(results: Results) -> Markup:
     """LSTM and transformer, trained as multitask and by TAM: the paper's table."""
     rows = []
-    for (backbone, method), stem in ARCHITECTURES.items():
+    for (backbone, method), of_row in ARCHITECTURES.items():
         title = f"{BACKBONES[backbone]}, {TITLES[method]}"
         theirs = results.paper["ablations"][backbone][method]
-        rows.append(_ablation_row(results, title, results.runs_of(f"{stem}-classification"), theirs))
+        rows.append(_ablation_row(results, title, results.runs_of(f"{of_row}-classification"), theirs))
     return _ablation_table(results, rows, "LSTM and transformer: accuracy")
 
 
