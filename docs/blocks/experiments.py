@@ -2,6 +2,7 @@
 
 from blocks.results import Results
 from blocks.table import table
+from blocks.tam_runs import NOT_RUN
 from tam.experiments.jobs import EXPERIMENTS
 
 
@@ -18,3 +19,19 @@ def experiments(_: Results) -> str:
         runs = " + ".join(filter(None, [str(own) if own else "", shared]))
         rows.append([f"`{name}`", experiment.about, runs, " or ".join(budgets)])
     return table(["", "", "runs", "GPU-seconds each"], rows, left=(0, 1))
+
+
+def sharing(results: Results) -> str:
+    """What a second of the GPU gives, by how many runs share it; of runs that were never stopped."""
+    found: dict[int, list[float]] = {}
+    for run in results.runs.values():
+        if run.get("gpu_seconds") and run["processes"] == 1:
+            found.setdefault(run["at_once"], []).append(
+                run["gpu_seconds"] * run["at_once"] / run["wall_seconds"]
+            )
+    rows = [
+        [f"{at_once}", f"{len(gains)}", f"{min(gains):.2f} to {max(gains):.2f}"]
+        for at_once, gains in sorted(found.items())
+    ]
+    head = ["runs at once", "finished runs", "GPU-seconds of training per second of the machine"]
+    return table(head, rows) if rows else NOT_RUN

@@ -35,6 +35,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "table 2": methods.table2,
     "time": timing.time_to_quality,
     "experiments": experiments.experiments,
+    "sharing": experiments.sharing,
     "gpu": gpu.steps,
     "gpu start": gpu.start,
     "gpu kernels": gpu.kernels,
