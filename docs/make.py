@@ -13,7 +13,7 @@ from pathlib import Path
 from blocks.ceilings import reference
 from blocks.page import fill
 from blocks.results import ROOT, Results
-from drawings import learning, scaling
+from drawings import exported, learning, scaling, serving
 from drawings.benchmarks import FIGURES
 from tam.report.page.published_figures import quality_picture
 
@@ -28,6 +28,8 @@ def files() -> Iterator[tuple[Path, str]]:
         yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
     yield ROOT / "docs" / "figures" / "quality.svg", quality_picture(results)
     yield ROOT / "docs" / "figures" / "scaling.svg", scaling.draw(results.scaling).svg()
+    yield ROOT / "docs" / "figures" / "serving.svg", serving.draw(results.serve).svg()
+    yield ROOT / "docs" / "figures" / "onnx.svg", exported.draw().svg()
     if runs := results.reproductions:
         goals = {name: results.paper_scores(name)["tam"] for name in runs}
         yield ROOT / "docs" / "figures" / "learning.svg", learning.draw(runs, goals).svg()

@@ -1,60 +1,127 @@
-"""Take the picture of the playground: `python docs/screenshots.py`.
+"""Take the pictures of what runs in a browser or a terminal: `python docs/screenshots.py [NAME…]`.
 
-Needs Chromium and the extras `serve` and `dev`. It starts `tam serve` with a pretrained model, and writes
-docs/figures/playground.png.
+Needs Chromium and the extras `serve` and `dev`. It serves the pretrained models for playground.png, store.png
+and serve.png, and runs the demo for demo.svg, all in docs/figures; some minutes on two cores.
 """
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import StringIO
+from itertools import product
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+import httpx
+from playwright.sync_api import Page, sync_playwright
+from rich.console import Console
+from rich.text import Text
 
-FIGURE = Path(__file__).parent / "figures" / "playground.png"
-STEPS = 6
+from tam.tasks.pathfinding import SIDE, PathfindingFamily
+from tam.tasks.rng import Rng
+from tam.tasks.task import Task
+
+FIGURES = Path(__file__).parent / "figures"
+WIDTH = 1180
+PLACES = (0, 2, 5, 7, 9)
+SECONDS = 600
 
 
-def take(address: str) -> None:
+def playground(page: Page, address: str) -> None:
     """The answers to new inputs, after some examples of a rule."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1180, "height": 850}, color_scheme="light")
-        page.set_default_timeout(120_000)
-        page.goto(f"{address}/#transduction/teach")
-        page.get_by_text("Learned 4 examples").wait_for()
-        for step in range(5, 5 + STEPS):
-            page.click("#next")
-            page.get_by_text(f"Learned {step} examples").wait_for()
-        page.mouse.move(0, 0)
-        page.screenshot(path=FIGURE, clip={"x": 0, "y": 0, "width": 1180, "height": 940}, full_page=True)
-        browser.close()
+    page.goto(f"{address}/#transduction/teach")
+    page.get_by_text("Learned 4 examples").wait_for()
+    for count in range(5, 11):
+        page.click("#next")
+        page.get_by_text(f"Learned {count} examples").wait_for()
+    _shoot(page, "playground", 940)
 
 
-def main() -> None:
-    """Serve, take the picture, and stop."""
-    command = [
-        sys.executable,
-        "-m",
-        "tam",
-        "serve",
-        "classification",
-        "transduction",
-        "pathfinding",
-        "--port",
-        "0",
-    ]
+def store(page: Page, address: str) -> None:
+    """The map of a store: path-finding from (4,4) to places all over the grid, each from 8 examples."""
+    family = PathfindingFamily(waypoint=False)
+    for row, column in product(PLACES, PLACES):
+        recipe = (4 * SIDE + 4, row * SIDE + column)
+        task = Task("", family.vocabulary, *family.examples(recipe, 8, Rng("store", *recipe)))
+        examples = [{"x": list(x), "y": y} for x, y in task]
+        body = {"model": "pathfinding", "name": f"to {row},{column}", "examples": examples, "searches": 2}
+        httpx.post(f"{address}/tasks", json=body, timeout=SECONDS).raise_for_status()
+    page.goto(f"{address}/#pathfinding/map")
+    page.get_by_role("option", name="to 2,7").click()
+    page.get_by_role("heading", name="Nearest tasks").wait_for()
+    _shoot(page, "store", 900)
+
+
+def serve(page: Page, address: str) -> None:
+    """What the server describes at /docs."""
+    page.goto(f"{address}/docs")
+    page.get_by_text("/predict").first.wait_for()
+    _shoot(page, "serve", 900)
+
+
+def demo() -> None:
+    """A demo without questions, as a terminal shows it."""
+    command = ["tam", "demo", "classification", "--examples", "examples.jsonl"]
+    known = {"31415": "low", "99897": "high", "12031": "low", "87996": "high", "02110": "low"}
+    rows = [{"x": [*map(int, x)], "y": y} for x, y in known.items()]
+    lines = [json.dumps(row) for row in (*rows, {"x": [2, 0, 1, 1, 3]}, {"x": [9, 8, 9, 6, 9]})]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        words = [sys.executable, "-m", *command]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    console = Console(record=True, width=100, file=StringIO())
+    shown = "\n".join(["$ cat examples.jsonl", *lines, f"$ {' '.join(command)}"])
+    console.print(Text(shown), Text.from_ansi(done.stdout.strip()), sep="\n")
+    drawn = console.export_svg(title="tam demo")
+    drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # they are fetched from a server
+    (FIGURES / "demo.svg").write_text(drawn, encoding="utf-8")
+
+
+IN_A_BROWSER = {"playground": playground, "store": store, "serve": serve}
+
+
+def _shoot(page: Page, name: str, height: int) -> None:
+    page.mouse.move(0, 0)
+    clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
+    page.screenshot(path=FIGURES / f"{name}.png", clip=clip, full_page=True)  # pyright: ignore[reportArgumentType]
+
+
+@contextmanager
+def _server() -> Generator[str]:
+    """The pretrained models, served; the address."""
+    models = ("classification", "transduction", "pathfinding")
+    command = [sys.executable, "-m", "tam", "serve", *models, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = next(filter(None, (re.search(r"http://[\d.:]+", line) for line in server.stdout)))
-            take(address[0])
+            yield address[0]
         finally:
             server.terminate()
-    print(f"{FIGURE.name} written, {FIGURE.stat().st_size:,} bytes")
+
+
+def main(names: list[str]) -> None:
+    """Take the pictures with these names, or all."""
+    chosen = names or [*IN_A_BROWSER, "demo"]
+    if "demo" in chosen:
+        demo()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    if in_browser := [name for name in chosen if name in IN_A_BROWSER]:
+        with _server() as address, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            )
+            page = browser.new_page(viewport={"width": WIDTH, "height": 850}, color_scheme="light")
+            page.set_default_timeout(1000 * SECONDS)
+            for name in in_browser:
+                IN_A_BROWSER[name](page, address)
+            browser.close()
+    print(f"written to {FIGURES}: {', '.join(chosen)}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
