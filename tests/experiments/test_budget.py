@@ -28,7 +28,7 @@ def test_a_plan_fills_the_seconds(seconds: float, second_phase: int) -> None:
 
 
 def test_a_method_with_phases_has_a_time_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tam.experiments.sharing.folder", lambda: tmp_path)
+    monkeypatch.setattr("tam.experiments.sharing.sharing_folder", lambda: tmp_path)
     for name in ("WARMUP_STEPS", "REPEATS"):
         monkeypatch.setattr(budget, name, 1)
     config = Config.from_preset("smoke", "tam", "transduction", support="mixed", small_after=2, rows=16)
