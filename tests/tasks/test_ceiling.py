@@ -100,7 +100,7 @@ def test_more_shots_are_no_worse() -> None:
     scores = ceiling(options)
     assert list(scores) == [0, 1, 5, 10, 20]
     assert list(scores.values()) == sorted(scores.values())
-    assert scores[0] < 0.4
+    assert scores[0] < 0.5
     assert scores[1] > 0.6
     assert scores[20] > 0.99
 
