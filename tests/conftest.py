@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+from tests.clock import Clock
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -34,6 +37,13 @@ def triton_cache(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathF
     """Where Triton finds what it compiled when the tests last ran, by a hash of the kernels' code."""
     cache = getattr(pytestconfig, "cache", None)
     return tmp_path_factory.mktemp("triton") if cache is None else cache.mkdir("triton")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
+    return clock
 
 
 @pytest.fixture(scope="session", autouse=True)

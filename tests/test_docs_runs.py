@@ -13,7 +13,7 @@ from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, q
 from blocks.timing import time_to_quality
 from drawings.learning import draw
 from tam.experiments.jobs import levers as all_levers
-from tam.report.words import difference, is_better, mean_score
+from tam.report.words import is_better, mean_score, signed_difference
 from tam.tasks.benchmark import Name
 
 SHOTS = (1, 5, 10, 20)
@@ -197,5 +197,5 @@ def test_better_is_as_shown(metric: str, value: float, other: float, better: boo
 def test_words() -> None:
     assert mean_score("accuracy", [0.5]) == "50.0"
     assert mean_score("perplexity", [1.0, float("inf")]) == "∞"
-    assert difference("perplexity", float("inf"), 1.0) == "–"
-    assert difference("accuracy", 0.5, 0.75) == "−25.0"
+    assert signed_difference("perplexity", float("inf"), 1.0) == "–"
+    assert signed_difference("accuracy", 0.5, 0.75) == "−25.0"

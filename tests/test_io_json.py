@@ -14,7 +14,7 @@ from tam.learner.evaluating import over_trials
 from tam.learner.task_embedding import TaskEmbedding
 from tam.training.checkpoint import write_json, write_tensors
 from tam.training.folder import metrics
-from tam.training.scoring import score_table
+from tam.training.scoring import score_rows
 from tests.in_process import tam
 
 CHOICE = Choice(1, 0.1)
@@ -45,7 +45,7 @@ def test_no_file_can_have_an_infinite_number(tmp_path: Path) -> None:
 def test_scores_that_no_number_holds(values: tuple[float, float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (row,) = score_table([KShotScore(5, CHOICE, tuple(TaskScore(0.5, value) for value in values))])
+        (row,) = score_rows([KShotScore(5, CHOICE, tuple(TaskScore(0.5, value) for value in values))])
     json_text(row)
     assert (row["perplexity"] is None) == (sum(values) == math.inf)
     assert row["accuracy_interval"] == 0.0

@@ -3,14 +3,15 @@
 import ast
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 import tam
+from tests.in_process import tam as run_command
 
 pytestmark = pytest.mark.slow
 
@@ -45,21 +46,14 @@ def test_there_is_something_to_run() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_commands_of_tam_run(tmp_path: Path) -> None:
+def test_commands_of_tam_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one folder and in their order: one may read what another has written, or the user's own tasks."""
-    script = Path(sys.executable).with_name("tam")
-    tam.benchmark("classification", train=8, valid=4, test=4, examples=60).write(tmp_path / "mine.jsonl")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", StringIO())
+    tam.benchmark("classification", train=8, valid=4, test=4, examples=60).write("mine.jsonl")
     for words in commands():
         if words[0] == "tam":
-            done = subprocess.run(
-                [script, *words[1:]],
-                cwd=tmp_path,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}{done.stderr}"
+            run_command(*words[1:])
 
 
 def test_other_commands_are_known() -> None:

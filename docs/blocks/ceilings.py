@@ -4,7 +4,7 @@ import json
 
 from blocks.results import BENCHMARKS, Facts, Results, set_name
 from blocks.table import table
-from tam.report.words import k_heads, score
+from tam.report.words import k_heads, score_words
 
 
 def all_ceilings(results: Results, compositional: bool) -> str:
@@ -14,9 +14,9 @@ def all_ceilings(results: Results, compositional: bool) -> str:
     for name, title in BENCHMARKS.items():
         metric, best = results.metric(name), results.paper_best(name, compositional)
         ceiling = results.task_set(name, compositional)["ceiling"]
-        printed = [score(metric, best[k]) if k in best else "" for k in shots]
+        printed = [score_words(metric, best[k]) if k in best else "" for k in shots]
         rows.append([f"{title}, {metric}", "the paper's best", *printed])
-        rows.append(["", "ceiling", *(f"**{score(metric, ceiling[str(k)])}**" for k in shots)])
+        rows.append(["", "ceiling", *(f"**{score_words(metric, ceiling[str(k)])}**" for k in shots)])
     return table(["", "", *k_heads(shots)], rows, left=(0, 1))
 
 

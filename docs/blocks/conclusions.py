@@ -3,8 +3,8 @@
 from blocks.results import BENCHMARKS, Results
 from blocks.tam_runs import NOT_RUN
 from tam.report.collect import ROWS, headline_verdicts
-from tam.report.compare import Verdict, tally
-from tam.report.words import listed
+from tam.report.compare import Verdict, count_verdicts
+from tam.report.words import in_prose
 
 _TABLES = {"table1": "Table 1, every method", "table2": "Table 2, compositional tasks"}
 
@@ -21,11 +21,11 @@ def conclusions(results: Results) -> str:
 
 
 def _counts(verdicts: list[Verdict]) -> str:
-    counts = tally(verdicts)
+    counts = count_verdicts(verdicts)
     if counts["missing"] == len(verdicts):
         return f"none of its {len(verdicts)} cells is run yet"
     parts = [f"{count} {each}" for each, count in counts.items() if count]
-    return f"of {len(verdicts)} cells, {listed(parts)}"
+    return f"of {len(verdicts)} cells, {in_prose(parts)}"
 
 
 def _worse(results: Results, table: str) -> str:
@@ -38,5 +38,7 @@ def _worse(results: Results, table: str) -> str:
         return ""
     order = [title for _, title, _ in ROWS[table]]
     by_method = sorted(found.items(), key=lambda one: order.index(one[0][0]))
-    parts = [f"{method}, {BENCHMARKS[name].lower()} at k = {listed(ks)}" for (method, name), ks in by_method]
+    parts = [
+        f"{method}, {BENCHMARKS[name].lower()} at k = {in_prose(ks)}" for (method, name), ks in by_method
+    ]
     return f" Worse: {'; '.join(parts)}."

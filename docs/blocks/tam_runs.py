@@ -10,14 +10,14 @@ from tam.report.words import (
     UNIT,
     as_printed,
     bare_score,
-    difference,
+    in_prose,
     is_better,
     k_heads,
-    listed,
     mean_score,
     number,
-    score,
+    score_words,
     seconds_words,
+    signed_difference,
 )
 
 NOT_RUN = "Not run yet."
@@ -43,13 +43,13 @@ def _beside_the_paper(results: Results, name: str, ceiling: bool) -> Iterator[li
     hours = results.paper["hours"][name]
     yield [f"{BENCHMARKS[name]}, {metric}", "the paper's TAM", f"{hours:g} h", *printed]
     top = results.paper_best(name)
-    yield ["", "the paper's best", "", *(score(metric, top[k]) for k in results.shots)]
+    yield ["", "the paper's best", "", *(score_words(metric, top[k]) for k in results.shots)]
     runs, ours = results.runs_of(f"tam-best-{name}"), results.scores(f"tam-best-{name}", metric)
     cells = [_marked(results, name, k, ours.get(k, [])) for k in results.shots]
     yield ["", "ours", seconds_words([run["gpu_seconds"] for run in runs]), *cells]
     if ceiling:
         most = results.task_set(name)["ceiling"]
-        yield ["", "ceiling", "", *(score(metric, most[str(k)]) for k in results.shots)]
+        yield ["", "ceiling", "", *(score_words(metric, most[str(k)]) for k in results.shots)]
 
 
 def _marked(results: Results, name: str, k: int, values: list[float]) -> str:
@@ -98,7 +98,7 @@ def intervals(results: Results) -> str:
         if found:
             widths = [f"± {bare_score(metric, fmean(found[k]))}" for k in results.shots if k in found]
             parts.append(f"{title.lower()} {', '.join(widths)}{UNIT[metric]}")
-    return f"{'; '.join(parts)} at k = {listed(list(map(str, results.shots)))}." if parts else NOT_RUN
+    return f"{'; '.join(parts)} at k = {in_prose(list(map(str, results.shots)))}." if parts else NOT_RUN
 
 
 def reproduction(results: Results) -> str:
@@ -109,17 +109,18 @@ def reproduction(results: Results) -> str:
         for run in results.runs_of(f"tam-paper-{name}"):
             ours = _scores(run, metric)
             cells = [
-                f"{score(metric, ours[k])} ({difference(metric, ours[k], theirs[k])})" for k in results.shots
+                f"{score_words(metric, ours[k])} ({signed_difference(metric, ours[k], theirs[k])})"
+                for k in results.shots
             ]
             rows.append(
                 [f"{title}, {metric}", number(run["steps"]), seconds_words([run["gpu_seconds"]]), *cells]
             )
             worse = [k for k in results.shots if is_better(metric, theirs[k], ours[k])]
-            short += [f"{title.lower()} at k = {listed(list(map(str, worse)))}"] if worse else []
+            short += [f"{title.lower()} at k = {in_prose(list(map(str, worse)))}"] if worse else []
     if not rows:
         return NOT_RUN
     head = ["", "outer steps", "GPU alone", *k_heads(results.shots)]
-    where = f"It falls short on {listed(short)}." if short else "It falls short nowhere."
+    where = f"It falls short on {in_prose(short)}." if short else "It falls short nowhere."
     return f"{table(head, rows)}\n\nIn brackets: the difference from the paper's TAM. {where}"
 
 
@@ -142,7 +143,7 @@ def levers(results: Results) -> str:
         if base is not None and rows:
             metric = results.metric(name)
             ours = _scores(base, metric)
-            first = ["`best`", number(base["steps"]), *(score(metric, ours[k]) for k in results.shots)]
+            first = ["`best`", number(base["steps"]), *(score_words(metric, ours[k]) for k in results.shots)]
             head = [f"{title}, {metric}", "outer steps", *k_heads(results.shots)]
             parts.append(table(head, [first, *rows]))
     return "\n\n".join(parts) or NOT_RUN
@@ -157,7 +158,7 @@ def _lever_rows(results: Results, name: str, base: Facts) -> Iterator[list[str]]
             if run is not None:
                 after = _scores(run, metric)
                 cells = (
-                    f"{score(metric, after[k])} ({difference(metric, after[k], before[k])})"
+                    f"{score_words(metric, after[k])} ({signed_difference(metric, after[k], before[k])})"
                     for k in results.shots
                 )
                 yield [f"{moved} {words}", number(run["steps"]), *cells]
@@ -170,7 +171,7 @@ def quick(results: Results) -> str:
         return NOT_RUN
     (run,) = runs
     ours = _scores(run, "accuracy")
-    cells = ", ".join(f"{score('accuracy', ours[k])} at k = {k}" for k in results.shots)
+    cells = ", ".join(f"{score_words('accuracy', ours[k])} at k = {k}" for k in results.shots)
     return (
         f"Classification after {number(run['steps'])} outer steps, "
         f"{seconds_words([run['wall_seconds']])} from start to result on {run['device']}: {cells}."

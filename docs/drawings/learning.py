@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from blocks.results import BENCHMARKS
 from drawings.canvas import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE, Canvas, log_scale
-from tam.report.curve import metric_of
+from tam.tasks.task import metric_of
 
 _LEFTS = (66.0, 380.0, 694.0)
 _COLOURS = (PURPLE, ORANGE, GREEN, BLUE)
@@ -35,7 +35,7 @@ def draw(runs: Mapping[str, Mapping[str, Any]], goals: Mapping[str, Mapping[int,
     canvas.text(24, 28, "The paper's settings: validation against outer steps", size=15, bold=True)
     canvas.text(24, 50, "dashed: the paper's TAM on its test tasks", size=11, colour=MUTED)
     for left, (name, run) in zip(_LEFTS, runs.items(), strict=False):
-        metric = metric_of(run)
+        metric = metric_of(run["kind"])
         scale, label = (100, "accuracy, %") if metric == "accuracy" else (1, "perplexity")
         axes = canvas.panel(left, 100, 238, 200, f"{BENCHMARKS[name]}: outer steps", label)
         if metric == "perplexity":

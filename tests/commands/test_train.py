@@ -16,7 +16,7 @@ def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for method, shown in (("snail", True), ("nearest", False)):
-        words = ("--method", method, "--preset", "smoke", "--shots", "1")
+        words = ("--method", method, "--preset", "smoke", "--shots", "1", "--queries", "10")
         tam("train", "classification", *words, "--out", str(tmp_path / method))
         printed = " ".join(capsys.readouterr().out.split())
         assert ("the paper's SNAIL 43.0 %" in printed) == shown

@@ -12,5 +12,5 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     """On the CPU; what shares this machine with tests of other workers is not stopped."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # of the processes that are started
-    monkeypatch.setattr("tam.experiments.sharing.folder", lambda: tmp_path)
+    monkeypatch.setattr("tam.experiments.sharing.sharing_folder", lambda: tmp_path)
     return Places(tmp_path / "results", tmp_path / "runs", "cpu")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tam.config.config import Config
+from tam.experiments import budget
 from tam.experiments.budget import gpu_seconds, step_times, steps_within
 from tam.methods import make_method
 from tam.tasks.benchmark import BenchmarkOptions, make
@@ -27,7 +28,9 @@ def test_a_plan_fills_the_seconds(seconds: float, second_phase: int) -> None:
 
 
 def test_a_method_with_phases_has_a_time_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tam.experiments.sharing.folder", lambda: tmp_path)
+    monkeypatch.setattr("tam.experiments.sharing.sharing_folder", lambda: tmp_path)
+    for name in ("WARMUP_STEPS", "REPEATS"):
+        monkeypatch.setattr(budget, name, 1)
     config = Config.from_preset("smoke", "tam", "transduction", support="mixed", small_after=2, rows=16)
     times = step_times(config, make(BenchmarkOptions(**TASKS)))
     assert set(times) == {0, 1}

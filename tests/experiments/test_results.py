@@ -13,7 +13,7 @@ from tam.experiments.jobs import all_jobs
 from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import (
     Places,
-    difference,
+    mismatch,
     result_of,
     status,
     versions,
@@ -34,10 +34,10 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_result_counts_for_its_job() -> None:
-    assert difference(small(), result(), "cpu") is None
+    assert mismatch(small(), result(), "cpu") is None
     older = result()
     del older["config"]["training"]["clip"]  # a setting that came later, at its default
-    assert difference(small(), older, "cpu") is None
+    assert mismatch(small(), older, "cpu") is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_result_counts_for_its_job() -> None:
     ],
 )
 def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any], words: str) -> None:
-    assert re.search(words, str(difference(small(), changed, "cpu")))
+    assert re.search(words, str(mismatch(small(), changed, "cpu")))
     places.results.mkdir()
     before = places.results / "small.json"
     before.write_text(json.dumps(changed))
@@ -107,11 +107,11 @@ def test_a_result_that_is_not_timed_is_completed(places: Places) -> None:
 
 def test_with_a_budget_the_steps_follow_from_the_time() -> None:
     planned = small().config("cpu").override(steps=77, validate_every=16).to_json()
-    assert difference(small(), result(config=planned), "cpu") is not None
+    assert mismatch(small(), result(config=planned), "cpu") is not None
     job = small(seconds=2.0)
-    assert difference(job, result(config=planned, budget_seconds=2.0), "cpu") is None
-    assert difference(job, result(config=planned, budget_seconds=1.97), "cpu") is None  # measured again
-    assert difference(job, result(config=planned, budget_seconds=1.9), "cpu") is not None
+    assert mismatch(job, result(config=planned, budget_seconds=2.0), "cpu") is None
+    assert mismatch(job, result(config=planned, budget_seconds=1.97), "cpu") is None  # measured again
+    assert mismatch(job, result(config=planned, budget_seconds=1.9), "cpu") is not None
 
 
 def test_a_folder_is_of_one_config(places: Places) -> None:

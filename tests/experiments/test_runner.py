@@ -103,15 +103,13 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
     assert "small: step 60 of 60, " in capfd.readouterr().out
 
 
-@pytest.mark.parametrize(("deaf", "least"), [(False, 3.0), (True, 3.5)])
-def test_it_ends_in_time(deaf: bool, least: float, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After 3 of 4 seconds jobs are asked to stop, and after another half of a second they are killed."""
-    if deaf:
-        monkeypatch.setattr(Worker, "stop", lambda _: None)
+def test_it_ends_in_time(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 3 of 4 seconds jobs are asked to stop, here in vain, and half a second later they are killed."""
+    monkeypatch.setattr(Worker, "stop", lambda _: None)
     runner = Runner(places, Workers(), at_once=2, seconds=4)
     started = time.monotonic()
     runner.run([small(values=NEVER_ENDS), small("second", values=NEVER_ENDS, seed=1), small("third")])
-    assert least - 0.1 <= time.monotonic() - started < 5  # in time, but for a busy machine
+    assert 3.4 <= time.monotonic() - started < 5  # in time, but for a busy machine
     assert files(places) == {}
     assert not runner.running
     assert not runner.failed

@@ -19,7 +19,7 @@ COUNTS = """
 import sys, time
 from pathlib import Path
 from tam.experiments import sharing
-sharing.folder = lambda: Path(sys.argv[1])
+sharing.sharing_folder = lambda: Path(sys.argv[1])
 print("here", flush=True)
 with sharing.present(), open(sys.argv[2], "ab", buffering=0) as file:
     while True:
@@ -33,7 +33,7 @@ def sharing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module, apart from other processes."""
     found = tmp_path / "sharing"
     found.mkdir()
-    monkeypatch.setattr(module, "folder", lambda: found)
+    monkeypatch.setattr(module, "sharing_folder", lambda: found)
     monkeypatch.setattr(module, "SETTLE", 0.1)
     return module
 
@@ -43,7 +43,7 @@ class Counter:
 
     def __init__(self, sharing: ModuleType, file: Path) -> None:
         self.file = file
-        arguments = [sys.executable, "-c", COUNTS, str(sharing.folder()), str(file)]
+        arguments = [sys.executable, "-c", COUNTS, str(sharing.sharing_folder()), str(file)]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         self._out = self.process.stdout
@@ -91,7 +91,7 @@ def test_others_are_stopped_and_go_on(sharing: ModuleType, tmp_path: Path) -> No
                 other.wait_for_more()
             first.kill()
             with sharing.alone():  # one that died is in nobody's way
-                names = {file.name for file in sharing.folder().iterdir()}
+                names = {file.name for file in sharing.sharing_folder().iterdir()}
                 assert names == {"turn", str(os.getpid()), str(second.process.pid)}
 
 
@@ -118,7 +118,7 @@ def test_one_that_leaves_meanwhile_is_in_nobody_s_way(
     sharing: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is seen when files are listed, and gone when its file is opened."""
-    gone = sharing.folder() / "1"
+    gone = sharing.sharing_folder() / "1"
     monkeypatch.setattr(Path, "iterdir", lambda _: iter([gone]))
     with sharing.alone():
         pass

@@ -7,7 +7,7 @@ import pytest
 
 from tam.experiments.jobs import EXPERIMENTS
 from tam.experiments.results import Places, versions
-from tam.experiments.timing import Timed, table, timed
+from tam.experiments.timing import Timed, timed, timing_report
 
 JOBS = {job.name: job for job in EXPERIMENTS["table1"].jobs()}
 
@@ -32,7 +32,7 @@ def write(places: Places, name: str, steps: dict[int, int], scores: list[float],
 
 
 def test_time_to_the_best_model(places: Places) -> None:
-    assert table(places) == "timing: no run of Table 1 is finished"
+    assert timing_report(places) == "timing: no run of Table 1 is finished"
     steps = {1: 100, 5: 200, 10: 300, 20: 400}
     write(places, "tam-best-classification-0", steps, [0.4, 0.6, 0.8, 1.0], 10.0)  # 0.7 after 2.5 s
     write(places, "tam-best-classification-2", steps, [0.6, 0.6, 0.6, 0.6], 30.0)  # 0.6 after 7.5 s
@@ -48,6 +48,6 @@ def test_time_to_the_best_model(places: Places) -> None:
     assert (found.quality, found.seconds) == pytest.approx((0.65, 5.0))
     write(places, "snail-table1-classification-k20-0", {20: 1000}, [1.0], 2000.0)
     assert timed(places)[1:] == [Timed("snail", "classification", "accuracy", 0.45, 900.0, 1)]
-    lines = [line.split("  ") for line in table(places).splitlines()]
+    lines = [line.split("  ") for line in timing_report(places).splitlines()]
     assert [cell.strip() for cell in lines[1] if cell.strip()] == ["tam", "65.0 %, 5 s", "–", "–"]
     assert [cell.strip() for cell in lines[2] if cell.strip()] == ["snail", "45.0 %, 15 min", "–", "–"]

@@ -17,7 +17,7 @@ from tam.training.folder import best_file
 from tam.training.preflight import prepare
 from tam.training.run import load_tasks, run, start
 from tam.training.saved import Saved
-from tam.training.scoring import score_table
+from tam.training.scoring import score_rows
 from tests.learner.small import small_benchmark
 
 
@@ -39,14 +39,14 @@ def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Pat
     result = run(prepare(config, tasks), tmp_path, lambda _: None)
     assert len({6, *result["best_steps"].values()}) == 3
     learner = tam.load(tmp_path)
-    assert score_table(learner.evaluate(tasks.test)) == result["scores"]
+    assert score_rows(learner.evaluate(tasks.test)) == result["scores"]
     assert evaluate_run(tmp_path)["scores"] == result["scores"]
-    assert evaluate_run(tmp_path, shots=[2])["scores"] == score_table(learner.evaluate(tasks.test, [2]))
+    assert evaluate_run(tmp_path, shots=[2])["scores"] == score_rows(learner.evaluate(tasks.test, [2]))
     learner.save(tmp_path / "copy")
     copy = tam.load(tmp_path / "copy")
-    assert score_table(copy.evaluate(tasks.test)) == result["scores"]
+    assert score_rows(copy.evaluate(tasks.test)) == result["scores"]
     fitted = tam.Learner(preset="smoke", **values).fit(tasks)
-    assert score_table(fitted.evaluate(tasks.test)) == result["scores"]
+    assert score_rows(fitted.evaluate(tasks.test)) == result["scores"]
 
     examples: list[Any] = [tuple(example) for example in tasks.test[0]]
     one = [next((x, y) for x, y in examples if y == label) for label in range(4)]

@@ -48,10 +48,10 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "snail": Case("snail", "classification", 0, {"shots": (2,), "steps": 200}),
+    "snail": Case("snail", "classification", 0, {"shots": (2,), "steps": 140}),
     "snail-transduction": Case("snail", "transduction", 0, {"shots": (8,), "steps": 250}),
-    "matching": Case("matching", "classification", 2, {"shots": (2,), "steps": 60, "episode_queries": 8}),
-    "prototypical": Case("prototypical", "classification", 3, {"shots": (2,), "steps": 60, "most_shots": 4}),
+    "matching": Case("matching", "classification", 2, {"shots": (2,), "steps": 30, "episode_queries": 8}),
+    "prototypical": Case("prototypical", "classification", 3, {"shots": (2,), "steps": 20, "most_shots": 4}),
     "nearest": Case("nearest", "classification", 0, {"shots": (2,), "steps": 0}),
     "nearest-transduction": Case("nearest", "transduction", 0, {"shots": (8,), "steps": 0}),
 }

@@ -14,7 +14,7 @@ def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec
     model, plain = make_model(replace(spec, **asked)), make_model(spec)
     numbers = sum(parameter.numel() for parameter in plain.parameters())
     z = torch.randn(2, model.task_size, dtype=torch.float64)
-    rows = weights.start(model, 2, z)
+    rows = weights.start_rows(model, 2, z)
     assert rows.shape == (2, numbers + model.task_size)
     assert not rows.requires_grad
     own = weights.from_rows(model, rows)
@@ -22,7 +22,7 @@ def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec
     assert torch.equal(own.pop("z"), z)
     for name, parameter in plain.named_parameters():
         assert torch.equal(own[name], parameter.expand(2, *parameter.shape))
-    assert set(weights.from_rows(model, weights.start(model, 2))) == set(own)
+    assert set(weights.from_rows(model, weights.start_rows(model, 2))) == set(own)
 
 
 def test_memory_is_bounded_for_the_papers_model() -> None:

@@ -17,11 +17,7 @@ from tam.models.fast.gpu_losses import chosen_rows, loss_gradients, task_losses
 from tam.models.fast.gpu_packing import gather
 
 CASES = (
-    Case(16, 6, causal=False, masked=False, last=1),
-    Case(16, 6, causal=False, masked=True, last=1),
     Case(16, 100, heads=2),
-    Case(16, 6, before=5),
-    Case(16, 22, before=8),
     Case(16, 128, heads=2, before=64),
 )
 """With 2 heads they need the most room."""
@@ -30,11 +26,8 @@ _SIZES: dict[str, Any] = {"layers": 2, "width": 128, "heads": 4}
 _CLASSES = ModelSpec(kind="classification", vocabulary=12, classes=4, max_x=5, **_SIZES)
 _PATHS = ModelSpec(kind="transduction", vocabulary=200, max_x=8, max_y=22, **_SIZES)
 SPECS: tuple[tuple[ModelSpec, dict[str, Any]], ...] = (
-    (_CLASSES, {"padded": False}),
     (_CLASSES, {"limited": True}),
     (_PATHS, {"x_cache": True}),
-    (_PATHS, {}),
-    (_PATHS, {"padded": False}),
 )
 
 

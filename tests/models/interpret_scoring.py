@@ -20,7 +20,7 @@ from tam.models import (
     build_model,
     no_weight_gradients,
 )
-from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring
+from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring, gpu_sequence
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
 from tam.training.adam import Adam
 
@@ -189,11 +189,12 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
 if __name__ == "__main__":
     let_loops_have_bounds()
     gpu_blocks.SHARES = gpu_launch.SHARES = 2
+    gpu_sequence._PROGRAMS = 8  # pyright: ignore[reportPrivateUsage]  # fewer than parts to add up
     use_kernels()
     for spec, settings in SPECS.values():
         print(score_error(spec, settings))
     print(silent_zeros("score"), silent_zeros("log_prob"))
-    for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (300, 60, 4), (9, 7, 150)):
+    for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (70, 30, 4), (9, 7, 150)):
         print(embedding_error(*sizes))
     for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23)):
         for sequences in (False, True):

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("triton")
 
 CASES = [  # see `Case` in benchmarks/agreement.py
-    (7, 6, 32, 2, 1, False, False),
     (11, 6, 32, 2, 2, False, True, 0, 1),
     (7, 11, 16, 1, 2, True, True, 5),
     (3, 20, 16, 1, 1, True, False),
@@ -77,7 +76,7 @@ def test_losses_and_searches_equal_plain_code() -> None:
 
 def test_adam_equals_plain_code() -> None:
     errors = interpreted("interpret_adam.py")
-    assert len(errors) == 8
+    assert len(errors) == 6
     assert max(errors) < 1e-6, errors
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tam.errors import UserError
-from tam.report.curve import CEILING, OURS, draw, rows_of, score_table
+from tam.report.curve import CEILING, OURS, draw_scores, rows_of, score_table
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPER: dict[str, Any] = json.loads((RESULTS / "paper.json").read_text())
@@ -57,7 +57,7 @@ def test_the_table_names_the_method() -> None:
 
 def test_the_picture_names_the_method(tmp_path: Path) -> None:
     for method, label in (("cavia", "the paper's CAVIA"), ("nearest", None)):
-        svg, png = draw(result(method), tmp_path / method)
+        svg, png = draw_scores(result(method), tmp_path / method)
         text = svg.read_text(encoding="utf-8")
         assert png.exists()
         assert text.count("the paper's ") == (label is not None)
@@ -70,11 +70,11 @@ def test_an_infinite_perplexity_is_a_word_in_the_table_and_a_gap_in_the_picture(
     run = result("nearest", name="mine") | {"kind": "transduction", "scores": scores}
     assert score_table(run).splitlines()[1].split()[2:] == ["infinite", "2.00", "±", "0.50"]
     for shown in (scores, scores[:1]):
-        assert draw(run | {"scores": shown}, tmp_path / "scores")[1].exists()
+        assert draw_scores(run | {"scores": shown}, tmp_path / "scores")[1].exists()
 
 
 def test_a_picture_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "scores.png").mkdir()
     with pytest.raises(UserError, match=r"scores\.png: cannot be written"):
-        draw(result("tam"), tmp_path / "scores")
+        draw_scores(result("tam"), tmp_path / "scores")
     assert {path.name for path in tmp_path.iterdir()} == {"scores.svg", "scores.png"}

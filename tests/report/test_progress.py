@@ -1,21 +1,10 @@
 import sys
-import time
 from contextlib import suppress
 
 import pytest
 
 from tam.report.progress import progress
-
-
-class Clock:
-    now = 100.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
-    return clock
+from tests.clock import Clock
 
 
 def test_nothing_for_short_work(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

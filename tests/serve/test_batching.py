@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 import tam
-from tam.serve.batching import Batcher, Job, QueueFullError
+from tam.serve.batching import Batcher, QueueFullError, Request
 from tam.serve.limits import Limits
 from tam.serve.served import Served
 from tam.store.store import UnknownTaskError
@@ -21,7 +21,7 @@ class Slow:
         self.batches: list[list[int]] = []
         self.begun, self.may_go_on = threading.Event(), threading.Event()
 
-    def __call__(self, jobs: Sequence[Job]) -> None:
+    def __call__(self, jobs: Sequence[Request]) -> None:
         self.batches.append([job.rows for job in jobs])
         self.begun.set()
         assert self.may_go_on.wait(30)
@@ -32,11 +32,11 @@ class Slow:
 def test_what_waits_is_done_together_up_to_a_size() -> None:
     do = Slow()
     batcher = Batcher(do, most=10, limit=100)
-    first = batcher.submit(Job(1))
+    first = batcher.submit(Request(1))
     assert do.begun.wait(30)
-    others = [batcher.submit(Job(rows)) for rows in (4, 6, 3, 20, 2)]
+    others = [batcher.submit(Request(rows)) for rows in (4, 6, 3, 20, 2)]
     assert batcher.queued == 35
-    cancelled = batcher.submit(Job(5))
+    cancelled = batcher.submit(Request(5))
     assert cancelled.cancel()
     do.may_go_on.set()
     assert [future.result(30) for future in (first, *others)] == [1, 4, 6, 3, 20, 2]
@@ -48,40 +48,40 @@ def test_what_waits_is_done_together_up_to_a_size() -> None:
 def test_a_full_queue_refuses_and_goes_on() -> None:
     do = Slow()
     batcher = Batcher(do, most=10, limit=8)
-    futures = [batcher.submit(Job(1))]
+    futures = [batcher.submit(Request(1))]
     assert do.begun.wait(30)
-    futures += [batcher.submit(Job(rows)) for rows in (5, 3)]
+    futures += [batcher.submit(Request(rows)) for rows in (5, 3)]
     with pytest.raises(QueueFullError, match="8 rows are waiting; at most 8 may"):
-        batcher.submit(Job(1))
+        batcher.submit(Request(1))
     do.may_go_on.set()
     assert [future.result(30) for future in futures] == [1, 5, 3]
-    assert batcher.submit(Job(50)).result(30) == 50  # alone it is always taken
+    assert batcher.submit(Request(50)).result(30) == 50  # alone it is always taken
     batcher.close()
 
 
 def test_closing_finishes_what_waits() -> None:
     do = Slow()
     batcher = Batcher(do, most=10, limit=100)
-    futures = [batcher.submit(Job(1)) for _ in range(5)]
+    futures = [batcher.submit(Request(1)) for _ in range(5)]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     do.may_go_on.set()
     closing.join(30)
     assert [future.result(0) for future in futures] == [1] * 5
     with pytest.raises(QueueFullError, match="stopping"):
-        batcher.submit(Job(1))
+        batcher.submit(Request(1))
 
 
 def test_an_error_reaches_those_who_wait_and_not_the_next() -> None:
-    def do(jobs: Sequence[Job]) -> None:
+    def do(jobs: Sequence[Request]) -> None:
         if jobs[0].rows == 13:
             raise RuntimeError("bad luck")
         jobs[0].future.set_result("done")
 
     batcher = Batcher(do, most=1, limit=100)
     with pytest.raises(RuntimeError, match="bad luck"):
-        batcher.submit(Job(13)).result(30)
-    assert batcher.submit(Job(1)).result(30) == "done"
+        batcher.submit(Request(13)).result(30)
+    assert batcher.submit(Request(1)).result(30) == "done"
     batcher.close()
 
 

@@ -1,7 +1,9 @@
 """The playground in Chromium, with the pretrained models behind it."""
 
+import json
 import random
 import re
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,17 +27,29 @@ DONE = re.compile(r"(Learned|Answered from) .* in \d+\.\d s\.")
 PATIENCE = 30_000  # ms
 
 
+def hasty_copy(name: str, folder: Path) -> str:
+    """A pretrained model that learns every task by one search of two steps."""
+    shutil.copytree(folder_of(name), folder / name)
+    file = folder / name / "learner.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    values["config"]["settings"]["starts"] = 1
+    values["choices"] = {k: [2, rate] for k, (_, rate) in values["choices"].items()}
+    file.write_text(json.dumps(values), encoding="utf-8")
+    return str(folder / name)
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """A server of the pretrained models, by name; the first has a store with some of its test tasks."""
-    file = tmp_path_factory.mktemp("stores") / "tasks.db"
-    learner = tam.load("classification", "cpu")
+    """A server of the pretrained models; the first has a store with some of its test tasks."""
+    folder = tmp_path_factory.mktemp("models")
+    models, file = [hasty_copy(name, folder) for name in MODELS], folder / "tasks.db"
+    learner = tam.load(models[0], "cpu")
     with tam.Store(file, learner) as store:
         tasks = read_packed(folder_of("classification")).tasks[:4]
         rules = learner.adapt_many([task.examples[:2] for task in tasks])
         for task, rule in zip(tasks, rules, strict=True):
             store.put(task.name, rule, task.examples[:2])
-    with server(*MODELS, "--store", str(file)) as (_, found):
+    with server(*models, "--store", str(file)) as (_, found):
         yield found
 
 

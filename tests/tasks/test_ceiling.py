@@ -96,11 +96,11 @@ def test_classification_against_brute_force() -> None:
 
 
 def test_more_shots_are_no_worse() -> None:
-    options = BenchmarkOptions(name="classification", n=5, train=2, valid=1, test=16, examples=4)
+    options = BenchmarkOptions(name="classification", n=5, train=2, valid=1, test=6, examples=4)
     scores = ceiling(options)
     assert list(scores) == [0, 1, 5, 10, 20]
     assert list(scores.values()) == sorted(scores.values())
-    assert scores[0] < 0.4
+    assert scores[0] < 0.5
     assert scores[1] > 0.6
     assert scores[20] > 0.99
 
@@ -186,7 +186,7 @@ def bayes_perplexity(
 
 
 def test_transduction_against_brute_force() -> None:
-    options = BenchmarkOptions(name="transduction", train=2, valid=1, test=3, examples=4)
+    options = BenchmarkOptions(name="transduction", train=2, valid=1, test=2, examples=4)
     family = TransductionFamily()
     every = np.array(list(np.ndindex(family.functions.shape)))
     assert family.weights is not None

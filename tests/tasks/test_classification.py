@@ -226,13 +226,13 @@ def test_equal_numbers_are_equal_tasks_on_every_input(same: str) -> None:
         key = hashlib.sha256(behaviour.astype(np.int16).tobytes()).digest()
         assert numbers.setdefault(key, int(made.functions[recipe])) == made.functions[recipe]
     assert len(set(numbers.values())) == len(numbers)
-    assert len(numbers) > 20
+    assert len(numbers) > 12
 
 
 def _related_choices(made: ClassificationFamily) -> list[Recipe]:
     """Tasks, and for each another with the same number, and two that differ in one primitive."""
     related: dict[Recipe, None] = {}
-    for place, recipe in enumerate(sample(made, 14)):
+    for place, recipe in enumerate(sample(made, 9)):
         rng = Rng("related", place)
         alike = np.argwhere(made.functions == made.functions[recipe])
         neighbours = [

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 NAMES: tuple[Name, ...] = get_args(Name)
 SIZES = {"train": 5000, "valid": 100, "test": 100}
 HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time
-    "classification": (0, 2, 5, 7),
-    "transduction": (0, 2, 5, 7),
-    "pathfinding": (0, 5),
+    "classification": (0, 5),
+    "transduction": (0, 5),
+    "pathfinding": (5,),
 }
 
 

@@ -25,5 +25,5 @@ def test_the_first_step_finds_all_kernels_compiled(triton_cache: Path, tmp_path:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     counts = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
-    assert [later for _, later in counts] == [0] * 5
-    assert min(first for first, _ in counts[:2]) > 0, counts  # the third has those of the others
+    assert [later for _, later in counts] == [0] * 3
+    assert min(first for first, _ in counts) > 0, counts

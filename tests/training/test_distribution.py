@@ -38,38 +38,53 @@ def assert_close_weights(first: Path, second: Path) -> None:
         torch.testing.assert_close(other, value, rtol=1e-5, atol=5e-6, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize(("processes", "theta_update"), [(2, "accumulated"), (3, "interleaved")])
+IN_TURN = """
+import sys
+import torch.distributed as dist
+from tam.cli import run as command
+
+join = dist.init_process_group
+dist.init_process_group = lambda *a, **k: None if dist.is_initialized() else join(*a, **k)
+dist.destroy_process_group = lambda: None  # torchrun lets processes join once
+for config in sys.argv[2:]:
+    sys.argv[1:] = ["run", config, "--out", config.removesuffix(".json")]
+    command.main()
+"""
+
+
 def test_several_processes_give_the_weights_of_one(
-    processes: int, theta_update: str, write_config: WriteConfig, start_run: Start, tmp_path: Path
+    write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
     """Under torchrun, with tasks that stop by themselves, so that the processes take different counts.
 
-    Three processes have 1, 1 and 2 of the 4 tasks.
+    The three processes have 1, 1 and 2 of the 4 tasks.
     """
-    config = toy_config(
-        theta_update=theta_update,
-        steps=4,
-        inner_steps=4,
-        inner_rate=1.0,
-        patience=1,
-        checkpoint_every=100,
-        warm_share=0.5,
-        learn_blank=True,
-    )
-    file = write_config(toy_tasks(), config)
-    together, alone = tmp_path / "several", tmp_path / "one"
-    process = start_run(file, "--out", together, processes=processes)
-    alone.mkdir()
-    config, source = read_config(file)
-    result = run(prepare(config, load_tasks(source)), alone, ignore)
+    own: dict[str, Any] = {"inner_steps": 4, "inner_rate": 1.0, "patience": 1}
+    own |= {"steps": 4, "checkpoint_every": 100, "warm_share": 0.5, "learn_blank": True}
+    files: list[Path] = []
+    for theta_update in ("accumulated", "interleaved"):
+        file = write_config(toy_tasks(), toy_config(theta_update=theta_update, **own))
+        files.append(file.rename(tmp_path / f"{theta_update}.json"))
+    script = tmp_path / "in_turn.py"
+    script.write_text(IN_TURN, encoding="utf-8")
+    process = start_run(*files, processes=3, script=script)
+    expected: list[dict[str, Any]] = []
+    for file in files:
+        config, source = read_config(file)
+        (alone := tmp_path / f"{file.stem} alone").mkdir()
+        expected.append(run(prepare(config, load_tasks(source)), alone, ignore))
     output, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
-    assert_close_weights(alone, together)
-    assert [row["k"] for row in json.loads(output)] == [row["k"] for row in result["scores"]]
-    expected = losses(alone)
-    assert len({record["inner_steps"] for record in expected}) > 1
-    for record, same in zip(losses(together), expected, strict=True):
-        assert record == pytest.approx(same, abs=2e-4)
+    scores = [row for result in expected for row in result["scores"]]
+    printed = json.loads(output.replace("]\n[", ","))  # a list for each run
+    assert [row["k"] for row in printed] == [row["k"] for row in scores]
+    for file in files:
+        together, alone = tmp_path / file.stem, tmp_path / f"{file.stem} alone"
+        assert_close_weights(alone, together)
+        known = losses(alone)
+        assert len({record["inner_steps"] for record in known}) > 1
+        for record, same in zip(losses(together), known, strict=True):
+            assert record == pytest.approx(same, abs=2e-4)
 
 
 DYING = """

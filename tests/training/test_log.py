@@ -1,23 +1,12 @@
 """What training shows: lines in a file, a bar on a terminal."""
 
 import sys
-import time
 from typing import Any
 
 import pytest
 
 from tam.training.log import TrainingLog
-
-
-class Clock:
-    now = 100.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
-    return clock
+from tests.clock import Clock
 
 
 def loss(step: int, seconds: float) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from tam.evaluation.protocol import KShotScore
 from tam.training import trainer as trainers
 from tam.training.checkpoint import read_tensors
 from tam.training.folder import best_file, checkpoint_file
@@ -27,7 +26,6 @@ LEARNS: dict[str, dict[str, Any]] = {
     "cavia": {"rate": 0.01, "adapt_rates": (1.0,), "support_sizes": (12, 12), "inner_rate": 1.0},
 }
 LEARNS["tam, interleaved"] = LEARNS["tam"] | {"rate": 0.005, "steps": 50, "theta_update": "interleaved"}
-METHODS = pytest.mark.parametrize("method", ["agnostic", "multitask", "maml", "cavia"])
 FORMS: dict[str, dict[str, Any]] = {
     "classification": {},
     "transduction": {"kind": "transduction"},
@@ -41,20 +39,25 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     larger: dict[str, Any] = {"width": 16, "tasks": 6, "rows": 32, "steps": 60, "validate_every": 1000}
     protocol: dict[str, Any] = {"shots": (4,), "supports": 4, "queries": 40, "adapt_steps": (1, 4)}
     tasks = toy_tasks(size=80)
-    before: list[KShotScore] = []
-    after: list[KShotScore] = []
-    for seed in (1, 2):  # six training tasks are few: one seed alone says little
-        config = toy_config(name.partition(",")[0], seed=seed, **larger | protocol | LEARNS[name])
-        after += train_in(tmp_path / str(seed), config, tasks).validate()
-        before += Trainer(prepare(config, tasks), tmp_path).validate()
-    accuracy = np.mean([score.accuracy for score in after])
-    assert accuracy > 0.75
-    assert accuracy > np.mean([score.accuracy for score in before]) + 0.1
-    assert np.mean([score.perplexity for score in after]) < np.mean([score.perplexity for score in before])
+    config = toy_config(name.partition(",")[0], seed=1, **larger | protocol | LEARNS[name])
+    (after,) = train_in(tmp_path / "run", config, tasks).validate()
+    (before,) = Trainer(prepare(config, tasks), tmp_path).validate()
+    assert after.accuracy > max(0.75, before.accuracy + 0.25)
+    assert after.perplexity < before.perplexity - 0.5
 
 
-@pytest.mark.parametrize("form", FORMS)
-@METHODS
+@pytest.mark.parametrize(
+    ("method", "form"),
+    [
+        ("agnostic", "transduction"),
+        ("multitask", "classification"),
+        ("multitask", "compositional"),
+        ("maml", "transduction"),
+        ("maml", "compositional"),
+        ("cavia", "classification"),
+        ("cavia", "compositional"),
+    ],
+)
 def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str, tmp_path: Path) -> None:
     tasks = toy_tasks(**FORMS[form])
     folders = {name: tmp_path / name for name in ("whole", "parts", "other")}

@@ -78,14 +78,13 @@ def test_without_a_private_function_of_torch_plain_code_runs(
     assert without == pytest.approx(losses, abs=1e-5)
 
 
-@pytest.mark.parametrize(("value", "expected"), [("1", "plain"), ("0", "cpu")])
-def test_the_environment_turns_the_engines_off(value: str, expected: str) -> None:
+def test_the_environment_turns_the_engines_off() -> None:
     code = "import torch; from tam.models.fast.engine import engine; print(engine(torch.ones(1)))"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"TAM_PLAIN": value},
+        env=os.environ | {"TAM_PLAIN": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == [expected]
+    assert done.stdout.split() == ["plain"]

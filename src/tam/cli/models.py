@@ -18,13 +18,14 @@ class Models:
         from tam.pretrained import folder_of, names
         from tam.pretrained.card import headline, read_card
         from tam.report.table import table
+        from tam.tasks.task import metric_of
 
         cards = {name: read_card(folder_of(name)) for name in names()}
         shots = sorted({score["k"] for card in cards.values() for score in card["scores"]["run"]})
         rows = [
             [
                 name,
-                "accuracy" if card["kind"] == "classification" else "perplexity",
+                metric_of(card["kind"]),
                 *(headline(card, score) for score in card["scores"]["run"]),
                 f"{card['parameters']:,}",
                 f"{card['bytes'] / 1e6:.1f} MB",

@@ -20,24 +20,35 @@ TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
 Notes = Annotated[str, tyro.conf.arg(metavar="TEXT")]
 
 
-def _open(file: str) -> "Store":
-    """A store that must be there."""
-    from tam.store.store import Store
-
-    path = path_of(file, "STORE")
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: there is no such store; tam store put makes one")
-    return Store(path)
-
-
 @dataclass(frozen=True)
-class Put:
-    """Learn a task from examples, and keep it under a name; makes the store if there is none."""
+class _OfStore:
+    """A command for a store."""
 
     store: StoreFile
     """SQLite file of the store."""
+
+    def _open(self) -> "Store":
+        """The store, which must be there."""
+        from tam.store.store import Store
+
+        path = path_of(self.store, "STORE")
+        if not os.path.isfile(path):
+            raise UserError(f"{path}: there is no such store; tam store put makes one")
+        return Store(path)
+
+
+@dataclass(frozen=True)
+class _OfTask(_OfStore):
+    """A command for a task of a store."""
+
     task: TaskName
     """Name of the task."""
+
+
+@dataclass(frozen=True)
+class Put(_OfTask):
+    """Learn a task from examples, and keep it under a name; makes the store if there is none."""
+
     run_folder: Run
     """Folder of a finished run, or of a saved learner: the model that all tasks of the store are of."""
     examples: File
@@ -67,11 +78,9 @@ class Put:
 
 
 @dataclass(frozen=True)
-class List:
+class List(_OfStore):
     """List the tasks of a store."""
 
-    store: StoreFile
-    """SQLite file of the store."""
     search: Annotated[str | None, optional("PATTERN")] = None
     """Only tasks whose name contains this text, or matches this pattern with * and ?."""
 
@@ -79,7 +88,7 @@ class List:
         """Print a table."""
         from tam.report.table import table
 
-        with _open(self.store) as store:
+        with self._open() as store:
             found, total = store.list(self.search), len(store)
         rows = [
             [one.name, one.examples, f"{one.loss:.3f}", one.created, one.weights[:8], _first_line(one.notes)]
@@ -92,13 +101,9 @@ class List:
 
 
 @dataclass(frozen=True)
-class Get:
+class Get(_OfTask):
     """Show a task of a store, and write its task embedding for tam predict."""
 
-    store: StoreFile
-    """SQLite file of the store."""
-    task: TaskName
-    """Name of the task."""
     out: Annotated[str | None, optional("FILE")] = None
     """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
 
@@ -106,7 +111,7 @@ class Get:
         """Print, and perhaps write."""
         from tam.cli.use import check_replaceable
 
-        with _open(self.store) as store:
+        with self._open() as store:
             task = store.get(self.task)
         rule = task.embedding
         print(f"{task.name}   (stored {task.created}, loss {rule.loss:.3f}, weights {rule.model})")
@@ -124,13 +129,9 @@ class Get:
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestTasks(_OfTask):
     """Show the tasks of a store that are most similar to one of them."""
 
-    store: StoreFile
-    """SQLite file of the store."""
-    task: TaskName
-    """Name of the task."""
     count: int = 10
     """How many."""
 
@@ -138,7 +139,7 @@ class Nearest:
         """Print a table."""
         from tam.report.table import table
 
-        with _open(self.store) as store:
+        with self._open() as store:
             found = store.nearest(self.task, self.count)
             alike = store.counts()[store.get(self.task).embedding.model]
             total = len(store)
@@ -153,45 +154,35 @@ class Nearest:
 
 
 @dataclass(frozen=True)
-class Rename:
+class Rename(_OfTask):
     """Give a task of a store another name."""
 
-    store: StoreFile
-    """SQLite file of the store."""
-    task: TaskName
-    """Name of the task."""
     new: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NEW")]
     """Its new name."""
 
     def run(self) -> None:
         """Rename."""
-        with _open(self.store) as store:
+        with self._open() as store:
             store.rename(self.task, self.new)
 
 
 @dataclass(frozen=True)
-class Annotate:
+class Annotate(_OfTask):
     """Replace the notes of a task of a store."""
 
-    store: StoreFile
-    """SQLite file of the store."""
-    task: TaskName
-    """Name of the task."""
     notes: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
     """Its new notes."""
 
     def run(self) -> None:
         """Replace."""
-        with _open(self.store) as store:
+        with self._open() as store:
             store.annotate(self.task, self.notes)
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(_OfStore):
     """Remove tasks from a store."""
 
-    store: StoreFile
-    """SQLite file of the store."""
     tasks: Annotated[tuple[str, ...], tyro.conf.Positional, several("TASK")]
     """Names of the tasks."""
 
@@ -199,33 +190,29 @@ class Remove:
         """Remove."""
         if not self.tasks:
             raise UserError("give the name of one task or more")
-        with _open(self.store) as store:
+        with self._open() as store:
             for name in self.tasks:
                 store.remove(name)
                 print(f"removed {printable(name)}")
 
 
 @dataclass(frozen=True)
-class Export:
+class ExportTasks(_OfStore):
     """Write all tasks of a store as JSONL."""
 
-    store: StoreFile
-    """SQLite file of the store."""
     out: File
     """JSONL file to write; replaces what is there."""
 
     def run(self) -> None:
         """Write."""
-        with _open(self.store) as store:
+        with self._open() as store:
             print(f"{store.export(path_of(self.out, 'FILE'))} tasks written to {self.out}")
 
 
 @dataclass(frozen=True)
-class Import:
+class Import(_OfStore):
     """Read tasks that tam store export wrote; makes the store if there is none."""
 
-    store: StoreFile
-    """SQLite file of the store."""
     tasks: File
     """JSONL file to read."""
     replace: bool = False
@@ -245,11 +232,9 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Readapt:
+class Readapt(_OfStore):
     """Learn all tasks of a store again, from their examples, with another model; continues if interrupted."""
 
-    store: StoreFile
-    """SQLite file of the store."""
     run_folder: Run
     """Folder of a finished run, or of a saved learner: the new model."""
 
@@ -258,7 +243,7 @@ class Readapt:
         from tam.learner.learner import load
         from tam.report.progress import progress
 
-        with _open(self.store) as store, progress("learning the tasks") as tell:
+        with self._open() as store, progress("learning the tasks") as tell:
             count = store.readapt(load(self.run_folder), tell)
         print(f"{count} tasks learned again; {self.store} is now of {self.run_folder}")
 
@@ -275,11 +260,11 @@ class StoreCommand:
         Annotated[Put, _named("put")]
         | Annotated[Get, _named("get")]
         | Annotated[List, _named("list")]
-        | Annotated[Nearest, _named("nearest")]
+        | Annotated[NearestTasks, _named("nearest")]
         | Annotated[Rename, _named("rename")]
         | Annotated[Annotate, _named("annotate")]
         | Annotated[Remove, _named("remove")]
-        | Annotated[Export, _named("export")]
+        | Annotated[ExportTasks, _named("export")]
         | Annotated[Import, _named("import")]
         | Annotated[Readapt, _named("readapt")]
     )

@@ -79,7 +79,7 @@ class Train:
         """Train, evaluate and show."""
         started = time.monotonic()
 
-        from tam.report.curve import draw, score_table
+        from tam.report.curve import draw_scores, score_table
         from tam.report.progress import progress
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
@@ -131,7 +131,7 @@ class Train:
                 result = run(setup, folder, log)
             if not result:
                 return  # another process of this run has it
-            pictures = draw(result, folder / "scores")
+            pictures = draw_scores(result, folder / "scores")
         print(f"\n{score_table(result)}\n\npicture: {', '.join(map(str, pictures))}")
         out = shlex.quote(str(folder))
         print(f"next: tam eval {out}, or tam adapt {out} EXAMPLES.jsonl --out my-rule.json")

@@ -36,15 +36,15 @@ def main(
 def _reproduce(given: argparse.Namespace, experiments: Mapping[str, Experiment]) -> list[Job]:
     """Do what was asked for; the jobs that failed."""
     from tam.experiments import timing
-    from tam.experiments.embeddings import Maps
-    from tam.experiments.estimate import listed, summary
+    from tam.experiments.embeddings import EmbeddingMaps
+    from tam.experiments.estimate import status_lines, status_summary
     from tam.experiments.results import Places, Status, status
     from tam.experiments.runner import Runner
 
     places = Places(given.results, given.runs, given.device)
     names = list(experiments) if ALL in given.experiments else given.experiments
     jobs = _chosen([job for name in names for job in experiments[name].jobs()], given)
-    maps, mapped = Maps(places, given.results.parent), list[Job]()
+    maps, mapped = EmbeddingMaps(places, given.results.parent), list[Job]()
     if "embeddings" in names:
         mapped = _chosen(experiments["embeddings"].jobs(), given)
     scored = {job.name for name in names if name != "embeddings" for job in experiments[name].jobs()}
@@ -56,16 +56,16 @@ def _reproduce(given: argparse.Namespace, experiments: Mapping[str, Experiment])
 
     found = [status_of(job) for job in jobs]
     if given.dry_run:
-        print("\n".join([*listed(jobs, found), summary(jobs, found, places)]))
+        print("\n".join([*status_lines(jobs, found), status_summary(jobs, found, places)]))
         return []
     failed = list[Job]()
     if not all(done for done, _ in found):
         runner = Runner(places, _executor(given), given.at_once, given.seconds, status_of)
         runner.run(jobs)
         failed, found = runner.failed, [status_of(job) for job in jobs]
-    print(summary(jobs, found, places))
+    print(status_summary(jobs, found, places))
     if "timing" in names:
-        print(f"\n{timing.table(places)}")
+        print(f"\n{timing.timing_report(places)}")
     for line in maps.make(mapped):
         print(line, flush=True)
     return failed

@@ -10,7 +10,7 @@ import torch
 from tam.errors import UserError
 from tam.experiments.job import Job
 from tam.experiments.projection import Floats, held_out_r2, principal
-from tam.experiments.results import Places, Status, difference
+from tam.experiments.results import Places, Status, mismatch
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
@@ -90,7 +90,7 @@ def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
     return weights.from_rows(learner.model_, torch.from_numpy(rule.vector)[None])["z"][0].double().numpy()
 
 
-class Maps:
+class EmbeddingMaps:
     """The maps that are published, `embeddings-METHOD.json`, and the trained models that they are made from.
 
     Args:
@@ -143,7 +143,7 @@ class Maps:
     def _is_of(self, job: Job, run: Mapping[str, Any]) -> bool:
         """Whether a run is that of a job; the folder of a run does not say its budget."""
         unsaid = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
-        return difference(job, unsaid | dict(run), self._places.device) is None
+        return mismatch(job, unsaid | dict(run), self._places.device) is None
 
 
 def _words(made: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ Finished = Sequence[tuple[Job, Mapping[str, Any]]]
 """Jobs with their results."""
 
 
-def listed(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
+def status_lines(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
     """A line for each job."""
     return [
         f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}"
@@ -20,7 +20,7 @@ def listed(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
     ]
 
 
-def summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:
+def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:
     """How many jobs are done, how many are left, and how long they should take."""
     left = [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]
     counts = f"{len(jobs) - len(left)} of {len(jobs)} runs are done, {len(left)} are left"

@@ -68,7 +68,7 @@ def versions(job: Job) -> dict[str, int]:
     return {"benchmark_version": VERSION, "version": METHODS[job.method].version}
 
 
-def difference(job: Job, result: Mapping[str, Any], device: str) -> str | None:
+def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
     """Why a result is not that of a job, in words; None if it is."""
     for name, now in versions(job).items():
         if result.get(name) != now:
@@ -103,7 +103,7 @@ def _counting(job: Job, places: Places) -> tuple[Path, Result] | None:
     ready = with_budget(job, places)
     if ready is None:
         return None
-    found = [one for one in _written(job.name, places) if difference(ready, one[1], places.device) is None]
+    found = [one for one in _written(job.name, places) if mismatch(ready, one[1], places.device) is None]
     return min(found, key=lambda one: (not is_timed(one[1]), one[1].get("finished", "")), default=None)
 
 
@@ -165,7 +165,7 @@ def _status(job: Job, places: Places) -> Status:
         return Status(False, "running")
     if (folder / "config.json").exists():
         return Status(False, "begun")
-    old = [difference(ready, result, places.device) for _, result in _written(job.name, places)]
+    old = [mismatch(ready, result, places.device) for _, result in _written(job.name, places)]
     return Status(False, f"changed: {old[-1]}" if old else "")
 
 

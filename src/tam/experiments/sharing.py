@@ -24,7 +24,7 @@ LONGEST = 60.0
 """Seconds after which the others go on, so that they never wait for a process that hangs."""
 
 
-def folder() -> Path:
+def sharing_folder() -> Path:
     """The folder where each process that may be stopped keeps a locked file, named by its id."""
     found = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
     found.mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def folder() -> Path:
 @contextmanager
 def present() -> Generator[None]:
     """Let others stop this process; waits while another one is alone."""
-    file = folder() / str(os.getpid())
+    file = sharing_folder() / str(os.getpid())
     with _turn():  # so that nobody finds the file before it is locked
         own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
@@ -73,14 +73,14 @@ def alone() -> Generator[None]:
 
 @contextmanager
 def _turn() -> Generator[None]:
-    with (folder() / "turn").open("w") as turn:
+    with (sharing_folder() / "turn").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield
 
 
 def _others() -> Iterator[int]:
     """The other processes that may be stopped."""
-    for file in folder().iterdir():
+    for file in sharing_folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
             if _is_locked(file):
                 yield int(file.name)

@@ -22,7 +22,7 @@ from tam.tasks.classification import ClassificationFamily, Same
 from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
 from tam.tasks.family import Family, Recipe, pool
 from tam.tasks.integers import INPUTS
-from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.task import Classes, Integers, Sequences, Task, metric_of
 from tam.training.checkpoint import write_text
 
 SUPPORTS, QUERIES = 4, 32
@@ -116,7 +116,7 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
         facts["unseen_primitives"] = [len(places) for places in hold_out(family, options.seed, 0).unseen]
         facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
     scores = ceiling(options, SHOTS, SUPPORTS, QUERIES)
-    facts["metric"] = "accuracy" if options.name == "classification" else "perplexity"
+    facts["metric"] = metric_of(options.name)
     facts["ceiling"] = {str(k): round(score, 4) for k, score in scores.items()}
     return facts
 

@@ -9,6 +9,7 @@ from tam.experiments.estimate import duration
 from tam.experiments.jobs import BENCHMARKS, SEEDS, SHOTS, TABLE1, shots_of, stem, table1
 from tam.experiments.results import Places, Result, result_of
 from tam.io import infinite_if_none
+from tam.tasks.task import metric_of
 
 
 class Timed(NamedTuple):
@@ -46,11 +47,6 @@ def timed(places: Places) -> list[Timed]:
     return rows
 
 
-def metric_of(benchmark: str) -> str:
-    """What a benchmark is scored by."""
-    return "accuracy" if benchmark == "classification" else "perplexity"
-
-
 def _best(metric: str, runs: Sequence[Result]) -> tuple[float, float]:
     """The mean quality and time over k of one seed: of one run, or of a run for each k."""
     quality, seconds = [], []
@@ -66,7 +62,7 @@ def _seconds_at(run: Mapping[str, Any], step: int) -> float:
     return step * run["step_ms"] / 1000
 
 
-def table(places: Places) -> str:
+def timing_report(places: Places) -> str:
     """The timing table as text."""
     rows = timed(places)
     if not rows:

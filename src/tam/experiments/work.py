@@ -19,6 +19,7 @@ from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import Places, status, versions, write_result
 from tam.experiments.sharing import present
 from tam.methods import make_method
+from tam.tasks.task import metric_of
 from tam.tasks.taskset import TaskSet
 from tam.training.heap import keep_freed_memory
 from tam.training.preflight import prepare
@@ -115,8 +116,7 @@ def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[s
     if diary.step_times is not None and steps:
         seconds = gpu_seconds(config, diary.step_times, steps)
     if not tasks.primitives:
-        metric = "accuracy" if tasks.kind == "classification" else "perplexity"
-        reached = seconds_to_paper(diary.curve, metric, paper_goal(name))
+        reached = seconds_to_paper(diary.curve, metric_of(tasks.kind), paper_goal(name))
     return {
         **versions(job),
         "name": job.name,

@@ -40,5 +40,5 @@ class Agnostic(AgnosticSettings, OwnWeights):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of steps of Adam."""
-        search = Search(weights.start(model, support.tasks), rate)
+        search = Search(weights.start_rows(model, support.tasks), rate)
         return weights.fine_tune(search, model, support, steps)

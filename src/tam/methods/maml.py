@@ -68,5 +68,5 @@ class MAML(MamlSettings, OwnWeights):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of plain steps."""
-        search = Descent(weights.start(model, support.tasks, model.unknown), rate)
+        search = Descent(weights.start_rows(model, support.tasks, model.unknown), rate)
         return weights.fine_tune(search, model, support, steps)

@@ -49,7 +49,7 @@ class Multitask(MultitaskSettings, Method):
         """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
         z = fresh(model)
         if self.finetune == "all":
-            search = Search(weights.start(model, support.tasks, z), rate)
+            search = Search(weights.start_rows(model, support.tasks, z), rate)
             return weights.fine_tune(search, model, support, steps)
         return fit_embeddings(Search(z.expand(support.tasks, -1), rate), model, support, steps)
 

@@ -53,7 +53,7 @@ def losses(model: Model, weights: Weights, batch: Batch) -> Tensor:
     return task_losses(outcomes(model, weights, batch), batch)
 
 
-def start(model: Model, tasks: int, z: Tensor | None = None) -> Tensor:
+def start_rows(model: Model, tasks: int, z: Tensor | None = None) -> Tensor:
     """Where fine-tuning starts: `copies` as one row for each task, `[B, P]`."""
     parts = copies(model, tasks, z).values()
     return torch.cat([part.flatten(1) for part in parts], dim=1).detach()

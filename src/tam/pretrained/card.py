@@ -6,6 +6,7 @@ from typing import Any
 
 from tam.errors import UserError
 from tam.io import infinite_if_none, read_json
+from tam.tasks.task import metric_of
 
 FILE = "card.json"
 
@@ -36,74 +37,80 @@ def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     return f"{infinite_if_none(score['perplexity']):.2f}"
 
 
+_README = """---
+license: mit
+library_name: tam
+tags: [few-shot, meta-learning, task-embedding, sequence]
+metrics: [{metric}]
+---
+
+# {card[name]}
+
+{about}
+
+```python
+import tam
+
+learner = tam.load("{card[name]}")
+rule = learner.adapt(examples)          # pairs of an input and its answer
+answers = learner.predict(rule, inputs)
+```
+
+## Scores: {metric} on test tasks, from k examples{per}
+
+{scores}
+
+The run's scores use {run[supports]} supports of each task, the others {scored[supports]} of each of the \
+first {scored[tasks]} test tasks, on a CPU ({scored[device]}). The last two rows differ by the rounding to \
+float16 alone.
+
+## How it was made
+
+{made}
+
+`tam pack RUN --out FOLDER` packed it: of the run's sets of weights the one that serves the most k \
+(outer step {card[step]:,}), with the steps and rate that validated best for it at every k.
+
+## Limits
+
+It knows tasks like those of its benchmark: other rules on the same inputs may be learned badly or not at \
+all. Longer inputs and other tokens are refused, shorter ones were never seen in training.
+"""
+
+
 def readme(card: Mapping[str, Any]) -> str:
     """The card as Markdown, with the fields that the Hugging Face hub reads at the top."""
-    name, run, scored = card["name"], card["run"], card["scored"]
-    metric = "accuracy" if card["kind"] == "classification" else "perplexity"
-    shots = [score["k"] for score in card["scores"]["packed"]]
+    name, run, scored, tasks = card["name"], card["run"], card["scored"], card["tasks"]
+    metric = metric_of(card["kind"])
+    about = (
+        f"A network with {card['parameters']:,} weights that learns a new task like those of `{name}` "
+        f"from a few examples: it fits a vector of {card['task_size']} numbers and stays as it is. "
+        f"{_ABOUT.get(name, '')}"
+    )
     rows = {
         f"the run, with the weights that validated best at each k; {run['test_tasks']} test tasks": "run",
         f"these weights in float32; {scored['tasks']} test tasks": "float32",
         f"these weights as stored, in float16; {scored['tasks']} test tasks": "packed",
     }
-    tasks = card["tasks"]
-    training = f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else "of a file"
-    lines = [
-        "---",
-        "license: mit",
-        "library_name: tam",
-        "tags: [few-shot, meta-learning, task-embedding, sequence]",
-        f"metrics: [{metric}]",
-        "---",
-        "",
-        f"# {name}",
-        "",
-        f"A network with {card['parameters']:,} weights that learns a new task like those of `{name}` "
-        f"from a few examples: it fits a vector of {card['task_size']} numbers and stays as it is. "
-        f"{_ABOUT.get(name, '')}".strip(),
-        "",
-        "```python",
-        "import tam",
-        "",
-        f'learner = tam.load("{name}")',
-        "rule = learner.adapt(examples)          # pairs of an input and its answer",
-        "answers = learner.predict(rule, inputs)",
-        "```",
-        "",
-        f"## Scores: {metric} on test tasks, from k examples{' per class' if metric == 'accuracy' else ''}",
-        "",
-        _table(
-            ["", *(f"k = {k}" for k in shots)], [[what, *_cells(card, key)] for what, key in rows.items()]
-        ),
-        "",
-        f"The run's scores use {run['supports']} supports of each task, the others {scored['supports']} of "
-        f"each of the first {scored['tasks']} test tasks, on a CPU ({scored['device']}). The last two rows "
-        "differ by the rounding to float16 alone.",
-        "",
-        "## How it was made",
-        "",
-        _table(
-            ["", ""],
-            [
-                ["method", f"`{card['method']}`, {card['step']:,} outer steps, seed {run['seed']}"],
-                ["training tasks", training],
-                ["device", f"{run['device']}, {run['seconds']:.0f} s with validation"],
-                ["code", f"commit `{run['commit']}`, tam {run['tam']}, torch {run['torch']}"],
-                ["finished", run["finished"]],
-                ["size", f"{card['bytes'] / 1e6:.2f} MB"],
-            ],
-        ),
-        "",
-        "`tam pack RUN --out FOLDER` packed it: of the run's sets of weights the one that serves the most k "
-        f"(outer step {card['step']:,}), with the steps and rate that validated best for it at every k.",
-        "",
-        "## Limits",
-        "",
-        "It knows tasks like those of its benchmark: other rules on the same inputs may be learned badly or "
-        "not at all. Longer inputs and other tokens are refused, shorter ones were never seen in training.",
-        "",
+    shots = [f"k = {score['k']}" for score in card["scores"]["packed"]]
+    made = [
+        ["method", f"`{card['method']}`, {card['step']:,} outer steps, seed {run['seed']}"],
+        ["training tasks", f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else "of a file"],
+        ["device", f"{run['device']}, {run['seconds']:.0f} s with validation"],
+        ["code", f"commit `{run['commit']}`, tam {run['tam']}, torch {run['torch']}"],
+        ["finished", run["finished"]],
+        ["size", f"{card['bytes'] / 1e6:.2f} MB"],
     ]
-    return "\n".join(lines)
+    return _README.format(
+        card=card,
+        run=run,
+        scored=scored,
+        metric=metric,
+        about=about.strip(),
+        per=" per class" if metric == "accuracy" else "",
+        scores=_table(["", *shots], [[what, *_cells(card, key)] for what, key in rows.items()]),
+        made=_table(["", ""], made),
+    )
 
 
 def _cells(card: Mapping[str, Any], key: str) -> list[str]:

@@ -23,7 +23,7 @@ from tam.training.checkpoint import write_json, write_text
 from tam.training.folder import check_free
 from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
-from tam.training.scoring import score_splits, score_table
+from tam.training.scoring import score_rows, score_splits
 
 LIMIT = 4_000_000
 """The most bytes of a packed model's weights."""
@@ -93,7 +93,7 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
 
 
 def _scores(saved: Saved, tasks: Sequence[Task], protocol: Protocol) -> list[dict[str, Any]]:
-    return score_table(score_splits(saved, protocol, {"test": tasks})["test"])
+    return score_rows(score_splits(saved, protocol, {"test": tasks})["test"])
 
 
 def _lines(tasks: TaskSet) -> str:

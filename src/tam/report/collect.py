@@ -228,7 +228,7 @@ def _finished(folder: Path) -> Iterator[tuple[str, Facts]]:
             yield job.name, result
 
 
-def command(group: str, only: str | None = None) -> str:
+def reproduce_command(group: str, only: str | None = None) -> str:
     """The command that makes the numbers of a group, or of some of its jobs."""
     return shlex.join(["tam", "reproduce", group, *(["--only", only] if only else [])])
 

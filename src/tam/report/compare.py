@@ -56,7 +56,7 @@ def verdict(metric: str, ours: Estimate | None, theirs: Estimate) -> Verdict:
     return "better" if difference > 0 else "worse"
 
 
-def tally(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
     """How many there are of each verdict."""
     counts = Counter(verdicts)
     return {each: counts[each] for each in VERDICTS}

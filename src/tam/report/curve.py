@@ -8,6 +8,7 @@ from typing import Any
 from tam.experiments.reference import reference
 from tam.io import infinite_if_none, replacing
 from tam.report.table import table
+from tam.tasks.task import metric_of
 
 OURS, CEILING = "this run", "ceiling"
 
@@ -27,7 +28,7 @@ TITLES = {
 
 def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """A run's scores in the headline metric for each k, and those of the paper and the ceiling if known."""
-    metric, tasks, method = metric_of(result), result["tasks"], result["method"]
+    metric, tasks, method = metric_of(result["kind"]), result["tasks"], result["method"]
     rows = {OURS: {score["k"]: infinite_if_none(score[metric]) for score in result["scores"]}}
     name, title = tasks.get("name"), TITLES.get(method)
     if tasks.get("compositional"):
@@ -46,18 +47,13 @@ def _by_shots(values: Mapping[str, float]) -> dict[int, float]:
     return {int(k): value for k, value in values.items()}
 
 
-def metric_of(result: Mapping[str, Any]) -> str:
-    """The headline metric: accuracy for classification, perplexity for sequences."""
-    return "accuracy" if result["kind"] == "classification" else "perplexity"
-
-
 def score_table(result: Mapping[str, Any]) -> str:
     """Scores with 95 % intervals over tasks (for several runs, their spread), beside the paper's and floors.
 
     Sequences have a table of perplexities and one of exact matches; of several test splits, each has its own.
     """
     floors: Mapping[str, Any] = result.get("floors", {})
-    metric, scores = metric_of(result), result["scores"]
+    metric, scores = metric_of(result["kind"]), result["scores"]
     _, *others = rows_of(result).items()
     name = f"{scores[0]['trials']} runs" if "trials" in scores[0] else OURS
     parts = {"": (scores, next(iter(floors.values())) if len(floors) == 1 else {})}
@@ -134,7 +130,7 @@ def _floor_rows(
     """The floors of a single test split for each k, without those that are off the scale of the others."""
     if len(known := result.get("floors", {})) != 1:
         return {}
-    metric = metric_of(result)
+    metric = metric_of(result["kind"])
     worst = max((v for values in rows.values() for v in values.values() if math.isfinite(v)), default=1.0)
     found = {
         name: {one["k"]: infinite_if_none(one[metric]) for one in scores}
@@ -143,11 +139,11 @@ def _floor_rows(
     return {name: values for name, values in found.items() if max(values.values()) <= max(2 * worst, 1)}
 
 
-def draw(result: Mapping[str, Any], path: Path) -> list[Path]:
+def draw_scores(result: Mapping[str, Any], path: Path) -> list[Path]:
     """Draw score against k as SVG and PNG; returns the two files."""
     from matplotlib.figure import Figure
 
-    rows, in_percent = rows_of(result), metric_of(result) == "accuracy"
+    rows, in_percent = rows_of(result), metric_of(result["kind"]) == "accuracy"
     figure = Figure(figsize=(6.4, 4.0), layout="constrained", facecolor="white")
     axes = figure.add_subplot()
     looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1)}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tam.report.grid import draw, letters
+from tam.report.grid import draw_grids, letters
 from tam.tasks.pathfinding import OFFSET
 from tam.tasks.task import Example
 
@@ -56,5 +56,5 @@ def grids(layouts: Sequence[Sequence[int]], paths: Sequence[Sequence[int]], *, c
         for x, y in zip(layouts, paths, strict=True)
     ]
     parts = [made[start : start + _GRIDS_BESIDE] for start in range(0, len(made), _GRIDS_BESIDE)]
-    drawn = "\n\n".join(draw(part, colour=colour) for part in parts)
+    drawn = "\n\n".join(draw_grids(part, colour=colour) for part in parts)
     return "\n".join(f"   {line}".rstrip() for line in drawn.splitlines())

@@ -19,7 +19,7 @@ def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
     return [[cells.get(row * SIDE + column, FREE) for column in range(SIDE)] for row in range(SIDE)]
 
 
-def draw(grids: Sequence[list[list[str]]], *, colour: bool) -> str:
+def draw_grids(grids: Sequence[list[list[str]]], *, colour: bool) -> str:
     """Grids side by side."""
 
     def cell(letter: str) -> str:

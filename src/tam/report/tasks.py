@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 import numpy as np
 
 from tam.errors import UserError
-from tam.report.grid import draw, letters
+from tam.report.grid import draw_grids, letters
 from tam.report.table import table
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
@@ -75,7 +75,7 @@ def _answer(example: Example) -> str:
 def _grids(task: Task, colour: bool) -> str:
     stops = [int(row) * SIDE + int(column) for row, column in re.findall(r"\((\d),(\d)\)", task.name)]
     examples = [task[row] for row in range(min(3, len(task)))]
-    drawn = draw([letters(example, stops) for example in examples], colour=colour)
+    drawn = draw_grids([letters(example, stops) for example in examples], colour=colour)
     lines = [f"  {_words(example.x)}  →  {_answer(example)}" for example in examples]
     return "\n".join([drawn, *lines])
 

@@ -29,7 +29,7 @@ def bare_score(metric: str, value: float) -> str:
     return f"{SCALE[metric] * value:.{DIGITS[metric]}f}"
 
 
-def score(metric: str, value: float) -> str:
+def score_words(metric: str, value: float) -> str:
     """A score with its unit."""
     return bare_score(metric, value) + UNIT[metric]
 
@@ -42,7 +42,7 @@ def mean_score(metric: str, values: Sequence[float]) -> str:
     return f"{mean} ± {bare_score(metric, statistics.stdev(values))}"
 
 
-def difference(metric: str, value: float, other: float) -> str:
+def signed_difference(metric: str, value: float, other: float) -> str:
     """How much a score is above another, with its sign."""
     if math.isinf(value) or math.isinf(other):
         return "–"
@@ -73,7 +73,7 @@ def k_heads(shots: Iterable[int]) -> list[str]:
     return [f"k = {k}" for k in shots]
 
 
-def listed(words: Sequence[str]) -> str:
+def in_prose(words: Sequence[str]) -> str:
     """Words with commas, and an "and" before the last."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 

@@ -13,7 +13,7 @@ class QueueFullError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class Request:
     """Something to do, and who waits for it."""
 
     rows: int
@@ -30,9 +30,9 @@ class Batcher:
         limit: How many rows may wait.
     """
 
-    def __init__(self, do: Callable[[Sequence[Job]], None], most: int, limit: int) -> None:
+    def __init__(self, do: Callable[[Sequence[Request]], None], most: int, limit: int) -> None:
         self._do, self._most, self._limit = do, most, limit
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[Request] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self.queued = 0
@@ -40,7 +40,7 @@ class Batcher:
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job) -> "Future[Any]":
+    def submit(self, job: Request) -> "Future[Any]":
         """Queue a job.
 
         Raises:
@@ -73,11 +73,11 @@ class Batcher:
                     if not job.future.done():
                         job.future.set_exception(error)
 
-    def _next(self) -> list[Job]:
+    def _next(self) -> list[Request]:
         """The jobs to do together; none once it is closed and all are done."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
-            batch: list[Job] = []
+            batch: list[Request] = []
             rows = 0
             while self._waiting and (not batch or rows + self._waiting[0].rows <= self._most):
                 batch.append(self._waiting.popleft())

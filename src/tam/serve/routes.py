@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, HTTPException, Path, Query, Response
@@ -21,6 +22,30 @@ from tam.store.stored import StoredTask, checked_name, checked_notes
 Named = Annotated[str | None, Query(description="A model of /models; the first if not given.")]
 
 
+@dataclass(frozen=True)
+class Serving:
+    """The models that are served, by name, and what is taken at once."""
+
+    models: Mapping[str, Served]
+    limits: Limits
+    metrics: Metrics
+
+    def find(self, name: str | None) -> Served:
+        """The model of this name; the first if none is given."""
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise HTTPException(
+                404, printable(f"there is no model {name!r}: the models are {', '.join(self.models)}")
+            )
+        return self.models[name]
+
+    def check_rows(self, count: int, what: str) -> None:
+        """Raise an error if a request has too many rows."""
+        if count > self.limits.max_rows:
+            raise UserError(f"a request must have at most {self.limits.max_rows} {what}: got {count}")
+
+
 def open_routes() -> APIRouter:
     """What needs no token."""
     router = APIRouter()
@@ -34,30 +59,24 @@ def open_routes() -> APIRouter:
 
 def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> APIRouter:
     """The routes that a token protects, if there is one."""
-    router = APIRouter(responses=RESPONSES)
+    router, serving = APIRouter(responses=RESPONSES), Serving(models, limits, metrics)
+    for add in (_add_learning, _add_stored_tasks, _add_views):
+        add(router, serving)
+    return router
 
-    def find(name: str | None) -> Served:
-        if name is None:
-            return next(iter(models.values()))
-        if name not in models:
-            raise HTTPException(
-                404, printable(f"there is no model {name!r}: the models are {', '.join(models)}")
-            )
-        return models[name]
 
-    def check_rows(count: int, what: str) -> None:
-        if count > limits.max_rows:
-            raise UserError(f"a request must have at most {limits.max_rows} {what}: got {count}")
+def _add_learning(router: APIRouter, serving: Serving) -> None:
+    """What uses a model: learn a task, answer inputs."""
 
     @router.get("/models", summary="The models and what they take")
     def list_models() -> schema.Models:
-        return schema.Models(models=[_described(served) for served in models.values()])
+        return schema.Models(models=[_described(served) for served in serving.models.values()])
 
     @router.post("/tasks", status_code=201, summary="Learn a task from examples and keep it under a name")
     async def learn(task: Annotated[schema.NewTask, Body()]) -> schema.Stored:
-        served = find(task.model)
+        served = serving.find(task.model)
         name, notes, examples = checked_name(task.name), checked_notes(task.notes), _pairs(task.examples)
-        check_rows(len(examples), "examples")
+        serving.check_rows(len(examples), "examples")
         if not task.replace and await run_in_threadpool(served.store.__contains__, name):
             raise TaskExistsError(f"there is a task {name!r} already: replace it, or take another name")
         rule = await asyncio.wrap_future(served.adapt(examples, task.primitives, task.searches))
@@ -67,22 +86,25 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
     @router.post("/adapt", summary="Learn a task from examples, answer inputs with it, and keep nothing")
     async def try_out(trial: Annotated[schema.Trial, Body()]) -> schema.Learned:
-        served, examples = find(trial.model), _pairs(trial.examples)
-        check_rows(len(examples) + len(trial.inputs), "examples and inputs")
+        served, examples, inputs = serving.find(trial.model), _pairs(trial.examples), trial.inputs
+        serving.check_rows(len(examples) + len(inputs), "examples and inputs")
         rule = await served.try_out(examples, trial.primitives, trial.searches)
-        inputs = trial.inputs
         found = await asyncio.wrap_future(served.predict([rule] * len(inputs), inputs, trial.answers))
         rows = [schema.Answered.model_validate(_answered(row)) for row in found]
         return schema.Learned(loss=finite(rule.loss), embedding=rule.to_json(), rows=rows)
 
     @router.post("/predict", response_model=schema.Predictions, summary="Answer rows of different tasks")
     async def predict(asked: Annotated[schema.Rows, Body()]) -> Response:
-        served = find(asked.model)
-        check_rows(len(asked.rows), "rows")
+        served = serving.find(asked.model)
+        serving.check_rows(len(asked.rows), "rows")
         found = await asyncio.wrap_future(
             served.predict([row.task for row in asked.rows], [row.x for row in asked.rows], asked.answers)
         )
         return Response(json_text({"rows": [_answered(row) for row in found]}), media_type="application/json")
+
+
+def _add_stored_tasks(router: APIRouter, serving: Serving) -> None:
+    """What reads and changes the tasks of a store."""
 
     @router.get("/tasks", summary="Tasks in the order of their names")
     def list_tasks(
@@ -93,7 +115,7 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         offset: Annotated[int, Query(ge=0, le=2**62)] = 0,
     ) -> schema.Tasks:
-        store = find(model).store
+        store = serving.find(model).store
         rows = [
             schema.Listed.model_validate(vars(one) | {"loss": finite(one.loss)})
             for one in store.list(search, limit, offset)
@@ -102,13 +124,13 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
     @router.get("/tasks/{name:path}", summary="All that is kept of a task")
     def get_task(name: str, model: Named = None) -> schema.Stored:
-        return _stored(find(model).store.get(name))
+        return _stored(serving.find(model).store.get(name))
 
     @router.patch("/tasks/{name:path}", summary="Rename a task, or replace its notes")
     def change_task(
         name: str, change: Annotated[schema.Change, Body()], model: Named = None
     ) -> schema.Stored:
-        store = find(model).store
+        store = serving.find(model).store
         if change.notes is not None:
             store.annotate(name, change.notes)
         if change.name is not None and change.name != name:
@@ -117,13 +139,17 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
     @router.delete("/tasks/{name:path}", status_code=204, summary="Forget a task")
     def remove_task(name: str, model: Named = None) -> None:
-        find(model).store.remove(name)
+        serving.find(model).store.remove(name)
+
+
+def _add_views(router: APIRouter, serving: Serving) -> None:
+    """What compares tasks, what came with a model, and the metrics."""
 
     @router.get("/nearest", summary="The stored tasks most similar to one")
     def nearest(
         task: str, model: Named = None, count: Annotated[int, Query(ge=1, le=1_000)] = 10
     ) -> schema.Neighbours:
-        store = find(model).store
+        store = serving.find(model).store
         own = store.get(task)
         found = [schema.Neighbour(**one._asdict()) for one in store.nearest(task, count)]
         compared = store.counts().get(own.embedding.model, 1) - 1
@@ -131,26 +157,19 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
     @router.get("/map", summary="The stored tasks in a plane")
     def show_map(model: Named = None, limit: Annotated[int, Query(ge=1, le=10_000)] = 2_000) -> schema.Maps:
-        served = find(model)
+        served = serving.find(model)
         ks = served.learner.identities_
-        return schema.Maps(
-            maps=[
-                schema.Map(
-                    weights=one.weights,
-                    shots=[k for k, weights in ks.items() if weights == one.weights],
-                    tasks=[
-                        schema.Place(name=name, x=x, y=y)
-                        for name, (x, y) in zip(one.names, one.points.tolist(), strict=True)
-                    ],
-                    shares=one.shares,
-                )
-                for one in served.store.map(limit)
-            ]
-        )
+        maps = []
+        for one in served.store.map(limit):
+            places = zip(one.names, one.points.tolist(), strict=True)
+            tasks = [schema.Place(name=name, x=x, y=y) for name, (x, y) in places]
+            shots = [k for k, weights in ks.items() if weights == one.weights]
+            maps.append(schema.Map(weights=one.weights, shots=shots, tasks=tasks, shares=one.shares))
+        return schema.Maps(maps=maps)
 
     @router.get("/hidden/{number}", summary="A test task that came with the model, to be guessed")
     def hidden(number: Annotated[int, Path(ge=0, le=2**62)], model: Named = None) -> schema.Hidden:
-        tasks = find(model).packed.tasks
+        tasks = serving.find(model).packed.tasks
         if number >= len(tasks):
             raise HTTPException(404, f"there is no test task {number}: the model came with {len(tasks)}")
         name, examples = tasks[number]
@@ -158,9 +177,8 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
     @router.get("/metrics", response_class=Response, summary="Counts and times for Prometheus")
     def show_metrics() -> Response:
-        return Response(metrics.text(models), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    return router
+        text = serving.metrics.text(serving.models)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _pairs(examples: Sequence[schema.ExampleIn]) -> list[tuple[Any, Any]]:

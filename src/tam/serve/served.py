@@ -13,9 +13,9 @@ from tam.learner.learner import Learner
 from tam.learner.task_embedding import TaskEmbedding
 from tam.methods import TAM
 from tam.pretrained.packed import Packed
-from tam.serve.batching import Batcher, Job
+from tam.serve.batching import Batcher, Request
 from tam.serve.limits import Limits
-from tam.store.store import OtherModelError, Store, UnknownTaskError, weights_of
+from tam.store.store import OtherModelError, Store, UnknownTaskError, identities_of
 
 _ROWS_TOGETHER = 4096
 _TRIALS = 64  # that are remembered
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Adapt(Job):
+class AdaptRequest(Request):
     """Learn a task."""
 
     examples: Sequence[tuple[Any, Any]]
@@ -41,7 +41,7 @@ class Adapt(Job):
 
 
 @dataclass(frozen=True, eq=False)
-class Predict(Job):
+class PredictRequest(Request):
     """Answer rows, each of a task that is named or given."""
 
     tasks: Sequence[str | TaskEmbedding]
@@ -73,7 +73,7 @@ class Served:
         self.name, self.learner, self.store, self._observe = name, learner, store, observe
         self.packed = packed or Packed()
         self.searches = learner.method.searches
-        self.weights = set(weights_of(learner))
+        self.weights = set(identities_of(learner))
         self._intake = Intake(learner.model_.spec, learner.vocabulary_, learner.primitives_)
         self._tried: dict[bytes, TaskEmbedding] = {}
         self._batcher = Batcher(self._do, _ROWS_TOGETHER, limits.max_queue)
@@ -91,7 +91,7 @@ class Served:
         A model that learns by several searches uses at most `searches`, if given.
         """
         self._intake.task("the task", examples, primitives)
-        return self._batcher.submit(Adapt(len(examples), examples, primitives, searches))
+        return self._batcher.submit(AdaptRequest(len(examples), examples, primitives, searches))
 
     async def try_out(
         self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str], searches: int | None
@@ -113,7 +113,7 @@ class Served:
 
         Each row gets up to `answers` answers, the likeliest first.
         """
-        return self._batcher.submit(Predict(len(inputs), tasks, self._intake.inputs(inputs), answers))
+        return self._batcher.submit(PredictRequest(len(inputs), tasks, self._intake.inputs(inputs), answers))
 
     def warm_up(self) -> None:
         """Learn and answer something, so that the first request does not wait for what torch does once."""
@@ -129,17 +129,17 @@ class Served:
         self._batcher.close()
         self.store.close()
 
-    def _do(self, jobs: Sequence[Job]) -> None:
+    def _do(self, jobs: Sequence[Request]) -> None:
         """Answer first, for that is fast, then learn."""
-        self._answer([job for job in jobs if isinstance(job, Predict)])
-        together: dict[int, list[Adapt]] = {}
+        self._answer([job for job in jobs if isinstance(job, PredictRequest)])
+        together: dict[int, list[AdaptRequest]] = {}
         for job in jobs:
-            if isinstance(job, Adapt):
+            if isinstance(job, AdaptRequest):
                 together.setdefault(min(job.searches or self.searches, self.searches), []).append(job)
         for searches, learning in together.items():
             self._learn(searches, learning)
 
-    def _learn(self, searches: int, jobs: Sequence[Adapt]) -> None:
+    def _learn(self, searches: int, jobs: Sequence[AdaptRequest]) -> None:
         self._observe("adapt", sum(job.rows for job in jobs))
         usual = self.learner.method
         if isinstance(usual, TAM):
@@ -153,14 +153,14 @@ class Served:
         for job, rule in zip(jobs, learned, strict=True):
             job.future.set_result(rule)
 
-    def _answer(self, jobs: Iterable[Predict]) -> None:
+    def _answer(self, jobs: Iterable[PredictRequest]) -> None:
         jobs = list(jobs)
         stored = (
             self.store.embeddings(task for job in jobs for task in job.tasks if isinstance(task, str))
             if jobs
             else {}
         )
-        together: dict[int, list[tuple[Predict, list[TaskEmbedding]]]] = {}
+        together: dict[int, list[tuple[PredictRequest, list[TaskEmbedding]]]] = {}
         for job in jobs:
             try:
                 rules = [self._rule(task, stored) for task in job.tasks]
@@ -183,7 +183,9 @@ class Served:
             )
         return rule
 
-    def _answer_together(self, members: Sequence[tuple[Predict, list[TaskEmbedding]]], beams: int) -> None:
+    def _answer_together(
+        self, members: Sequence[tuple[PredictRequest, list[TaskEmbedding]]], beams: int
+    ) -> None:
         rules = [rule for _, each in members for rule in each]
         inputs = Checked.joined([job.inputs for job, _ in members])
         self._observe("predict", len(rules))

@@ -21,7 +21,7 @@ def export(path: str | Path, weights: list[str], tasks: Iterable[StoredTask]) ->
     return count
 
 
-def read(path: Path) -> tuple[list[str], list[StoredTask]]:
+def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
     """The identities of a model's weights, and the tasks; the lines must be of one model."""
     weights: list[str] = []
     tasks: dict[str, StoredTask] = {}

@@ -49,7 +49,7 @@ def task_row(task: StoredTask) -> tuple[Any, ...]:
     return task.name, json_text(task.examples), task.notes, task.created, *embedding_row(task.embedding)
 
 
-def task_of(row: Sequence[Any]) -> StoredTask:
+def stored_task(row: Sequence[Any]) -> StoredTask:
     """The task of these values."""
     name, examples, notes, created, *embedding = row
     return StoredTask(name, embedding_of(embedding), examples_of(examples), notes, created)

@@ -14,10 +14,10 @@ from tam.learner.learner import Examples, Learner
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.provenance import now
 from tam.store.database import Database, fact, set_fact
-from tam.store.exchange import export, read
+from tam.store.exchange import export, read_exported
 from tam.store.index import Index, principal_axes
 from tam.store.readapting import readapt
-from tam.store.rows import EMBEDDING, TASK, embedding_of, task_of, task_row
+from tam.store.rows import EMBEDDING, TASK, embedding_of, stored_task, task_row
 from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
 from tam.tasks.benchmark import Progress
 
@@ -59,7 +59,7 @@ class TaskMap(NamedTuple):
     shares: tuple[float, float]
 
 
-def weights_of(learner: Learner) -> list[str]:
+def identities_of(learner: Learner) -> list[str]:
     """The identities of all weights of a learner: a model may have others for another k."""
     return sorted({learner.identity_, *learner.identities_.values()})
 
@@ -100,7 +100,7 @@ class Store:
         self._known.clear()
 
     def _bind(self, learner: Learner) -> None:
-        own = weights_of(learner)
+        own = identities_of(learner)
         if self.weights == own:
             return
         with self._database.writing() as connection:
@@ -208,7 +208,7 @@ class Store:
             row = connection.execute(f"SELECT {TASK} FROM tasks WHERE name = ?", (name,)).fetchone()
         if row is None:
             raise self._unknown(name)
-        return task_of(row)
+        return stored_task(row)
 
     def embeddings(self, names: Iterable[str]) -> dict[str, TaskEmbedding]:
         """The embeddings of tasks by name, without tasks that are not there; memory keeps the last ones."""
@@ -329,11 +329,11 @@ class Store:
         """Write all tasks as JSONL, one per line; how many there are."""
         with self._database.reading() as connection:
             rows = connection.execute(f"SELECT {TASK} FROM tasks ORDER BY name")
-            return export(path, fact(connection, "weights") or [], map(task_of, rows))
+            return export(path, fact(connection, "weights") or [], map(stored_task, rows))
 
     def import_file(self, path: str | Path, *, replace: bool = False) -> int:
         """Read tasks that `export` wrote, all of them or, after an error, none; how many there are."""
-        weights, tasks = read(path_of(path))
+        weights, tasks = read_exported(path_of(path))
         with self._database.writing() as connection:
             if fact(connection, "weights") is None:
                 set_fact(connection, "weights", weights)
@@ -346,7 +346,7 @@ class Store:
 
         Until all are learned the store stays as it is. If it is interrupted, the next call continues.
         """
-        done = readapt(self._database, learner, weights_of(learner), progress or (lambda *_: None))
+        done = readapt(self._database, learner, identities_of(learner), progress or (lambda *_: None))
         self._known.clear()
         return done
 

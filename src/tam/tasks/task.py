@@ -15,6 +15,11 @@ Kind = Literal["classification", "transduction"]
 Integers = NDArray[np.integer[Any]]
 
 
+def metric_of(kind: str) -> str:
+    """What tasks of a kind, or of a benchmark, are scored by: accuracy for labels, else perplexity."""
+    return "accuracy" if kind == "classification" else "perplexity"
+
+
 class Example(NamedTuple):
     """An input sequence with its answer: a label, or a sequence."""
 

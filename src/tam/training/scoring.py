@@ -50,15 +50,15 @@ def scores_and_floors(
     found = score_splits(saved, protocol, splits)
     known = {split: floors(tasks, protocol) for split, tasks in splits.items()}
     values = {
-        "scores": score_table(joined(found)),
+        "scores": score_rows(joined(found)),
         "floors": {
-            split: {name: score_table(scores) for name, scores in of_split.items()}
+            split: {name: score_rows(scores) for name, scores in of_split.items()}
             for split, of_split in known.items()
         },
         "gains": {split: _gains(found[split], known[split]) for split in splits},
     }
     if len(splits) > 1:
-        values["splits"] = {split: score_table(scores) for split, scores in found.items()}
+        values["splits"] = {split: score_rows(scores) for split, scores in found.items()}
     return values
 
 
@@ -72,7 +72,7 @@ def _gains(scores: Sequence[KShotScore], known: Mapping[str, Sequence[KShotScore
     return found
 
 
-def score_table(scores: Sequence[KShotScore]) -> list[dict[str, Any]]:
+def score_rows(scores: Sequence[KShotScore]) -> list[dict[str, Any]]:
     """Scores as plain values: None for an infinite perplexity, and for the interval of a single task."""
     return [
         {

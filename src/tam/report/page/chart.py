@@ -7,7 +7,6 @@ into dark mode.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from tam.report.page.axis import Axis, Scale
 from tam.report.page.html import Markup, join, tag
@@ -54,11 +53,6 @@ class Series:
         return sorted(
             (p for p in self.points if math.isfinite(p.x) and math.isfinite(p.y)), key=lambda p: p.x
         )
-
-
-def style() -> str:
-    """How charts look, as CSS."""
-    return files("tam.report.page").joinpath("chart.css").read_text(encoding="utf-8")
 
 
 def line_chart(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup:

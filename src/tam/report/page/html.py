@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from html import escape
+from importlib.resources import files
 
 
 class Markup(str):
@@ -59,7 +60,7 @@ def missing(what: str, *commands: str) -> Markup:
     return tag("p", tag("b", "Missing."), f" {what}", made, class_="missing")
 
 
-def table(
+def html_table(
     head: Iterable[str], rows: Iterable[Iterable[str]], label: str, class_: str | None = None
 ) -> Markup:
     """A table in a box of its own, which scrolls if it is too wide; the first cell of a row is its head."""
@@ -83,7 +84,13 @@ def figure(title: str, chart: str) -> Markup:
     return tag("figure", tag("figcaption", title), chart)
 
 
-def page(title: str, style: str, header: str, sections: Iterable[str], footer: str) -> str:
+def style(*names: str) -> str:
+    """The CSS files of these names, one after the other: `chart` for charts, `page` for the rest."""
+    folder = files("tam.report.page")
+    return "".join(folder.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in names)
+
+
+def page(title: str, css: str, header: str, sections: Iterable[str], footer: str) -> str:
     """A whole document. Its policy forbids it to load anything."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = tag(
@@ -93,7 +100,7 @@ def page(title: str, style: str, header: str, sections: Iterable[str], footer: s
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("title", title),
-        tag("style", Markup(style)),
+        tag("style", Markup(css)),
     )
     body = tag("body", header, tag("main", *sections), tag("footer", footer))
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

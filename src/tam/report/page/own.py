@@ -9,12 +9,22 @@ from tam import __version__
 from tam.config.config import differing
 from tam.io import infinite_if_none, json_text
 from tam.report.compare import Estimate
-from tam.report.curve import CEILING, OURS, TITLES, metric_of, rows_of
+from tam.report.curve import CEILING, OURS, TITLES, rows_of
 from tam.report.own_runs import OwnRun
 from tam.report.page.axis import Axis
 from tam.report.page.chart import Point, Series, line_chart
-from tam.report.page.html import Markup, figure, figures, made_by, page, paragraph, section, table, tag
-from tam.report.page.published import style
+from tam.report.page.html import (
+    Markup,
+    figure,
+    figures,
+    html_table,
+    made_by,
+    page,
+    paragraph,
+    section,
+    style,
+    tag,
+)
 from tam.report.page.scores import (
     against_k,
     cell,
@@ -26,7 +36,8 @@ from tam.report.page.scores import (
     point,
     score_axis,
 )
-from tam.report.words import UNIT, capitalised, k_heads, number, score
+from tam.report.words import UNIT, capitalised, k_heads, number, score_words
+from tam.tasks.task import metric_of
 
 _LOOKS = 8
 _SHAPES = ("circle", "square", "diamond", "triangle")
@@ -51,7 +62,7 @@ def own_page(runs: Sequence[OwnRun]) -> str:
     )
     footer = f"Made by tam {__version__}. This page loads nothing and runs no script."
     title = f"tam: {', '.join(run.label for run in runs)}"
-    return page(title, style(), header, [*parts, _settings(runs)], footer)
+    return page(title, style("chart", "page"), header, [*parts, _settings(runs)], footer)
 
 
 def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
@@ -70,8 +81,8 @@ def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
 def _metric(group: Sequence[OwnRun]) -> str:
     for run in group:
         if run.result is not None:
-            return metric_of(run.result)
-    return "accuracy" if group[0].tasks.get("name") == "classification" else "perplexity"
+            return metric_of(run.result["kind"])
+    return metric_of(group[0].tasks.get("name", ""))
 
 
 def _title(tasks: Mapping[str, Any]) -> str:
@@ -152,9 +163,9 @@ def _score_table(group: Sequence[OwnRun], metric: str) -> Markup:
         cells = [_own_cell(metric, ours.get(k), base.get(k)) for k in shots]
         rows.append([run.label, *cells, f"{number(run.steps)} steps"])
     for name, row in _others(group).items():
-        rows.append([name, *(score(metric, row[k]) if k in row else "–" for k in shots), ""])
+        rows.append([name, *(score_words(metric, row[k]) if k in row else "–" for k in shots), ""])
     head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(shots), "training"]
-    return table(head, rows, f"{metric} of each run on the test tasks")
+    return html_table(head, rows, f"{metric} of each run on the test tasks")
 
 
 def _own_cell(metric: str, ours: Estimate | None, first: Estimate | None) -> Markup:
@@ -214,7 +225,7 @@ def _settings(runs: Sequence[OwnRun]) -> Markup:
             base = next(value[0] for value in values if value is not None)
             rows.append([name, *(_plain(base if value is None else value[1]) for value in values)])
     words = "What they are, and the settings in which they differ." if len(runs) > 1 else "What it is."
-    listing = table(["", *(run.label for run in runs)], rows, "The runs and their settings", "words")
+    listing = html_table(["", *(run.label for run in runs)], rows, "The runs and their settings", "words")
     return section("settings", "Runs", paragraph(words), listing)
 
 

@@ -2,25 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 
 from tam import __version__
-from tam.report.collect import BENCHMARKS, SWEEPS, Results, command, headline_verdicts
-from tam.report.compare import VERDICTS, Verdict, tally
-from tam.report.page import chart, published_figures, published_tables
+from tam.report.collect import BENCHMARKS, SWEEPS, Results, headline_verdicts, reproduce_command
+from tam.report.compare import VERDICTS, Verdict, count_verdicts
+from tam.report.page import published_figures, published_tables
 from tam.report.page.html import (
     Markup,
     figures,
+    html_table,
     made_by,
     missing,
     page,
     paragraph,
     section,
-    table,
+    style,
     tag,
 )
 from tam.report.page.scores import CLASSES, SIGNS, legend
-from tam.report.words import listed
+from tam.report.words import in_prose
 
 _MODELS = {"table1": "Table 1: all methods", "table2": "Table 2: compositional tasks"}
 
@@ -56,12 +56,13 @@ def published_page(results: Results) -> str:
     )
     count = len(results.runs)
     footer = f"Made by tam {__version__} from {count} runs. This page loads nothing and runs no script."
-    return page("tam: the paper and ours", style(), header, [part for _, part in parts.values()], footer)
-
-
-def style() -> str:
-    """How a page looks, as CSS."""
-    return chart.style() + files("tam.report.page").joinpath("page.css").read_text(encoding="utf-8")
+    return page(
+        "tam: the paper and ours",
+        style("chart", "page"),
+        header,
+        [part for _, part in parts.values()],
+        footer,
+    )
 
 
 def _tiles(results: Results) -> Markup:
@@ -75,7 +76,7 @@ def _tiles(results: Results) -> Markup:
 
 
 def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
-    counts = tally(verdicts)
+    counts = count_verdicts(verdicts)
     bars = [
         tag("i", class_=CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
         for each in VERDICTS
@@ -98,18 +99,24 @@ def _better_of(counts: Mapping[Verdict, int]) -> str:
     return f"{counts['better']} of {run} better"
 
 
+def _made(group: str, only: str | None = None) -> Markup:
+    return made_by(reproduce_command(group, only))
+
+
+def _charts(charts: Sequence[Markup | None], otherwise: str) -> Markup:
+    """The charts that could be drawn, or that there are none."""
+    found = [one for one in charts if one]
+    return figures(*found) if found else missing(otherwise)
+
+
 def _quality(results: Results) -> Markup:
-    return section(
-        "quality",
-        "A new task from k examples",
-        paragraph(
-            "TAM with our settings (the preset best) against the paper's TAM, the best of all methods in the "
-            "paper at each k, and the ceiling: an exact learner that knows the distribution of tasks. "
-            "Bars are standard deviations over initialisations."
-        ),
-        published_figures.quality(results),
-        made_by(command("best")),
+    words = (
+        "TAM with our settings (the preset best) against the paper's TAM, the best of all methods in the "
+        "paper at each k, and the ceiling: an exact learner that knows the distribution of tasks. "
+        "Bars are standard deviations over initialisations."
     )
+    charts = published_figures.quality_charts(results)
+    return section("quality", "A new task from k examples", paragraph(words), charts, _made("best"))
 
 
 def _methods(results: Results, group: str) -> Markup:
@@ -120,12 +127,12 @@ def _methods(results: Results, group: str) -> Markup:
         "table2": "Each new task has one primitive that training never showed. Errors are over hold-outs.",
     }
     parts: list[str] = [paragraph(words[group]), legend()]
-    charts = [published_figures.methods(results, group, name) for name in BENCHMARKS]
+    charts = [published_figures.methods_chart(results, group, name) for name in BENCHMARKS]
     if any(charts):
-        parts.append(figures(*(chart for chart in charts if chart)))
+        parts.append(figures(*filter(None, charts)))
     for name, title in BENCHMARKS.items():
-        parts += [tag("h3", title), published_tables.methods(results, group, name)]
-        parts.append(made_by(command(group, f"*-{name}-*")))
+        parts += [tag("h3", title), published_tables.methods_table(results, group, name)]
+        parts.append(_made(group, f"*-{name}-*"))
     return section(group, _MODELS[group], *parts)
 
 
@@ -134,13 +141,9 @@ def _reproduction(results: Results) -> Markup:
         "The preset paper: Algorithm 1 as printed, T = 25, N = 300, one task token; one initialisation on "
         "each benchmark."
     )
-    return section(
-        "reproduction",
-        "The paper's settings",
-        paragraph(words),
-        published_tables.reproduction(results) or missing("No run of the paper's settings is finished."),
-        made_by(command("reproduction")),
-    )
+    found = published_tables.reproduction_table(results)
+    shown = found or missing("No run of the paper's settings is finished.")
+    return section("reproduction", "The paper's settings", paragraph(words), shown, _made("reproduction"))
 
 
 def _learning(results: Results) -> Markup:
@@ -158,38 +161,31 @@ def _learning(results: Results) -> Markup:
             for name, words in BENCHMARKS.items()
             if any(run["curve"] for run in runs_of(name))
         ]
-        shown = figures(*charts) if charts else missing("There is no finished run.")
-        parts += [tag("h3", title), shown, made_by(command(group))]
+        parts += [tag("h3", title), _charts(charts, "There is no finished run."), _made(group)]
     return section("learning", "Learning curves", *parts)
 
 
 def _seconds(results: Results) -> Markup:
-    charts = [published_figures.seconds(results, name) for name in BENCHMARKS]
     words = (
         f"Validation at k = {published_figures.TIMED_K} against seconds of training, alone on the GPU, "
         "without compilation and validation; a line for each method that was run."
     )
-    shown = (
-        figures(*(chart for chart in charts if chart))
-        if any(charts)
-        else missing("No timed run is finished.")
-    )
-    return section(
-        "seconds", "Quality against seconds of training", paragraph(words), shown, made_by(command("table1"))
-    )
+    charts = [published_figures.seconds(results, name) for name in BENCHMARKS]
+    shown = _charts(charts, "No timed run is finished.")
+    title = "Quality against seconds of training"
+    return section("seconds", title, paragraph(words), shown, _made("table1"))
 
 
 def _levers(results: Results) -> Markup:
-    tables = [published_tables.levers(results, name) for name in BENCHMARKS]
     words = (
         "Our settings with one lever moved, for the same GPU-seconds: taken away, or added where the preset "
         "best does not use it."
     )
-    found = [one for one in tables if one]
+    found = list(filter(None, (published_tables.levers_table(results, name) for name in BENCHMARKS)))
     shown = (
         [legend("the preset best"), *found] if found else [missing("No run with a lever moved is finished.")]
     )
-    return section("levers", "What each lever gives", paragraph(words), *shown, made_by(command("levers")))
+    return section("levers", "What each lever gives", paragraph(words), *shown, _made("levers"))
 
 
 def _ablations(results: Results) -> Markup:
@@ -198,29 +194,27 @@ def _ablations(results: Results) -> Markup:
         "Ablations",
         paragraph("The paper gives no errors here, so within error is within ours."),
         tag("h3", "Where the task embedding enters"),
-        published_tables.conditioning(results),
-        made_by(command("ablation")),
+        published_tables.conditioning_table(results),
+        _made("ablation"),
         tag("h3", "LSTM and transformer"),
-        published_tables.architecture(results),
-        made_by(command("architecture")),
+        published_tables.architecture_table(results),
+        _made("architecture"),
     )
 
 
 def _sweeps(results: Results) -> Markup:
+    words = (
+        "Our settings with one number changed, for the same GPU-seconds: the inner steps, T, the examples of "
+        "a task in a step, N, and how many tasks there are to train on."
+    )
     charts = [
         published_figures.sweep(results, runs, name, axis)
         for what, (axis, _) in SWEEPS.items()
         for name in BENCHMARKS
         if len(runs := results.sweep(name, what)) > 1
     ]
-    words = (
-        "Our settings with one number changed, for the same GPU-seconds: the inner steps, T, the examples of "
-        "a task in a step, N, and how many tasks there are to train on."
-    )
-    shown = figures(*charts) if charts else missing("No run of the sweeps is finished.")
-    return section(
-        "sweeps", "Inner steps, examples, tasks", paragraph(words), shown, made_by(command("sweeps"))
-    )
+    shown = _charts(charts, "No run of the sweeps is finished.")
+    return section("sweeps", "Inner steps, examples, tasks", paragraph(words), shown, _made("sweeps"))
 
 
 def _timing(results: Results) -> Markup:
@@ -228,62 +222,52 @@ def _timing(results: Results) -> Markup:
         "The paper's table: the test score of the model that validated best, and the seconds of training "
         "until then, alone on the GPU and without compilation and validation; both averaged over k."
     )
-    goal = published_tables.time_to_quality(results)
     return section(
         "timing",
         "Time",
         paragraph(words),
-        published_tables.timing(results),
-        made_by(command("timing")),
+        published_tables.timing_table(results),
+        _made("timing"),
         tag("h3", "Until it is as good as the paper's TAM"),
         paragraph("Seconds from the start of the process until validation is as good at k = 5, 10 and 20."),
-        goal or missing("No timed run is finished."),
-        made_by(command("time")),
+        published_tables.time_to_quality_table(results) or missing("No timed run is finished."),
+        _made("time"),
     )
 
 
 def _embeddings(results: Results) -> Markup:
-    parts: list[str] = [
-        paragraph(
-            "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
-            "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
-            "how well it can be read off linearly, on tasks held out."
-        )
-    ]
+    words = (
+        "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
+        "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
+        "how well it can be read off linearly, on tasks held out."
+    )
+    parts: list[str] = [paragraph(words)]
     for method in ("tam", "multitask"):
         facts = results.embeddings.get(method)
         if facts is None:
             parts.append(missing(f"There is no map for {method} yet."))
             continue
-        maps = (published_figures.embedding_map(facts, part) for part in ("row", "column"))
+        parts.append(figures(*(published_figures.embedding_chart(facts, part) for part in ("row", "column"))))
         first, second = facts["explained_variance"]
-        parts.append(figures(*maps))
         words = (
             f"The two components explain {first:.0%} and {second:.0%} of the variance (run {facts['run']})."
         )
         parts.append(paragraph(words, class_="note"))
-    return section("embeddings", "The map of task embeddings", *parts, made_by(command("embeddings")))
+    return section("embeddings", "The map of task embeddings", *parts, _made("embeddings"))
 
 
 def _runs(results: Results) -> Markup:
     head = ["run", "outer steps", "GPU alone", "device", "finished", "commit", "code"]
-    listing = table(head, published_tables.run_rows(results), "All runs behind this page")
+    listing = html_table(head, published_tables.run_rows(results), "All runs behind this page")
     counts = Counter(run["group"] for run in results.runs.values())
-    words = listed([f"{count} of {group}" for group, count in counts.items()]) if counts else "none yet"
-    return section(
-        "runs",
-        "All runs",
-        paragraph(
-            f"The page is made from {len(results.runs)} finished runs: {words}. "
-            "A run is repeated by its name:"
-        ),
-        made_by(*_repeat(results)),
-        tag("details", tag("summary", "List of runs"), listing) if results.runs else "",
-    )
+    words = in_prose([f"{count} of {group}" for group, count in counts.items()]) if counts else "none yet"
+    text = f"The page is made from {len(results.runs)} finished runs: {words}. A run is repeated by its name:"
+    listed = tag("details", tag("summary", "List of runs"), listing) if results.runs else ""
+    return section("runs", "All runs", paragraph(text), made_by(*_repeat(results)), listed)
 
 
 def _repeat(results: Results) -> Iterator[str]:
-    name = next(iter(sorted(results.runs)), None)
-    if name is not None:
-        yield command(results.runs[name]["group"], name)
+    if results.runs:
+        name = min(results.runs)
+        yield reproduce_command(results.runs[name]["group"], name)
     yield "tam report"

@@ -10,10 +10,10 @@ from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, g
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
-from tam.report.page.chart import Dot, Point, Series, line_chart, line_panel, scatter, style
-from tam.report.page.html import Markup, figure, figures, tag
+from tam.report.page.chart import Dot, Point, Series, line_chart, line_panel, scatter
+from tam.report.page.html import Markup, figure, figures, style, tag
 from tam.report.page.scores import against_k, exact, k_axis, point, score_axis
-from tam.report.words import SCALE, score
+from tam.report.words import SCALE, score_words
 
 TIMED_K = 10
 """The k of the chart of quality against seconds."""
@@ -32,7 +32,7 @@ def quality_series(results: Results, name: str) -> list[Series]:
     return [one for one in found if one.shown]
 
 
-def quality(results: Results) -> Markup:
+def quality_charts(results: Results) -> Markup:
     """Quality against k, a chart for each benchmark."""
     return figures(
         *(
@@ -60,7 +60,7 @@ def quality_picture(results: Results) -> str:
     whole = (3 * width + 4 * gap, height + 96)
     parts = [
         tag("title", "Quality against k on three benchmarks: the paper's and ours"),
-        tag("style", Markup(style() + _CARD)),
+        tag("style", Markup(style("chart") + _CARD)),
         tag("rect", x=0.5, y=0.5, width=whole[0] - 1, height=whole[1] - 1, rx=10, class_="card"),
         tag(
             "text", "Tasks never seen in training, each learned from k examples", x=gap, y=34, class_="title"
@@ -86,7 +86,7 @@ _CARD = """
 """
 
 
-def methods(results: Results, table: str, name: str) -> Markup | None:
+def methods_chart(results: Results, table: str, name: str) -> Markup | None:
     """Every method against k on a benchmark; None without runs."""
     metric = results.metric(name)
     series = [
@@ -172,7 +172,7 @@ def seconds(results: Results, name: str) -> Markup | None:
         return None
     ends = [p.x for one in series for p in one.shown]
     goal = results.paper_scores(name)["tam"][TIMED_K]
-    words = f"{results.paper['hours'][name]:g} h: {score(metric, goal)}"
+    words = f"{results.paper['hours'][name]:g} h: {score_words(metric, goal)}"
     level = [Point(x, SCALE[metric] * goal, None, words) for x in (min(ends), max(ends))]
     series.append(Series("paper's TAM", level, "paper", ""))
     label = f"{BENCHMARKS[name]}: validation {metric} at k = {TIMED_K} against seconds of training"
@@ -193,7 +193,7 @@ def sweep(results: Results, runs: Mapping[int, Sequence[Facts]], name: str, axis
     return figure(title, line_chart(series, across, score_axis(metric), f"{title}, {metric} for each k"))
 
 
-def embedding_map(facts: Mapping[str, Any], part: str) -> Markup:
+def embedding_chart(facts: Mapping[str, Any], part: str) -> Markup:
     """The task embeddings of tasks with one start, coloured by the row or the column of their end."""
     dots = [
         Dot(one["x"], one["y"], one[part], f"end in row {one['row']}, column {one['column']}")

@@ -16,14 +16,14 @@ from tam.report.collect import (
 )
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
-from tam.report.page.html import Markup, join, table, tag
+from tam.report.page.html import Markup, html_table, join, tag
 from tam.report.page.scores import cell, chip, estimate_words
-from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score, seconds_words, span
+from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score_words, seconds_words, span
 
 BACKBONES = {"lstm": "LSTM", "transformer": "Transformer"}
 
 
-def methods(results: Results, group: str, name: str) -> Markup:
+def methods_table(results: Results, group: str, name: str) -> Markup:
     """A table of the paper on one benchmark; every method that it or we have."""
     compositional = group == "table2"
     metric, paper = results.metric(name), results.paper_estimates(name, compositional)
@@ -35,9 +35,9 @@ def methods(results: Results, group: str, name: str) -> Markup:
             cells = [cell(metric, ours.get(k), theirs.get(k)) for k in results.shots]
             rows.append([title, *cells, _effort(results.runs_of(of_row))])
     ceiling = results.ceiling(name, compositional)
-    rows.append(["Ceiling", *(score(metric, ceiling[k]) for k in results.shots), ""])
+    rows.append(["Ceiling", *(score_words(metric, ceiling[k]) for k in results.shots), ""])
     head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(results.shots), "training"]
-    return table(head, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
+    return html_table(head, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
 
 
 def _effort(runs: Sequence[Facts]) -> Markup | str:
@@ -53,7 +53,7 @@ def _effort(runs: Sequence[Facts]) -> Markup | str:
     return tag("span", *(tag("span", line, class_="theirs") for line in [*lines, count]), class_="cell")
 
 
-def reproduction(results: Results) -> Markup | None:
+def reproduction_table(results: Results) -> Markup | None:
     """The preset `paper` beside the paper's TAM; None without runs."""
     rows = []
     for name, title in BENCHMARKS.items():
@@ -63,12 +63,12 @@ def reproduction(results: Results) -> Markup | None:
         rows.append([f"{title}, {metric}", *cells, _effort(runs)])
     if not results.reproductions:
         return None
-    return table(
+    return html_table(
         ["", *k_heads(results.shots), "training"], rows, "The paper's settings, ours and the paper's"
     )
 
 
-def levers(results: Results, name: str) -> Markup | None:
+def levers_table(results: Results, name: str) -> Markup | None:
     """`best` beside runs with one lever moved; None without them."""
     metric, base = results.metric(name), results.headline(name)
     before = estimates_of(base, metric)
@@ -84,10 +84,10 @@ def levers(results: Results, name: str) -> Markup | None:
         return None
     first = ["the preset best", *(cell(metric, before.get(k)) for k in results.shots), _effort(base)]
     head = [f"{BENCHMARKS[name]}, {metric}", *k_heads(results.shots), "training"]
-    return table(head, [first, *rows], f"{BENCHMARKS[name]}: what each lever gives")
+    return html_table(head, [first, *rows], f"{BENCHMARKS[name]}: what each lever gives")
 
 
-def conditioning(results: Results) -> Markup:
+def conditioning_table(results: Results) -> Markup:
     """Where the task embedding enters: the paper's ablation."""
     rows = []
     for key, title in CONDITIONINGS.items():
@@ -97,7 +97,7 @@ def conditioning(results: Results) -> Markup:
     return _ablation_table(results, rows, "Where the task embedding enters: accuracy")
 
 
-def architecture(results: Results) -> Markup:
+def architecture_table(results: Results) -> Markup:
     """LSTM and transformer, trained as multitask and by TAM: the paper's table."""
     rows = []
     for (backbone, method), of_row in ARCHITECTURES.items():
@@ -115,17 +115,17 @@ def _ablation_row(results: Results, title: str, runs: Sequence[Facts], theirs: S
 
 
 def _ablation_table(results: Results, rows: Sequence[Sequence[str]], label: str) -> Markup:
-    return table(["Classification, accuracy, %", *k_heads(results.shots), "training"], rows, label)
+    return html_table(["Classification, accuracy, %", *k_heads(results.shots), "training"], rows, label)
 
 
-def timing(results: Results) -> Markup:
+def timing_table(results: Results) -> Markup:
     """The paper's table of times: to the best validated model, and the quality there, means over k."""
     rows = []
     for method, paper in results.paper["timing"].items():
         cells = [_timing_cell(results, method, name, paper[name]) for name in BENCHMARKS]
         rows.append([capitalised(TITLES[method]), *cells])
     heads = [f"{title}, {results.metric(name)}" for name, title in BENCHMARKS.items()]
-    return table(["", *heads], rows, "Time to the best validated model, and the quality there")
+    return html_table(["", *heads], rows, "Time to the best validated model, and the quality there")
 
 
 def _timing_cell(results: Results, method: str, name: str, paper: Mapping[str, float]) -> Markup:
@@ -143,7 +143,7 @@ def _hours(minutes: float) -> str:
     return f"{minutes:g} min" if minutes < 60 else f"{minutes / 60:.2g} h"
 
 
-def time_to_quality(results: Results) -> Markup | None:
+def time_to_quality_table(results: Results) -> Markup | None:
     """Seconds from the start of a process until TAM validates as well as the paper's; None without runs."""
     rows = []
     for name, title in BENCHMARKS.items():
@@ -154,7 +154,7 @@ def time_to_quality(results: Results) -> Markup | None:
     if not rows:
         return None
     head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
-    return table(head, rows, "Seconds until validation is as good as the paper's TAM")
+    return html_table(head, rows, "Seconds until validation is as good as the paper's TAM")
 
 
 def _timed(runs: Sequence[Facts]) -> list[str]:

@@ -7,7 +7,7 @@ from tam.report.compare import Estimate, Verdict, gain, verdict
 from tam.report.page.axis import Axis
 from tam.report.page.chart import Point, Series
 from tam.report.page.html import Markup, join, tag
-from tam.report.words import SCALE, UNIT, as_printed, bare_score, score
+from tam.report.words import SCALE, UNIT, as_printed, bare_score, score_words
 
 SIGNS: dict[Verdict, str] = {"better": "▲", "within error": "≈", "worse": "▼", "missing": "–"}
 CLASSES: dict[Verdict, str] = {
@@ -98,7 +98,7 @@ def point(metric: str, x: float, one: Estimate, where: str) -> Point:
     """A score in a chart, with its error."""
     scale = SCALE[metric]
     error = "" if one.error is None else f" ± {_error(metric, one.error)}{UNIT[metric]}"
-    words = f"{where}: {score(metric, one.mean)}{error}"
+    words = f"{where}: {score_words(metric, one.mean)}{error}"
     return Point(x, scale * one.mean, None if one.error is None else scale * one.error, words)
 
 
