@@ -20,8 +20,9 @@ OPTIONS = {
     "tam tasks": """
         show task stats ceiling out splits fold text kind
         compositional holdout seed n train valid test examples""",
+    "tam generate": "out show tasks examples values shortest longest longest-answer seed",
     "tam train": """
-        out method preset minutes resume track seed device tasks-seed compositional holdout
+        out method preset minutes resume track seed device tasks-seed compositional holdout prior prior-tasks
         splits fold text kind
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         mask-tokens copy
