@@ -31,7 +31,7 @@ OPTIONS = {
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         weight-decay dropout label-smoothing max-seconds
-        shots supports queries adapt-steps adapt-rates support-seed""",
+        shots supports queries adapt-steps adapt-rates support-seed choose-by""",
     "tam eval": "shots supports device tasks splits fold text kind",
     "tam compare": "shots device tasks splits fold text kind",
     "tam adapt": "out primitives text",
