@@ -142,6 +142,10 @@ def test_the_experiment_writes_its_result(own: Path, tmp_path: Path, monkeypatch
     result = read_json(tmp_path / "results" / "one.json")
     assert [score["k"] for score in result["scores"]] == [8]
     assert result["tasks"]["prior"]["tasks"] == 10
-    assert result["command"].startswith("python -m tam.experiments.lists ")
-    assert [record["step"] for record in result["valid"]] == [2]
+    assert result["tasks"]["path"] == own.name
+    assert result["command"] == (
+        f"python -m tam.experiments.lists {own.name} --prior --prior-tasks 10 --method tam --seconds 60 "
+        f"--device cpu --seed 0 --settings '{json.dumps(small)}'"
+    )
+    assert [record["step"] for record in result["curve"]] == [2]
     assert result["config"]["protocol"]["choose_by"] == "accuracy"

@@ -12,11 +12,11 @@ import json
 import shlex
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tam.cli.exit import command
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.io import path_of
@@ -30,6 +30,7 @@ from tam.training.run import load_tasks, run, start
 
 SHOTS, QUERIES = 8, slice(16, 24)
 
+# Eight searches of TAM learn a new task: most start at the z of training tasks, generated ones included.
 SETTINGS: dict[str, dict[str, Any]] = {
     "tam": {
         "layers": 4,
@@ -45,12 +46,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "inner_rate": 0.1,
         "warm_share": 0.0,
         "proposer": True,
+        "starts": 8,
         "support": "mixed",
         "small_share": 0.6,
         "small_after": 300,
         "small_sizes": (6, 12),
-        "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100),
-        "adapt_rates": (0.01, 0.03, 0.1),
+        "adapt_steps": (0, 1, 2, 5, 12, 25, 50, 100),
+        "adapt_rates": (0.03, 0.1),
     },
     "snail": {
         "layers": 6,
@@ -63,7 +65,27 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "warmup": 500,
     },
 }
-"""What is not as in the preset quick."""
+"""For a GPU: what is not as in the preset quick."""
+
+ON_CPU: dict[str, dict[str, Any]] = {
+    "tam": {
+        "layers": 2,
+        "width": 64,
+        "task_tokens": 1,
+        "task_first": False,
+        "tasks": 16,
+        "rows": 16,
+        "rate": 2e-3,
+        "warmup": 20,
+        "inner_steps": 4,
+        "starts": 1,
+        "small_after": 0,
+        "adapt_steps": (0, 1, 2, 5, 12, 25, 50),
+        "adapt_rates": (0.1,),
+    },
+    "snail": {"layers": 3, "width": 64, "heads": 4, "tasks": 16, "rows": 16, "rate": 1e-3, "warmup": 20},
+}
+"""What is not as on a GPU."""
 
 
 def with_protocol(tasks: TaskSet) -> TaskSet:
@@ -86,16 +108,12 @@ def _fixed(task: Task) -> Task:
 
 
 def settings_for(method: str, seconds: float, device: str, seed: int, **values: Any) -> Config:
-    """The settings of a run that trains for so many seconds, and is validated about five times."""
-    timing = {"steps": 1_000_000, "max_seconds": seconds, "checkpoint_every": 200}
-    chosen = (
-        SETTINGS.get(method, {})
-        | {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"}
-        | timing
-        | values
-    )
-    precision = "float32" if device == "cpu" else "bfloat16"
-    chosen = {"precision": precision, "validate_every": 1_000, **chosen}
+    """The settings of a run that trains for so many seconds at most."""
+    most = round(seconds * (2 if device == "cpu" else 40))  # more than fit: the time ends the run
+    timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
+    chosen = SETTINGS.get(method, {}) | (ON_CPU.get(method, {}) if device == "cpu" else {})
+    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
+    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
     return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)
 
 
@@ -106,15 +124,17 @@ def main() -> None:
     parser.add_argument("--method", default="tam")
     parser.add_argument("--prior", action="store_true", help="train on generated lists besides")
     parser.add_argument("--prior-tasks", type=int, default=2_000)
-    parser.add_argument("--seconds", type=float, default=200, help="of training and validation")
+    parser.add_argument("--seconds", type=int, default=200, help="of training and validation")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--settings", type=json.loads, default={}, help="others, as JSON")
     parser.add_argument("--name", help="of the result; by default what was chosen")
     parser.add_argument("--results", default="results/own")
     parser.add_argument("--runs", default="runs/own")
-    with command():
+    try:
         _run(parser.parse_args())
+    except UserError as error:
+        sys.exit(f"error: {error}")
 
 
 def _run(asked: argparse.Namespace) -> None:
@@ -135,13 +155,33 @@ def _run(asked: argparse.Namespace) -> None:
     start(folder, setup.config, source, resume=(folder / "config.json").exists())
     with TrainingLog(config.training.steps, config.training.max_seconds) as log:
         result = run(setup, folder, log)
-    words = shlex.join(["python", "-m", "tam.experiments.lists", *sys.argv[1:]])
-    curve = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    curve = [record for record in curve if "valid" in record]
+    if not result:
+        return  # another process of this run has it
+    facts = {
+        "tasks": {**result["tasks"], "path": path_of(asked.data).resolve().name},
+        "command": _command(asked),
+        "curve": _validations(folder),
+    }
     results.mkdir(parents=True, exist_ok=True)
-    write_json(results / f"{name}.json", {**result, "command": words, "valid": curve})
+    write_json(results / f"{name}.json", {**result, **facts})
     for score in result["scores"]:
         print(f"k = {score['k']}: exact match {score['accuracy']:.3f} ± {score['accuracy_interval']:.3f}")
+
+
+def _command(asked: argparse.Namespace) -> str:
+    """What to type for the same result, wherever the data are."""
+    words = ["python", "-m", "tam.experiments.lists", path_of(asked.data).resolve().name]
+    if asked.prior:
+        words += ["--prior", "--prior-tasks", str(asked.prior_tasks)]
+    for option in ("method", "seconds", "device", "seed"):
+        words += [f"--{option}", f"{getattr(asked, option)}"]
+    return shlex.join([*words, *(["--settings", json.dumps(asked.settings)] if asked.settings else [])])
+
+
+def _validations(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run's validations."""
+    records = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [record for record in records if "valid" in record]
 
 
 if __name__ == "__main__":
