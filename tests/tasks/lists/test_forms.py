@@ -230,6 +230,8 @@ UNDEFINED_CASES = [
     ("edit", "insert {1} as {0}", (7, 9), X),
     ("edit", "drop the first ({})", (lambda _: -1,), X),
     ("edit", "({}) as often as ({})", (FIRST, lambda _: 10**9), X),
+    ("edit", "({}) to the last", (SMALLEST,), [0, 10**9]),
+    ("edit", "{} → {}", (lambda x: 1000 * x, tail), X),
 ]
 
 

@@ -48,8 +48,15 @@ def _size(number: int) -> int:
     return number
 
 
-def _up_to(last: int) -> Numbers:
-    return list(range(1, _size(last) + 1))
+def _from_to(first: int, last: int) -> Numbers:
+    return list(range(first, first + _size(last + 1 - first)))
+
+
+def _then(x: Numbers, one: Callable[[Numbers], Numbers], other: Callable[[Numbers], Numbers]) -> Numbers:
+    """One edit after the other; undefined where the first gives a list that grows too long."""
+    y = one(x)
+    _size(len(y))
+    return other(y)
 
 
 _REARRANGE = (
@@ -137,7 +144,7 @@ _ALTER = (
     Form("each minus ({})", ("measure",), lambda x, m: [v - c for c in [m(x)] for v in x], 2),
     Form("distance of each to ({})", ("measure",), lambda x, m: [abs(v - c) for c in [m(x)] for v in x], 1),
     Form("each as ({})", ("measure",), lambda x, m: [m(x)] * len(x), 2),
-    Form("places", (), lambda x: _up_to(len(x)), 1),
+    Form("places", (), lambda x: _from_to(1, len(x)), 1),
     Form("places of those {}", ("test",), lambda x, test: [i for i, v in enumerate(x, 1) if test(v)], 2),
     Form("1 for those {}, else 0", ("test",), lambda x, test: [int(test(v)) for v in x], 2),
     Form("running sum", (), lambda x: list(accumulate(x)), 2),
@@ -182,15 +189,15 @@ _BUILD = (
     Form("only ({})", ("measure",), lambda x, m: [m(x)], 24),
     Form("only element {}", ("place",), lambda x, n: [x[n - 1]], 8),
     Form("only ({}) and ({})", ("measure", "measure"), lambda x, m, n: [m(x), n(x)], 5),
-    Form("({}) to the last", ("measure",), lambda x, m: list(range(m(x), x[-1] + 1)), 1),
-    Form("1 to ({})", ("measure",), lambda x, m: _up_to(m(x)), 2),
-    Form("({}) down to 1", ("measure",), lambda x, m: _up_to(m(x))[::-1], 1),
+    Form("({}) to the last", ("measure",), lambda x, m: _from_to(m(x), x[-1]), 1),
+    Form("1 to ({})", ("measure",), lambda x, m: _from_to(1, m(x)), 2),
+    Form("({}) down to 1", ("measure",), lambda x, m: _from_to(1, m(x))[::-1], 1),
     Form("({}) as often as ({})", ("measure", "measure"), lambda x, m, n: [m(x)] * _size(n(x)), 3),
     Form("{}", ("values",), lambda _, some: list(some), 2),
 )
 
 _COMBINE = (
-    Form("{} → {}", ("edit", "edit"), lambda x, one, other: other(one(x)), 70),
+    Form("{} → {}", ("edit", "edit"), _then, 70),
     Form("({}) ++ ({})", ("edit", "edit"), lambda x, one, other: one(x) + other(x), 12),
     Form("append ({})", ("edit",), lambda x, edit: x + edit(x), 4),
     Form("prepend ({})", ("edit",), lambda x, edit: edit(x) + x, 4),
