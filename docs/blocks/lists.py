@@ -20,7 +20,7 @@ def scores(results: Results) -> str:
 
 def _row(run: Facts) -> list[str]:
     prior = run["tasks"].get("prior", {}).get("tasks", 0)
-    device = "a CPU, one thread" if run["config"]["device"] == "cpu" else run["device"]
+    device = f"a CPU, one thread, load {run['load']:g}" if run["config"]["device"] == "cpu" else run["device"]
     return [
         f"**{run['method']}**",
         number(prior) if prior else "none",

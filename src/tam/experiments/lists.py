@@ -9,6 +9,7 @@ and asked its examples 17 to 24.
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from dataclasses import replace
@@ -45,7 +46,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "inner_steps": 12,
         "inner_rate": 0.1,
         "warm_share": 0.0,
-        "proposer": True,
         "starts": 8,
         "support": "mixed",
         "small_share": 0.6,
@@ -80,7 +80,7 @@ ON_CPU: dict[str, dict[str, Any]] = {
         "inner_steps": 4,
         "starts": 1,
         "small_after": 0,
-        "adapt_steps": (0, 1, 2, 5, 12, 25, 50),
+        "adapt_steps": (1, 5, 12, 25, 50, 100),
         "adapt_rates": (0.1,),
     },
     "snail": {"layers": 3, "width": 64, "heads": 4, "tasks": 16, "rows": 16, "rate": 1e-3, "warmup": 20},
@@ -161,6 +161,7 @@ def _run(asked: argparse.Namespace) -> None:
         "tasks": {**result["tasks"], "path": path_of(asked.data).resolve().name},
         "command": _command(asked),
         "curve": _validations(folder),
+        "load": round(os.getloadavg()[1], 1),
     }
     results.mkdir(parents=True, exist_ok=True)
     write_json(results / f"{name}.json", {**result, **facts})
