@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tam.serve.client import Client
     from tam.store.store import Store
     from tam.tasks.benchmark import benchmark
+    from tam.tasks.generate import generate
     from tam.tasks.jsonl import read_tasks
+    from tam.tasks.prior import with_prior
     from tam.tasks.sources import tasks_from
     from tam.tasks.task import Example, Task
     from tam.tasks.taskset import TaskSet
@@ -29,9 +31,11 @@ __all__ = [
     "TaskSet",
     "UserError",
     "benchmark",
+    "generate",
     "load",
     "read_tasks",
     "tasks_from",
+    "with_prior",
 ]
 
 _HOME = {
@@ -44,9 +48,11 @@ _HOME = {
     "TaskSet": "tam.tasks.taskset",
     "UserError": "tam.errors",
     "benchmark": "tam.tasks.benchmark",
+    "generate": "tam.tasks.generate",
     "load": "tam.learner.learner",
     "read_tasks": "tam.tasks.jsonl",
     "tasks_from": "tam.tasks.sources",
+    "with_prior": "tam.tasks.prior",
 }
 
 

@@ -20,8 +20,9 @@ OPTIONS = {
     "tam tasks": """
         show task stats ceiling out splits fold text kind
         compositional holdout seed n train valid test examples""",
+    "tam generate": "out show tasks examples values shortest longest longest-answer seed",
     "tam train": """
-        out method preset minutes resume track seed device tasks-seed compositional holdout
+        out method preset minutes resume track seed device tasks-seed compositional holdout prior prior-tasks
         splits fold text kind
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
         mask-tokens copy
@@ -30,7 +31,7 @@ OPTIONS = {
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         weight-decay dropout label-smoothing max-seconds
-        shots supports queries adapt-steps adapt-rates support-seed""",
+        shots supports queries adapt-steps adapt-rates support-seed choose-by""",
     "tam eval": "shots supports device tasks splits fold text kind",
     "tam compare": "shots device tasks splits fold text kind",
     "tam adapt": "out primitives text",

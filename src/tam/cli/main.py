@@ -10,6 +10,7 @@ from tam import __version__
 from tam.cli.compare import Compare
 from tam.cli.demo import Demo
 from tam.cli.exit import command
+from tam.cli.generate import Generate
 from tam.cli.models import Export, Models, Pack, Push
 from tam.cli.predict import Predict
 from tam.cli.report import Report
@@ -25,6 +26,7 @@ COMMANDS: dict[str, Any] = {
     "demo": Demo,
     "models": Models,
     "tasks": Tasks,
+    "generate": Generate,
     "train": Train,
     "eval": Eval,
     "compare": Compare,

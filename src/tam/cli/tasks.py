@@ -145,6 +145,17 @@ def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str |
     return {option: value for option, value in made.items() if value is not None}
 
 
+def prior_source(name: str, tasks: int | None, seed: int) -> dict[str, Any]:
+    """Where the tasks of a prior come from, as a config says it: a generator, a benchmark or a file."""
+    asked = {} if tasks is None else {"tasks": tasks}
+    if name == "lists":
+        return {"generator": name, **asked, "seed": seed}
+    source = source_of(name, {"seed": seed, "train": tasks}, {})
+    if "path" in source and tasks is not None:
+        raise UserError(f"--prior-tasks is for generated tasks: {name} is a file, of which all are taken")
+    return source
+
+
 def note_on_splits(tasks: "TaskSet") -> str:
     """That the splits of a file were drawn, and what else there was to take; empty if they were given."""
     path, drawn = tasks.options.get("path"), tasks.options.get("seed")

@@ -10,7 +10,16 @@ import tyro
 
 from tam.cli.exit import hint_resume
 from tam.cli.options import MethodOptions, Name, NetworkOptions, ProtocolOptions, TrainingOptions, optional
-from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text, note_on_splits, source_of
+from tam.cli.tasks import (
+    READING,
+    AnswerKind,
+    FoldOption,
+    Splits,
+    Text,
+    note_on_splits,
+    prior_source,
+    source_of,
+)
 from tam.config.config import Config
 from tam.config.presets import Preset
 from tam.errors import UserError
@@ -51,6 +60,11 @@ class Train:
     """Use the compositional form: new tasks have one primitive that training never showed."""
     holdout: Annotated[int | None, optional("INT")] = None
     """Which primitives are held out, 0 to 7; compositional only."""
+    prior: Annotated[str | None, optional("NAME")] = None
+    """Your own tasks: train on these besides: lists (generated programs on lists of integers, as long and as
+    large as yours), a benchmark, or a file of tasks. Validation and test tasks stay yours alone."""
+    prior_tasks: Annotated[int | None, optional("INT")] = None
+    """Number of generated tasks, or of a benchmark's training tasks; 2000 if not given."""
     splits: Splits = None
     fold: FoldOption = None
     text: Text = None
@@ -99,6 +113,8 @@ class Train:
         options = {"compositional": self.compositional, "holdout": self.holdout}
         reading = {name: getattr(self, name) for name in READING}
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
+        if self.prior is not None:
+            source["prior"] = prior_source(self.prior, self.prior_tasks, self.tasks_seed)
         if not self.resume:
             check_new(folder)
         with progress("making the tasks") as tell:

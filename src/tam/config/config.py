@@ -146,8 +146,8 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tup
 
 
 def _filled(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings by name, with the defaults of network and training, which may be younger than the values."""
-    defaults = {f.name: f.default for section in (Network, Training) for f in fields(section)}
+    """Settings by name, with the defaults of what every method has, which may be younger than the values."""
+    defaults = {f.name: f.default for section in (Network, Training, Protocol) for f in fields(section)}
     return values | {name: value for name, value in defaults.items() if name not in values}
 
 

@@ -113,6 +113,9 @@ class Protocol:
     """Learning rates of these steps to choose from."""
     support_seed: int = 0
     """Seed of the supports and queries."""
+    choose_by: Literal["auto", "accuracy", "perplexity"] = "auto"
+    """What steps, rate and weights are chosen by on the validation tasks: accuracy (for sequences: exact
+    match) or perplexity; auto is accuracy for classes, perplexity for sequences."""
 
     def __post_init__(self) -> None:
         check_types(self)

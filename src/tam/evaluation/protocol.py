@@ -182,14 +182,15 @@ def choose(
     """The scores of the steps and rate that do best on these tasks at one k."""
     steps, rates = protocol.adapt_steps, protocol.adapt_rates
     scores = _score_grid(method, model, valid, k, steps, rates, protocol, primitives)
-    return min(scores, key=lambda one: quality(one, valid[0].kind))
+    return min(scores, key=lambda one: quality(one, valid[0].kind, protocol.choose_by))
 
 
-def quality(score: KShotScore, kind: Kind) -> tuple[float, float]:
-    """The key that choices are compared by, smaller is better: the headline metric, then the other."""
+def quality(score: KShotScore, kind: Kind, choose_by: str = "auto") -> tuple[float, float]:
+    """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other."""
     if score.is_nan:
         return math.inf, math.inf
-    if kind == "classification":
+    headline = "accuracy" if kind == "classification" else "perplexity"
+    if (headline if choose_by == "auto" else choose_by) == "accuracy":
         return -score.accuracy, score.perplexity
     return score.perplexity, -score.accuracy
 

@@ -1,9 +1,13 @@
 """Random numbers that are the same on every machine, in every process and with every release of numpy."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 class Rng:
@@ -38,3 +42,28 @@ class Rng:
         """`size` draws from the exponential distribution with mean 1."""
         uniform = ((self.raw(size) >> np.uint64(11)) + 0.5) * 2.0**-53
         return -np.log(uniform)
+
+
+class Dice:
+    """Single numbers of a stream, drawn in bulk.
+
+    >>> dice = Dice(Rng("dice", 7))
+    >>> [dice.below(6) for _ in range(4)]
+    [4, 2, 2, 4]
+    """
+
+    def __init__(self, rng: Rng) -> None:
+        self._words = _words(rng)
+
+    def below(self, high: int) -> int:
+        """An integer in 0 … high - 1."""
+        return ((next(self._words) >> 32) * high) >> 32
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+
+def _words(rng: Rng) -> Iterator[int]:
+    while True:
+        yield from rng.raw(256).tolist()

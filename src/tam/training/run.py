@@ -10,13 +10,15 @@ import torch
 
 import tam
 from tam.config.config import Config
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import exists, read_json
 from tam.methods import METHODS
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
+from tam.tasks.generate import make_generated
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import TasksFileError
+from tam.tasks.prior import fitting_options, with_prior
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import write_json
@@ -31,16 +33,31 @@ from tam.training.trainer import Trainer
 def load_tasks(
     source: Mapping[str, Any], progress: Progress | None = None, file: Path | None = None
 ) -> TaskSet:
-    """The task set that a config names: a benchmark's options, or the `path` of a file.
+    """The task set that a config names: a benchmark's options, or the `path` of a file, perhaps with a prior.
 
     An error in what a config file says of the tasks begins with that `file`.
     """
     try:
+        if "prior" in source:
+            return _with_prior(source, progress)
         return _named_tasks(source, progress)
     except TasksFileError:  # which names a file of its own
         raise
     except UserError as error:
         raise error if file is None else UserError(f"{file}: tasks: {error}") from None
+
+
+def _with_prior(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
+    """The user's tasks, with those of their prior to train on too: generated, a benchmark's or a file's."""
+    prior = source["prior"]
+    if not isinstance(prior, dict):
+        raise UserError(f"prior must be an object with a generator, a name or a path: got {shown(prior)}")
+    if "path" not in source:
+        raise UserError("a prior is for your own tasks: a benchmark must have none")
+    tasks = _named_tasks({name: value for name, value in source.items() if name != "prior"}, progress)
+    if "generator" in prior:
+        return with_prior(tasks, make_generated(fitting_options(tasks, prior), progress=progress))
+    return with_prior(tasks, _named_tasks(prior, progress))
 
 
 def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:

@@ -1,0 +1,189 @@
+"""List functions: the published scores of a prior on tasks that nobody here made.
+
+`python -m tam.experiments.lists DATA --prior` trains on the tasks of a folder and on generated ones, scores
+its test tasks and writes `results/own/NAME.json`. It needs only torch, numpy and safetensors.
+
+The protocol is that of Qiu et al., Phenomenal Yet Puzzling, 2023: a task is learned from its examples 1 to 8,
+and asked its examples 17 to 24.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tam.config.config import Config
+from tam.errors import UserError
+from tam.io import path_of
+from tam.tasks.jsonl import read_tasks
+from tam.tasks.task import Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
+from tam.training.log import TrainingLog
+from tam.training.preflight import prepare, real_device
+from tam.training.run import load_tasks, run, start
+
+SHOTS, QUERIES = 8, slice(16, 24)
+
+# Eight searches of TAM learn a new task: most start at the z of training tasks, generated ones included.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "tam": {
+        "layers": 4,
+        "width": 128,
+        "heads": 4,
+        "task_tokens": 2,
+        "task_first": True,
+        "tasks": 64,
+        "rows": 32,
+        "rate": 1e-3,
+        "warmup": 100,
+        "inner_steps": 12,
+        "inner_rate": 0.1,
+        "warm_share": 0.0,
+        "starts": 8,
+        "support": "mixed",
+        "small_share": 0.6,
+        "small_after": 300,
+        "small_sizes": (6, 12),
+        "adapt_steps": (0, 1, 2, 5, 12, 25, 50, 100),
+        "adapt_rates": (0.03, 0.1),
+    },
+    "snail": {
+        "layers": 6,
+        "width": 256,
+        "heads": 8,
+        "x_mask": "full",
+        "tasks": 64,
+        "rows": 32,
+        "rate": 5e-4,
+        "warmup": 500,
+    },
+}
+"""For a GPU: what is not as in the preset quick."""
+
+ON_CPU: dict[str, dict[str, Any]] = {
+    "tam": {
+        "layers": 2,
+        "width": 64,
+        "task_tokens": 1,
+        "task_first": False,
+        "tasks": 16,
+        "rows": 16,
+        "rate": 2e-3,
+        "warmup": 20,
+        "inner_steps": 4,
+        "starts": 1,
+        "small_after": 0,
+        "adapt_steps": (1, 5, 12, 25, 50, 100),
+        "adapt_rates": (0.1,),
+    },
+    "snail": {"layers": 3, "width": 64, "heads": 4, "tasks": 16, "rows": 16, "rate": 1e-3, "warmup": 20},
+}
+"""What is not as on a GPU."""
+
+
+def with_protocol(tasks: TaskSet) -> TaskSet:
+    """The same with the fixed supports and queries of validation and test tasks."""
+    splits = {
+        split: members if split == "train" else tuple(map(_fixed, members))
+        for split, members in tasks.splits.items()
+    }
+    return TaskSet(splits, tasks.vocabulary, tasks.options)
+
+
+def _fixed(task: Task) -> Task:
+    rows = np.r_[:SHOTS, QUERIES]
+    if len(task) < QUERIES.stop or not isinstance(task.y, Sequences):
+        raise UserError(
+            f"task {task.name!r} must have sequences as answers, and at least {QUERIES.stop} examples"
+        )
+    x, y = (Sequences(part.ids[rows], part.lengths[rows]) for part in (task.x, task.y))
+    return replace(task, x=x, y=y, support=SHOTS)
+
+
+def settings_for(method: str, seconds: float, device: str, seed: int, **values: Any) -> Config:
+    """The settings of a run that trains for so many seconds at most."""
+    most = round(seconds * (2 if device == "cpu" else 40))  # more than fit: the time ends the run
+    timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
+    chosen = SETTINGS.get(method, {}) | (ON_CPU.get(method, {}) if device == "cpu" else {})
+    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
+    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
+    return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tam.experiments.lists", description=__doc__)
+    parser.add_argument("data", help="the folder of the tasks")
+    parser.add_argument("--method", default="tam")
+    parser.add_argument("--prior", action="store_true", help="train on generated lists besides")
+    parser.add_argument("--prior-tasks", type=int, default=2_000)
+    parser.add_argument("--seconds", type=int, default=200, help="of training and validation")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--settings", type=json.loads, default={}, help="others, as JSON")
+    parser.add_argument("--name", help="of the result; by default what was chosen")
+    parser.add_argument("--results", default="results/own")
+    parser.add_argument("--runs", default="runs/own")
+    try:
+        _run(parser.parse_args())
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def _run(asked: argparse.Namespace) -> None:
+    prior = f"-prior{asked.prior_tasks}" if asked.prior else ""
+    name = asked.name or f"list_functions-{asked.method}{prior}-{asked.seed}"
+    folder = path_of(asked.runs, "--runs") / name
+    results = path_of(asked.results, "--results")
+    file = folder.with_name(f"{name}.jsonl")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with_protocol(read_tasks(asked.data)).write(file)
+    source: dict[str, Any] = {"path": str(file.resolve())}
+    if asked.prior:
+        source["prior"] = {"generator": "lists", "tasks": asked.prior_tasks, "seed": 0}
+    config = settings_for(
+        asked.method, asked.seconds, real_device(asked.device), asked.seed, **asked.settings
+    )
+    setup = prepare(config, load_tasks(source))
+    start(folder, setup.config, source, resume=(folder / "config.json").exists())
+    with TrainingLog(config.training.steps, config.training.max_seconds) as log:
+        result = run(setup, folder, log)
+    if not result:
+        return  # another process of this run has it
+    facts = {
+        "tasks": {**result["tasks"], "path": path_of(asked.data).resolve().name},
+        "command": _command(asked),
+        "curve": _validations(folder),
+        "load": round(os.getloadavg()[1], 1),
+    }
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(results / f"{name}.json", {**result, **facts})
+    for score in result["scores"]:
+        print(f"k = {score['k']}: exact match {score['accuracy']:.3f} ± {score['accuracy_interval']:.3f}")
+
+
+def _command(asked: argparse.Namespace) -> str:
+    """What to type for the same result, wherever the data are."""
+    words = ["python", "-m", "tam.experiments.lists", path_of(asked.data).resolve().name]
+    if asked.prior:
+        words += ["--prior", "--prior-tasks", str(asked.prior_tasks)]
+    for option in ("method", "seconds", "device", "seed"):
+        words += [f"--{option}", f"{getattr(asked, option)}"]
+    return shlex.join([*words, *(["--settings", json.dumps(asked.settings)] if asked.settings else [])])
+
+
+def _validations(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run's validations."""
+    records = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [record for record in records if "valid" in record]
+
+
+if __name__ == "__main__":
+    main()

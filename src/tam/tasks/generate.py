@@ -1,0 +1,140 @@
+"""`tam.generate`: tasks made by random programs, as a prior for tasks of your own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import islice
+from typing import Any, Literal
+
+from tam.errors import SettingError, UserError, shown
+from tam.tasks import cache
+from tam.tasks.lists.inputs import Limits
+from tam.tasks.lists.programs import Program, draw_programs
+from tam.tasks.splits import draw_splits
+from tam.tasks.task import Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Vocabulary
+
+VERSION = 1
+"""Raised when the same options give different tasks; part of the names of cached files."""
+
+Generator = Literal["lists"]
+Progress = Callable[[int, int], None]
+
+_RANGES = {
+    "tasks": (3, 1_000_000),
+    "examples": (2, 10_000),
+    "values": (2, 10_000),
+    "shortest": (0, 1_000),
+    "longest": (1, 1_000),
+    "longest_answer": (1, 1_000),
+    "seed": (0, 2**63 - 1),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateOptions:
+    """Everything that determines generated tasks, to the last example."""
+
+    generator: Generator = "lists"
+    """What is generated: lists, programs on lists of integers."""
+    tasks: int = 2_000
+    """Number of tasks; each is a different function."""
+    examples: int = 32
+    """Number of examples of each task."""
+    values: int = 100
+    """Numbers are from 0 to values - 1."""
+    shortest: int = 0
+    """Least numbers in an input."""
+    longest: int = 10
+    """Most numbers in an input."""
+    longest_answer: int = 15
+    """Most numbers in an answer."""
+    seed: int = 0
+    """Seed of everything random."""
+
+    def __post_init__(self) -> None:
+        if self.generator != "lists":
+            raise UserError(f"there is no generator {shown(self.generator)}: it must be lists")
+        for field, (low, high) in _RANGES.items():
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise SettingError(f"{field} must be an integer from {low} to {high}: got {shown(value)}")
+        if self.shortest > self.longest:
+            raise SettingError(
+                f"shortest must be at most longest: got shortest={self.shortest}, longest={self.longest}"
+            )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "GenerateOptions":
+        """From plain values; what is missing has its default, what is unknown is an error."""
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(values.keys() - known):
+            raise UserError(f"unknown option {shown(unknown[0])}: generated tasks have {', '.join(known)}")
+        return cls(**values)
+
+    @property
+    def limits(self) -> Limits:
+        """What inputs and answers may be."""
+        return Limits(self.values, self.shortest, self.longest, self.longest_answer)
+
+
+def generate(generator: Generator = "lists", *, use_cache: bool = True, **options: int) -> TaskSet:
+    """Make tasks by random programs; the same arguments give the same tasks on every machine.
+
+    `lists`: every task is another function on lists of integers, composed at random of parts such as sorting,
+    slicing, filtering, arithmetic, counting and conditions.
+
+    Args:
+        generator: `lists`.
+        use_cache: Keep the set on disk, and read it from there the next time.
+        **options: The other fields of `GenerateOptions`: tasks, examples, values, shortest, longest,
+            longest_answer, seed.
+
+    Examples:
+        >>> tasks = generate(tasks=10)
+        >>> tasks
+        TaskSet of 8 train, 1 valid, 1 test tasks (transduction, 100 tokens)
+        >>> tasks.train[0].name
+        'all but the first: (rotate right by 1)'
+    """
+    return make_generated(GenerateOptions.of({"generator": generator, **options}), use_cache)
+
+
+def make_generated(
+    options: GenerateOptions, use_cache: bool = True, progress: Progress | None = None
+) -> TaskSet:
+    """Make generated tasks, or read them from the cache; their splits are drawn, 80 : 10 : 10."""
+    given = asdict(options)
+    file = cache.file_of(options.generator, {**given, "version": VERSION})
+    tasks = cache.read(file, given) if use_cache else None
+    if tasks is None:
+        tasks = _generate(options, progress)
+        if use_cache:
+            cache.write(file, tasks)
+    return tasks
+
+
+def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:
+    vocabulary = Vocabulary(range(options.values))
+    made: list[Task] = []
+    for program in islice(draw_programs(options.limits, options.examples, options.seed), options.tasks):
+        made.append(_task(program, vocabulary))
+        if progress is not None:
+            progress(len(made), options.tasks)
+    if len(made) < options.tasks:
+        raise UserError(
+            f"tasks must be about {len(made)} or fewer with these values, lengths and examples: got "
+            f"{options.tasks}"
+        )
+    split_of = draw_splits([task.name for task in made], options.seed)
+    splits = {
+        split: tuple(task for task in made if split_of[task.name] == split)
+        for split in ("train", "valid", "test")
+    }
+    return TaskSet(splits, vocabulary, asdict(options))
+
+
+def _task(program: Program, vocabulary: Vocabulary) -> Task:
+    x, y = zip(*program.examples, strict=True)
+    size = len(vocabulary)
+    return Task(program.text, vocabulary, Sequences.from_lists(x, size), Sequences.from_lists(y, size))

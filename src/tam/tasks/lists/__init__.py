@@ -1,0 +1,1 @@
+"""Random programs on lists of integers: a typed grammar, inputs for a program, and tasks from both."""

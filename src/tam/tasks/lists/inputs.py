@@ -1,0 +1,54 @@
+"""Inputs for a program: lists whose style (large or small numbers, repeats) differs from task to task."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tam.tasks.lists.grammar import Numbers
+from tam.tasks.rng import Dice
+
+_SMALL = 10
+
+
+class Limits(NamedTuple):
+    """What inputs and answers may be: numbers from 0 to `values` - 1, and lengths."""
+
+    values: int
+    shortest: int
+    longest: int
+    longest_answer: int
+
+    def allow(self, y: Numbers) -> bool:
+        """Whether this can be an answer."""
+        return len(y) <= self.longest_answer and all(0 <= v < self.values for v in y)
+
+
+class Inputs:
+    """Random lists of one style.
+
+    Numbers are small (below 10), of any size, or a mix of both. They are all different, or repeat as chance
+    has it, or come from a few. Half of the lists have one of the given constants at a random place: a
+    program that looks for a 7 shows what it does only where there is one.
+    """
+
+    def __init__(self, limits: Limits, dice: Dice, constants: Sequence[int] = ()) -> None:
+        self._limits, self._dice, self._constants = limits, dice, constants
+        self._numbers = dice.pick(("small", "small", "mixed", "mixed", "mixed", "any"))
+        self._repeats = dice.pick(("none", "none", "some", "few"))
+
+    def draw(self) -> Numbers:
+        """A random list."""
+        dice, limits = self._dice, self._limits
+        length = limits.shortest + dice.below(limits.longest - limits.shortest + 1)
+        x = [self._number() for _ in range(length)]
+        if self._repeats == "few" and length:
+            few = x[: 1 + length // 3]
+            x = [dice.pick(few) for _ in x]
+        if self._constants and length and dice.below(2):
+            x[dice.below(length)] = dice.pick(self._constants)
+        if self._repeats == "none":
+            x = list(dict.fromkeys(x))
+        return x if len(x) >= limits.shortest else self.draw()
+
+    def _number(self) -> int:
+        small = self._numbers == "small" or (self._numbers == "mixed" and self._dice.below(5) < 2)
+        return self._dice.below(min(_SMALL, self._limits.values) if small else self._limits.values)
