@@ -16,7 +16,7 @@ CLASSES: dict[Verdict, str] = {
 
 
 def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, whose: str = "paper") -> Markup:
-    """Our score, theirs below it, and how they compare; what is missing is said to be."""
+    """Our score, theirs below it, and how they compare, or that a score is missing."""
     parts = [] if ours is None else [estimate_words(metric, ours)]
     if theirs is not None:
         error = "" if theirs.error is None else f" ± {_error(metric, theirs.error)}"
