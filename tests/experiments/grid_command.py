@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tam.experiments.command import main
@@ -30,6 +31,14 @@ def start_command(places: Places, *words: str, path: str = "") -> "subprocess.Po
         text=True,
         env=os.environ | {"PYTHONPATH": ":".join(filter(None, paths)), "RAY_TMPDIR": "/tmp"},  # short names
     )
+
+
+def wait_for(file: Path) -> None:
+    """Wait until a command has made a file."""
+    end = time.monotonic() + 100
+    while not file.exists():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tam.experiments.claim import ClaimedError, claim, is_claimed
 from tam.experiments.command import main
 from tam.experiments.job import Job
 from tam.experiments.results import Places, result_of, status
-from tests.experiments.grid_command import JOBS, LONG, start_command, where
+from tests.experiments.grid_command import JOBS, LONG, start_command, wait_for, where
 from tests.experiments.small import grids, small
 
 pytestmark = pytest.mark.slow
@@ -133,10 +133,3 @@ def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
 def test_one_process_runs_one_job_at_a_time(places: Places) -> None:
     with pytest.raises(SystemExit, match="--at-once must be 1 with --on here: got 2"):
         in_this_process(places, [small()], "--at-once", "2")
-
-
-def wait_for(file: Path) -> None:
-    end = time.monotonic() + 180
-    while not file.exists():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -1,21 +1,12 @@
-"""Principal components, and what can be read off points linearly, beside plain reckoning."""
+"""What can be read off points linearly, beside plain reckoning."""
 
 import numpy as np
 import pytest
 
 from tam.experiments import projection
-from tam.experiments.projection import FOLDS, held_out_r2, principal
+from tam.experiments.projection import FOLDS, held_out_r2
 
 RNG = np.random.default_rng(0)
-
-
-def test_principal_components_are_those_of_the_covariance() -> None:
-    points = RNG.normal(size=(40, 6)) * [5, 3, 1, 1, 0.5, 0.1] + 7
-    values, vectors = np.linalg.eigh(np.cov(points.T))
-    found = principal(points)
-    assert found.explained == pytest.approx(values[::-1][:2] / values.sum())
-    expected = (points - points.mean(0)) @ vectors[:, ::-1][:, :2]
-    assert np.abs(found.points) == pytest.approx(np.abs(expected))
 
 
 def test_a_penalty_is_chosen_by_leaving_one_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tam.experiments.results import Places, result_of, status
 from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
+from tests.experiments.grid_command import wait_for
 from tests.experiments.small import grids, small
 
 pytestmark = pytest.mark.slow
@@ -136,13 +137,6 @@ def test_who_is_next(places: Places) -> None:
 def test_a_pattern_that_matches_no_job(places: Places) -> None:
     with pytest.raises(SystemExit, match=r"no run .* 'nothing'"):
         call(places, [small()], "--only", "nothing")
-
-
-def wait_for(file: Path) -> None:
-    end = time.monotonic() + 60
-    while not file.exists():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def run_beside(other: Callable[[], None], runner: Runner, job: Job) -> None:

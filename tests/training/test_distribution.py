@@ -43,12 +43,13 @@ import sys
 import torch.distributed as dist
 from tam.cli import run as command
 
-join = dist.init_process_group
+join, leave = dist.init_process_group, dist.destroy_process_group  # torchrun lets processes join once
 dist.init_process_group = lambda *a, **k: None if dist.is_initialized() else join(*a, **k)
-dist.destroy_process_group = lambda: None  # torchrun lets processes join once
+dist.destroy_process_group = lambda: None
 for config in sys.argv[2:]:
     sys.argv[1:] = ["run", config, "--out", config.removesuffix(".json")]
     command.main()
+leave()
 """
 
 

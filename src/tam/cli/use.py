@@ -21,29 +21,14 @@ if TYPE_CHECKING:
     from tam.learner.task_embedding import TaskEmbedding
 
 
-def other_tasks(asked: Any, folder: Path) -> "TestTasks | None":
-    """The test tasks that a command names, read as its options say and else as those of a run; or None."""
-    from tam.tasks.jsonl import read_test_tasks
-    from tam.training.run import read_config
-
-    if asked.tasks is None:
-        return None
-    _, source = read_config(folder / "config.json")
-    reading = {name: source[name] for name in ("text", "kind") if name in source}
-    reading |= {name: value for name in READING if (value := getattr(asked, name)) is not None}
-    return read_test_tasks(path_of(asked.tasks, "--tasks"), **reading)
-
-
 @dataclass(frozen=True)
-class Eval:
-    """Score a run on its test tasks at each k; for several runs, show mean and spread."""
+class ScoredRuns:
+    """Runs, and the test tasks to score them on."""
 
     run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
-    """Folder of a finished run, or of several that differ only in their seed."""
+    """Folders of finished runs."""
     shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
-    """Values of k; those of the run if not given."""
-    supports: Annotated[int | None, optional("INT")] = None
-    """Support sets drawn per task; as in the run if not given."""
+    """Values of k; those of each run if not given."""
     device: str = "auto"
     """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
     tasks: Annotated[str | None, optional("FILE")] = None
@@ -53,15 +38,42 @@ class Eval:
     text: Text = None
     kind: AnswerKind = None
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the runs."""
+        if not self.run_folders:
+            raise UserError("give the folder of one run or more")
+        return [path_of(folder, "RUN") for folder in self.run_folders]
+
+    def other_tasks(self, folder: Path) -> "TestTasks | None":
+        """The test tasks that were named, read as the options say and else as those of a run; or None."""
+        from tam.tasks.jsonl import read_test_tasks
+        from tam.training.run import read_config
+
+        if self.tasks is None:
+            return None
+        _, source = read_config(folder / "config.json")
+        reading = {name: source[name] for name in ("text", "kind") if name in source}
+        reading |= {name: value for name in READING if (value := getattr(self, name)) is not None}
+        return read_test_tasks(path_of(self.tasks, "--tasks"), **reading)
+
+
+@dataclass(frozen=True)
+class Eval(ScoredRuns):
+    """Score a run on its test tasks at each k; for several runs, show mean and spread."""
+
+    run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
+    """Folder of a finished run, or of several that differ only in their seed."""
+    supports: Annotated[int | None, optional("INT")] = None
+    """Support sets drawn per task; as in the run if not given."""
+
     def run(self) -> None:
         """Evaluate and print."""
         from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
 
-        if not self.run_folders:
-            raise UserError("give the folder of one run or more")
-        folders = [path_of(folder, "RUN") for folder in self.run_folders]
-        tasks = other_tasks(self, folders[0])
+        folders = self.folders
+        tasks = self.other_tasks(folders[0])
         results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
         print(score_table(over_trials(results, folders)))
 

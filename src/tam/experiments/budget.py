@@ -21,11 +21,11 @@ from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
-"""After so many steps, a step is compiled and captured."""
+"""Steps after which a step is compiled and captured."""
 LAST_PHASE = 10**9
 """A step in the last phase of any method."""
 REPEATS, REPEAT_SECONDS = 5, 0.05
-"""Steps are timed so many times, for about so many seconds; the shortest time counts."""
+"""How often steps are timed, and for about how many seconds; the shortest time counts."""
 
 StepTimes = Mapping[int, float]
 """The milliseconds of a step in each phase of a method."""

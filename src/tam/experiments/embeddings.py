@@ -9,13 +9,14 @@ import torch
 
 from tam.errors import UserError
 from tam.experiments.job import Job
-from tam.experiments.projection import Floats, held_out_r2, principal
+from tam.experiments.projection import Floats, held_out_r2
 from tam.experiments.results import Places, Status, mismatch
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
 from tam.methods import weights
 from tam.provenance import now, provenance
+from tam.store.index import principal_components
 from tam.tasks.benchmark import VERSION, BenchmarkOptions, draw_recipes
 from tam.tasks.pathfinding import CELLS, SIDE, PathfindingFamily
 from tam.tasks.rng import Rng
@@ -47,18 +48,21 @@ def embedding_map(folder: Path, device: str = "cpu") -> dict[str, Any]:
     z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
     recipes = draw_recipes(family, BenchmarkOptions(**source))["train"]
     trained = {end for start, end in recipes if start == START}
-    projection, order = principal(z), Rng("embedding map", "held out").permutation(len(ends))
+    (places, explained), order = (
+        principal_components(z),
+        Rng("embedding map", "held out").permutation(len(ends)),
+    )
     rows, columns = (np.array(values, dtype=np.float64) for values in zip(*map(_cell, ends), strict=True))
     points = [
         {"row": end // SIDE, "column": end % SIDE, "x": float(x), "y": float(y), "trained": end in trained}
-        for end, (x, y) in zip(ends, projection.points, strict=True)
+        for end, (x, y) in zip(ends, places, strict=True)
     ]
     return {
         "method": result["method"],
         "start": list(_cell(START)),
         "shots": SHOTS,
         "numbers": z.shape[1],
-        "explained_variance": projection.explained.tolist(),
+        "explained_variance": list(explained),
         "r2": {"row": held_out_r2(z, rows, order), "column": held_out_r2(z, columns, order)},
         "loss": float(np.mean([one.loss for one in learned])),
         "points": points,

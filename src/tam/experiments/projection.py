@@ -1,9 +1,4 @@
-"""What a set of points shows: their principal components, and what can be read off them linearly.
-
-Shapes: n points of d numbers each.
-"""
-
-from typing import NamedTuple
+"""What can be read off points linearly: n of them, of d numbers each."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +6,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FOLDS = 11
-"""Points are held out in so many parts."""
+"""The number of parts in which points are held out."""
 PENALTIES = 10.0 ** np.arange(-6, 4)
 """Ridge penalties to choose from, relative to the mean variance of the points."""
-
-
-class Projection(NamedTuple):
-    """Points on their first principal components."""
-
-    points: Floats  # [n, count]
-    explained: Floats  # the share of the variance on each component, [count]
-
-
-def principal(points: Floats, count: int = 2) -> Projection:
-    """Project points on their first principal components; of each, the largest weight is positive."""
-    centred = points - points.mean(0)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], axis=1)
-    axes = axes * np.where(largest < 0, -1.0, 1.0)
-    variances = sizes**2
-    return Projection(centred @ axes[:count].T, variances[:count] / max(float(variances.sum()), 1e-300))
 
 
 def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:

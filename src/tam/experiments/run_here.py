@@ -3,8 +3,6 @@
 import gc
 import signal
 import traceback
-from collections.abc import Generator
-from contextlib import contextmanager
 
 import torch
 
@@ -13,6 +11,7 @@ from tam.experiments.claim import ClaimedError
 from tam.experiments.runner import Ending
 from tam.experiments.work import Order, work
 from tam.training.heap import keep_freed_memory
+from tam.training.signals import on_interrupts
 
 
 class Ended(Ending):
@@ -38,7 +37,7 @@ class Here:
     def start(self, order: Order) -> Ended:
         """Run a job to its end; KeyboardInterrupt if it was stopped."""
         try:
-            with _interruptible():
+            with on_interrupts(signal.default_int_handler):  # training ends after its step, else at once
                 return Ended(*attempt(order))
         except InterruptedRunError:
             raise KeyboardInterrupt from None
@@ -62,15 +61,3 @@ def attempt(order: Order) -> Ending:
     except Exception as error:  # a bug: it is recorded, and must not stop the other jobs
         return Ending("failed", f"{type(error).__name__}: {error}".strip(), traceback.format_exc())
     return Ending("finished")
-
-
-@contextmanager
-def _interruptible() -> Generator[None]:
-    """SIGTERM is as Ctrl-C: training ends after its step, anything else at once."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -16,11 +16,12 @@ from tam.experiments.claim import is_claimed
 from tam.experiments.job import Job
 from tam.experiments.results import Places, Status, with_budget, write_error
 from tam.experiments.work import Order
+from tam.training.signals import on_interrupts
 
 LONGEST_STOP = 30.0
-"""Running jobs are asked to stop so many seconds before the end, or a quarter of the time if that is less."""
+"""Seconds before the end when running jobs are asked to stop; at most a quarter of the time."""
 LAST_SECONDS = 2.0
-"""Jobs that have not stopped are killed so many seconds before the end, or an eighth of the time."""
+"""Seconds before the end when jobs that have not stopped are killed; at most an eighth of the time."""
 LOG_CHARACTERS = 4_000
 """How much of the end of a failed job's log is recorded."""
 
@@ -101,7 +102,7 @@ class Runner:
         """Work off the jobs, until all are done or the time is over."""
         self._waiting = [job for job in jobs if not self._status(job).done]
         try:
-            with _interrupts(self), self._alarms():
+            with on_interrupts(lambda *_: self.stop()), self._alarms():
                 while self.running or (self._waiting and not self._asked):
                     self._start_some()
                     if not self.running:
@@ -204,18 +205,6 @@ def _is_taken(job: Job, places: Places) -> bool:
         return is_claimed(places.run_folder(job))
     except UserError:
         return False
-
-
-@contextmanager
-def _interrupts(runner: Runner) -> Generator[None]:
-    """Ctrl-C or SIGTERM stops the jobs, a second one kills them."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: runner.stop()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _say(job: Job, what: str) -> None:

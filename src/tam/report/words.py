@@ -11,6 +11,11 @@ DIGITS = {"accuracy": 1, "perplexity": 2}
 UNIT = {"accuracy": " %", "perplexity": ""}
 
 
+def better_is(metric: str) -> str:
+    """Which scores are good."""
+    return "higher is better" if metric == "accuracy" else "lower is better"
+
+
 def number(value: int) -> str:
     """An integer with thin spaces between thousands."""
     return f"{value:,}".replace(",", "\u202f")

@@ -42,8 +42,7 @@ class _Examples(_Request):
             ge=2,
             le=64,
             strict=True,
-            description="At most so many searches learn the task, if the model uses several; "
-            "fewer take less time.",
+            description="Most searches that learn the task, if the model uses several; fewer take less time.",
         ),
     ] = None
     model: ModelName = None

@@ -21,7 +21,7 @@ _ROWS_TOGETHER = 4096
 _TRIALS = 64  # that are remembered
 
 Observe = Callable[[str, int], None]
-"""Is told of every batch: what is done, and for how many rows."""
+"""Called for every batch with what is done, and for how many rows."""
 
 
 class Answer(NamedTuple):
@@ -57,7 +57,7 @@ class Served:
         learner: The model; from now on only this object's thread uses it.
         store: The tasks it answers for.
         limits: How much may wait.
-        observe: Is told of every batch.
+        observe: Called for every batch.
         packed: Its benchmark and test tasks, if they came with it.
     """
 

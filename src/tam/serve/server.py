@@ -64,7 +64,7 @@ def serve(
         port: Where to listen; 0 takes any that is free.
         token: What requests must have; needed unless the host is of this machine alone.
         limits: What is taken at once.
-        ready: Is told the address.
+        ready: Called with the address once the server listens.
     """
     try:
         import uvicorn

@@ -5,6 +5,7 @@ spaces, so each kind has a matrix of its own.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,20 +124,17 @@ class Index:
         return {weights: points for (weights, _), points in self._spaces.items() if len(points)}
 
 
-def principal_axes(points: Vector) -> tuple[NDArray[np.float64], tuple[float, float]]:
-    """The first two principal components of points, and the share of the variance that each has.
+def principal_components(points: NDArray[Any]) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """Points `[n, d]` on their first two principal components, and the share of the variance on each.
 
-    Their signs are chosen so that the point farthest out on an axis is on its positive side.
+    Of each component, the largest weight is positive.
     """
-    centred = points - points.mean(0, dtype=np.float64)
-    rows, columns = centred.shape
-    wide = columns > rows
-    values, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
-    axes = min(2, len(values))
-    values, vectors = values[::-1].clip(min=0), vectors[:, ::-1][:, :axes]
-    found = np.zeros((rows, 2))
-    found[:, :axes] = vectors * np.sqrt(values[:axes]) if wide else centred @ vectors
-    farthest = found[np.abs(found).argmax(0), [0, 1]]
-    total = values.sum() or 1.0
-    shares = [float(value / total) for value in values[:axes]] + [0.0, 0.0]
-    return found * np.where(farthest < 0, -1.0, 1.0), (shares[0], shares[1])
+    points = points.astype(np.float64)
+    centred = points - points.mean(0)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    axes = axes[:2] * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], axis=1))[:2]
+    variances = sizes**2
+    shares = [*(variances[:2] / max(float(variances.sum()), 1e-300)).tolist(), 0.0, 0.0]
+    found = np.zeros((len(points), 2))
+    found[:, : len(axes)] = centred @ axes.T
+    return found, (shares[0], shares[1])

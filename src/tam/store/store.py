@@ -15,7 +15,7 @@ from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.provenance import now
 from tam.store.database import Database, fact, set_fact
 from tam.store.exchange import export, read_exported
-from tam.store.index import Index, principal_axes
+from tam.store.index import Index, principal_components
 from tam.store.readapting import readapt
 from tam.store.rows import EMBEDDING, TASK, embedding_of, stored_task, task_row
 from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
@@ -307,7 +307,7 @@ class Store:
                 ids = points.ids[-limit:].tolist()
                 names = _names(connection, ids)
                 found.append(
-                    TaskMap(weights, [names[i] for i in ids], *principal_axes(points.units[-limit:]))
+                    TaskMap(weights, [names[i] for i in ids], *principal_components(points.units[-limit:]))
                 )
         return found
 

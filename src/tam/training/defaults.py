@@ -90,10 +90,10 @@ def _validations(config: Config) -> dict[str, Any]:
 
 
 def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Followed:
-    """The same with so few rows that a step fits into the memory that is free; it says what a step takes."""
+    """The settings with fewer rows if a step would not fit into free memory, and what a step takes."""
     try:
         spec = prepare(config, tasks, with_test=False).spec
-    except UserError:  # it is told when the run starts
+    except UserError:  # the run reports it when it starts
         return Followed(config)
     free, before = free_bytes(config.device), config.training.rows
     rows = min(before, max(map(len, tasks.train)))

@@ -2,6 +2,7 @@
 
 import math
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from tam.training import distribution
 from tam.training.checkpoint import remove_leftovers
 from tam.training.folder import Log, alone_in, metrics, writing_to
 from tam.training.preflight import Setup
+from tam.training.signals import on_interrupts
 from tam.training.trainer import Trainer
 
 
@@ -48,7 +50,7 @@ def _train(trainer: Trainer, log: Log) -> None:
     """Take the remaining steps; record, validate and write checkpoints between them.
 
     With several ranks, all do the same: a stop that one of them is asked for is agreed on at the next look at
-    the losses. Only losses that were looked at are known to be finite, so a checkpoint needs a look too.
+    the losses. Only losses that were read are known to be finite, so a checkpoint needs a look too.
     """
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
@@ -159,16 +161,12 @@ def _polite_stop() -> Generator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked.append(number)
 
-    try:
-        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # only the main thread can handle signals
+    if threading.current_thread() is not threading.main_thread():  # which alone can handle signals
         yield lambda: False
         return
-    try:
-        yield lambda: bool(asked)
-    except distribution.LostProcessError:
-        del before[signal.SIGTERM]  # torchrun sends it to the others, which must report the error first
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with on_interrupts(ask) as before:
+        try:
+            yield lambda: bool(asked)
+        except distribution.LostProcessError:
+            del before[signal.SIGTERM]  # torchrun sends it to the others, which must report the error first
+            raise

@@ -38,7 +38,7 @@ class Tracker(Protocol):
         ...
 
 
-class TensorBoard:
+class _TensorBoard:
     """Event files in the folder `tensorboard` of the run."""
 
     def __init__(self) -> None:
@@ -48,7 +48,6 @@ class TensorBoard:
         self._writer_class = SummaryWriter
 
     def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
-        """See `Tracker`."""
         events = folder / "tensorboard"
         is_new = not events.exists()
         self._writer = self._writer_class(str(events), purge_step=step)
@@ -56,16 +55,14 @@ class TensorBoard:
             self._writer.add_text("config", f"```json\n{json_text(config, indent=1)}\n```", 0)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """See `Tracker`."""
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)
 
     def finish(self) -> None:
-        """See `Tracker`."""
         self._writer.close()
 
 
-class Wandb:
+class _Wandb:
     """A run of Weights & Biases, or of Trackio, which has the same functions.
 
     Both keep what they have of a step that is logged again after a crash.
@@ -76,25 +73,22 @@ class Wandb:
         self._has_ids = package == "wandb"
 
     def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
-        """See `Tracker`."""
         own = {"id": name, "dir": str(folder)} if self._has_ids else {}
         self._package.init(project=PROJECT, name=name, config=dict(config), resume="allow", **own)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """See `Tracker`."""
         self._package.log(dict(values), step=step)
 
     def finish(self) -> None:
-        """See `Tracker`."""
         self._package.finish()
 
 
 def make_tracker(name: str) -> Tracker:
     """The tracker of this name; an error if there is none, or if its package is not installed."""
     if name == "tensorboard":
-        return TensorBoard()
+        return _TensorBoard()
     if name == "trackio" or name == "wandb":
-        return Wandb(name)
+        return _Wandb(name)
     raise UserError(f"track must be one of {list(get_args(TrackerName))}: got {name!r}")
 
 

@@ -36,7 +36,7 @@ from tam.report.page.scores import (
     point,
     score_axis,
 )
-from tam.report.words import UNIT, capitalised, k_heads, number, score_words
+from tam.report.words import UNIT, better_is, capitalised, k_heads, number, score_words
 from tam.tasks.task import metric_of
 
 _LOOKS = 8
@@ -95,8 +95,7 @@ def _title(tasks: Mapping[str, Any]) -> str:
 def _scores(group: Sequence[OwnRun], place: int) -> Markup:
     """The part of one task set: test scores, then how training went."""
     metric, first = _metric(group), group[0]
-    better = "higher is better" if metric == "accuracy" else "lower is better"
-    parts: list[str] = [paragraph(f"Test tasks, {metric}: {better}.")]
+    parts: list[str] = [paragraph(f"Test tasks, {metric}: {better_is(metric)}.")]
     if any(run.result is not None for run in group):
         parts.append(figures(_against_k(group, metric)))
     if len(group) > 1:

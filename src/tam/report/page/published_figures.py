@@ -13,7 +13,7 @@ from tam.report.page.axis import Axis
 from tam.report.page.chart import Dot, Point, Series, line_chart, line_panel, scatter
 from tam.report.page.html import Markup, figure, figures, style, tag
 from tam.report.page.scores import against_k, exact, k_axis, point, score_axis
-from tam.report.words import SCALE, score_words
+from tam.report.words import SCALE, better_is, score_words
 
 TIMED_K = 10
 """The k of the chart of quality against seconds."""
@@ -37,7 +37,7 @@ def quality_charts(results: Results) -> Markup:
     return figures(
         *(
             figure(
-                f"{title}: {_better(results.metric(name))}",
+                f"{title}: {better_is(results.metric(name))}",
                 line_chart(
                     quality_series(results, name),
                     k_axis(results.metric(name), results.shots),
@@ -48,10 +48,6 @@ def quality_charts(results: Results) -> Markup:
             for name, title in BENCHMARKS.items()
         )
     )
-
-
-def _better(metric: str) -> str:
-    return "higher is better" if metric == "accuracy" else "lower is better"
 
 
 def quality_picture(results: Results) -> str:
@@ -71,7 +67,7 @@ def quality_picture(results: Results) -> str:
         panel = line_panel(
             quality_series(results, name), k_axis(metric, results.shots), score_axis(metric), (width, height)
         )
-        heading = tag("text", tag("tspan", title, class_="head"), f"  {_better(metric)}", x=4, y=-8)
+        heading = tag("text", tag("tspan", title, class_="head"), f"  {better_is(metric)}", x=4, y=-8)
         left = gap + place * (width + gap)
         parts.append(tag("g", heading, panel, transform=f"translate({left:g} 82)"))
     view = f"0 0 {whole[0]:g} {whole[1]:g}"

@@ -16,10 +16,10 @@ CLASSES: dict[Verdict, str] = {
 
 
 def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, whose: str = "paper") -> Markup:
-    """Our score, theirs below it, and how they compare; what is missing is said to be."""
+    """Our score, theirs below it, and how they compare, or that a score is missing."""
     parts = [] if ours is None else [estimate_words(metric, ours)]
     if theirs is not None:
-        error = "" if theirs.error is None else f" ± {_error(metric, theirs.error)}"
+        error = "" if theirs.error is None else f" ± {bare_score(metric, theirs.error)}"
         parts.append(tag("span", f"{whose} {_mean(metric, theirs)}{error}".strip(), class_="theirs"))
         parts.append(chip(metric, ours, theirs))
     elif ours is None:
@@ -31,7 +31,7 @@ def estimate_words(metric: str, one: Estimate) -> Markup:
     """A score with its error: over runs, or in brackets over the test tasks of a single run."""
     parts = [tag("b", bare_score(metric, one.mean))]
     if one.error is not None:
-        error = f"± {_error(metric, one.error)}"
+        error = f"± {bare_score(metric, one.error)}"
         parts.append(tag("span", f" {error}" if one.runs > 1 else f" ({error})", class_="error"))
     return join(parts)
 
@@ -41,10 +41,6 @@ def _mean(metric: str, one: Estimate) -> str:
     if one.runs:
         return bare_score(metric, one.mean)
     return as_printed(metric, round(SCALE[metric] * one.mean, 6))
-
-
-def _error(metric: str, error: float) -> str:
-    return bare_score(metric, error)
 
 
 def chip(metric: str, ours: Estimate | None, theirs: Estimate) -> Markup:
@@ -97,7 +93,7 @@ def against_k(
 def point(metric: str, x: float, one: Estimate, where: str) -> Point:
     """A score in a chart, with its error."""
     scale = SCALE[metric]
-    error = "" if one.error is None else f" ± {_error(metric, one.error)}{UNIT[metric]}"
+    error = "" if one.error is None else f" ± {bare_score(metric, one.error)}{UNIT[metric]}"
     words = f"{where}: {score_words(metric, one.mean)}{error}"
     return Point(x, scale * one.mean, None if one.error is None else scale * one.error, words)
 

@@ -1,0 +1,17 @@
+"""What Ctrl-C and SIGTERM do."""
+
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def on_interrupts(handler: Callable[[int, Any], Any]) -> Generator[dict[signal.Signals, Any]]:
+    """Call this on Ctrl-C and SIGTERM; yields the handlers of before, which come back at the end."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield before
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
