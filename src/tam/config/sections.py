@@ -32,6 +32,9 @@ class Network:
     """Decoder: put the task embedding before x too, [z, x…, z, y…] instead of [x…, z, y…]."""
     x_mask: Literal["causal", "full"] = "causal"
     """Decoder: whether a token of x attends only to those before it, or to all of x."""
+    positions: Literal["table", "rotary"] = "table"
+    """A table of positions, which ends at the longest sequence of the tasks; or rotary positions, with which
+    a trained model also takes longer ones."""
     use_primitives: bool | None = None
     """Give the model the tasks' primitives; None: if they have any and the method takes them."""
     mask_tokens: float = 0.0

@@ -9,10 +9,13 @@ Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 XMask = Literal["causal", "full"]
+Positions = Literal["table", "rotary"]
 
 DEFAULT_BOTTLENECK = 8
 MOST_LAYERS = 1000
 """Building more would take minutes, however narrow they are."""
+LONGEST = 4096
+"""Tokens of a sequence that a network with rotary positions takes; memory grows with their square."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +28,8 @@ class ModelSpec:
         vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
         unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
         classes: Number of classes C; classification only.
-        max_x: Longest input.
-        max_y: Longest answer, without its end token; transduction only.
+        max_x: Longest input of the tasks; see `longest_x`.
+        max_y: Longest answer of them, without its end token; transduction only. See `longest_y`.
         primitives: Rows of the table of primitive embeddings; 0 if tasks are not compositional.
         slots: Primitives that compose one task; with `primitives` only.
         backbone: The network. The LSTM classifies only, conditioned by a token or not at all.
@@ -40,6 +43,8 @@ class ModelSpec:
         task_first: Whether a decoder has the task's tokens in front of x as well as after it.
         x_mask: Whether places of x in a decoder see only those before them ("causal"), or all places up to
             the end of x ("full").
+        positions: Whether a token's position is a vector of a table that is added to it, or an angle by
+            which queries and keys are rotated ("rotary", see `tam.models.rotary`). The LSTM then has none.
         purpose: What the network is for. "answer": to answer an input. "answer from pairs": to answer it
             while it looks at pairs of an input and its answer. "compare": to score how alike an input and
             a labelled one are. "embed": to give the features of an input. The last two classify only, and
@@ -68,6 +73,7 @@ class ModelSpec:
     task_tokens: int = 1
     task_first: bool = False
     x_mask: XMask = "causal"
+    positions: Positions = "table"
     purpose: Purpose = "answer"
     proposer: bool = False
     tasks: int = 0
@@ -97,6 +103,21 @@ class ModelSpec:
         return self.vocabulary - 1 if self.unknown_tokens else None
 
     @property
+    def longest_x(self) -> int:
+        """Longest input that the network takes."""
+        return max(self.max_x, LONGEST) if self._extends else self.max_x
+
+    @property
+    def longest_y(self) -> int:
+        """Longest answer that the network takes, without its end token."""
+        return max(self.max_y, LONGEST) if self._extends else self.max_y
+
+    @property
+    def _extends(self) -> bool:
+        """Whether sequences may be longer than those of the tasks; a kept support has a fixed width."""
+        return self.positions == "rotary" and self.purpose in ("answer", "embed")
+
+    @property
     def outputs(self) -> int:
         """Number of logits: one a class, or one a token and one for the end; a single score; or none."""
         if self.purpose == "compare":
@@ -118,6 +139,7 @@ class ModelSpec:
             "conditioning": Conditioning,
             "purpose": Purpose,
             "x_mask": XMask,
+            "positions": Positions,
         }
         for name, choices in options.items():
             if getattr(self, name) not in get_args(choices):
@@ -167,6 +189,11 @@ class ModelSpec:
 
     def _check_backbone(self) -> None:
         if self.backbone == "transformer":
+            if self.positions == "rotary" and self.width // self.heads % 2:
+                raise ValueError(
+                    "with rotary positions, width must be an even multiple of heads: "
+                    f"got width={self.width}, heads={self.heads}"
+                )
             return
         if self.kind != "classification":
             raise ValueError(f"the LSTM is for classification, not for {self.kind}")
