@@ -1,6 +1,7 @@
 """Inputs and answers longer than any of the tasks: with rotary positions, in every use of a model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import tam
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.decoding import longest_answers
-from tam.models import ModelSpec
+from tam.evaluation.protocol import Choice
+from tam.models import ModelSpec, build_model
+from tam.training.saved import Saved
 from tests.learner.small import untrained
 
 
@@ -83,6 +86,13 @@ def test_a_longer_answer_is_found() -> None:
     rule = learner.adapt([([1, 2], [3])])
     short, long = learner.predict(rule, [[1, 2], [1] * 20])
     assert (len(short), len(long)) == (4, 16)
+
+
+def test_a_model_of_inputs_longer_than_its_weights_are_wide_is_read(tmp_path: Path) -> None:
+    learner = untrained("tam", positions="rotary")
+    model = build_model(replace(learner.model_.spec, max_x=500), torch.Generator().manual_seed(0))
+    Saved(learner.config, model, learner.vocabulary_, None, {1: Choice(1, 0.1)}).write(tmp_path)
+    assert tam.load(tmp_path).model_.spec.max_x == 500
 
 
 def test_an_old_config_has_a_table() -> None:

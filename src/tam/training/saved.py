@@ -188,7 +188,9 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
 
 def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
     """Raise an error, before a network is built, if it would be larger than these weights."""
-    sizes = ("vocabulary", "max_x", "max_y", "primitives", "tasks", "kept", "width", "bottleneck", "outputs")
+    sizes = ["vocabulary", "primitives", "tasks", "kept", "width", "bottleneck", "outputs"]
+    if spec.positions == "table":
+        sizes += ["max_x", "max_y"]
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name in (*sizes, "task_places"):
         if (size := getattr(spec, name) or 0) > largest:
