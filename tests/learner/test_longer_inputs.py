@@ -14,6 +14,7 @@ from tam.errors import UserError
 from tam.evaluation.decoding import longest_answers
 from tam.evaluation.protocol import Choice
 from tam.models import ModelSpec, build_model
+from tam.training.defaults import follow_data
 from tam.training.saved import Saved
 from tests.learner.small import untrained
 
@@ -102,3 +103,16 @@ def test_an_old_config_has_a_table() -> None:
     assert config.network.positions == "table"
     assert not config.differences(old)
     assert Config.from_preset("quick", benchmark="classification").network.positions == "table"
+
+
+@pytest.mark.parametrize("kind", ["classification", "transduction"])
+def test_which_tasks_of_ones_own_have_rotary_positions(kind: str, tmp_path: Path) -> None:
+    tasks = write(tmp_path / "mine.jsonl", kind, range(1, 5))
+
+    def chosen(preset: str, **values: Any) -> str:
+        config = Config.from_preset(preset, "tam", "mine.jsonl", **values)
+        return follow_data(config, tasks, values, preset=preset).config.network.positions
+
+    assert chosen("quick") == ("rotary" if kind == "classification" else "table")
+    assert chosen("best") == chosen("paper") == chosen("quick", positions="table") == "table"
+    assert chosen("quick", width=12) == "table"

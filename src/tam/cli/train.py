@@ -1,5 +1,6 @@
 """`tam train`: train on a benchmark or on your own tasks, evaluate, and show the result."""
 
+import os
 import shlex
 import sys
 import time
@@ -63,7 +64,10 @@ class Train:
     @property
     def given(self) -> dict[str, Any]:
         """The settings that were given by name."""
-        return {**self.network, **self.method_settings, **self.training, **self.protocol}
+        settings = {**self.network, **self.method_settings, **self.training, **self.protocol}
+        if os.path.isdir(encoder := settings.get("encoder") or ""):
+            settings["encoder"] = os.path.abspath(encoder)  # a stopped run may be resumed from elsewhere
+        return settings
 
     @property
     def config(self) -> Config:
@@ -81,6 +85,7 @@ class Train:
 
         from tam.report.curve import draw, score_table
         from tam.report.progress import progress
+        from tam.tasks.text import tokenizer_file
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.minutes import settle
@@ -98,6 +103,8 @@ class Train:
         tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
         reading = {name: getattr(self, name) for name in READING}
+        if config.network.encoder is not None and self.text is None:
+            reading["text"] = tokenizer_file(config.network.encoder)
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
         if not self.resume:
             check_new(folder)

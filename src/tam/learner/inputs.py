@@ -133,8 +133,8 @@ class Intake:
         if tokens is None:
             raise UserError(f"expected a list of tokens, not {shown(row)}")
         if len(tokens) > longest:
-            rotary = self.spec.positions == "rotary"
-            hint = "" if rotary else "; one that is trained with --positions rotary takes longer ones"
+            extends = self.spec.positions == "rotary" or self.spec.encoder is not None
+            hint = "" if extends else "; one that is trained with --positions rotary takes longer ones"
             raise UserError(f"{len(tokens)} tokens; the model takes up to {longest}{hint}")
         if not set(map(type, tokens)) <= {int, str}:
             tokens = [_int_or_str(token, "token") for token in tokens]

@@ -22,11 +22,13 @@ from tam.models.batch import Batch
 from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.copying import Copier, Mixed, copied_outcomes, of_targets
+from tam.models.encoder import TextEncoder, freeze
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
+from tam.models.rotary import Rotation
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -63,7 +65,7 @@ class Model(nn.Module):
         self.spec = spec
         self.precision: Precision = "float32"
         self.task_size = task_size(spec)
-        table = spec.positions == "table"
+        table = spec.positions == "table" and spec.encoder is None
         self.x = Embedding(spec.vocabulary, spec.max_x if table else None, spec.width, generator)
         self.y: Embedding | None = None
         if spec.kind == "transduction":
@@ -90,6 +92,9 @@ class Model(nn.Module):
         self.kept: Tensor | None
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
+        if isinstance(self.backbone, TextEncoder) and self.backbone.spec.frozen:
+            freeze(self.backbone.encoder)
+            freeze(self.x)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
         self.copier = Copier(spec.width, generator) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
@@ -213,7 +218,17 @@ class Model(nn.Module):
         else:
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, _in_x(batch))
+        in_x, log_prob = _in_x(batch), _log_softmax(self.head(hidden))
+        return self.copier(log_prob, hidden, x_hidden, in_x, self._copying(in_x, hidden))
+
+    def _copying(self, in_x: Tensor, hidden: Tensor) -> tuple[Rotation, Rotation] | None:
+        """The rotations of the places that predict, from the task's last on, and of x, `[R, X]`."""
+        if self.spec.positions == "table":
+            return None
+        dtype = torch.promote_types(hidden.dtype, torch.float32)
+        counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
+        of_y, of_x = (Rotation.of(count, self.spec.width, dtype) for count in counts)
+        return of_y, of_x
 
     def _readable(self, ids: Tensor) -> Tensor:
         """Ids with the unknown token's in the place of those that only say what can be copied."""
@@ -287,6 +302,8 @@ class Model(nn.Module):
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
         sequence = lead = self._lead(condition, batch.rows)
+        if isinstance(self.backbone, TextEncoder):
+            return self.backbone(self.x, lead, batch)
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         if not batch.x_cache:
             sequence = torch.cat([lead, engine.embed(self.x, batch.x.flatten(0, 1), in_x)], dim=1)
@@ -363,8 +380,10 @@ def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
     return target, within(batch.y_length + 1, width + 1)
 
 
-def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM, int]:
+def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM | TextEncoder, int]:
     """The backbone, and how many numbers the head reads of it."""
+    if spec.encoder is not None:
+        return TextEncoder(spec, generator), 2 * spec.encoder.hidden
     if spec.backbone == "lstm":
         hidden = matching_hidden(spec)
         return LSTM(spec.width, hidden, generator), 2 * hidden

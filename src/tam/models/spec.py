@@ -1,7 +1,8 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tam.tasks.task import Kind
 
@@ -19,6 +20,29 @@ LONGEST = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncoderSpec:
+    """A text encoder of Hugging Face's, up to its weights; see `tam.models.encoder`.
+
+    Attributes:
+        config: Its config in JSON.
+        frozen: Whether its weights and embeddings stay as they are in training.
+        hidden: Size of its hidden states.
+        before: Ids of the tokens that begin a text.
+        after: Ids of those that end it.
+        unknown: Id of the unknown token.
+        longest: Most places of a sequence.
+    """
+
+    config: str
+    frozen: bool
+    hidden: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    unknown: int
+    longest: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelSpec:
     """The sizes and choices that determine a network up to its weights.
 
@@ -33,6 +57,8 @@ class ModelSpec:
         primitives: Rows of the table of primitive embeddings; 0 if tasks are not compositional.
         slots: Primitives that compose one task; with `primitives` only.
         backbone: The network. The LSTM classifies only, conditioned by a token or not at all.
+        encoder: The text encoder that is the backbone instead; it classifies only, conditioned by a token or
+            not at all. Width, layers and heads are then its own.
         conditioning: Where the task embedding enters: as a token of the sequence, as an offset on the
             weights of adapters, as an offset on the LayerNorms, or nowhere.
         layers: Blocks of the transformer. The LSTM has as many parameters as that transformer.
@@ -81,6 +107,7 @@ class ModelSpec:
     unknown: bool = False
     unknown_tokens: bool = False
     copies: bool = False
+    encoder: EncoderSpec | None = None
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -90,7 +117,16 @@ class ModelSpec:
         self._check_compositional()
         self._check_tables()
         self._check_backbone()
+        self._check_encoder()
         self._check_purpose()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "ModelSpec":
+        """From what `dataclasses.asdict` made of one."""
+        if (encoder := values.get("encoder")) is None:
+            return cls(**values)
+        ends = {name: tuple(encoder[name]) for name in ("before", "after")}
+        return cls(**{**values, "encoder": EncoderSpec(**{**encoder, **ends})})
 
     @property
     def compositional(self) -> bool:
@@ -105,6 +141,9 @@ class ModelSpec:
     @property
     def longest_x(self) -> int:
         """Longest input that the network takes."""
+        if self.encoder is not None:
+            around = len(self.encoder.before) + len(self.encoder.after)
+            return max(0, self.encoder.longest - around - self.task_places)
         return max(self.max_x, LONGEST) if self._extends else self.max_x
 
     @property
@@ -191,8 +230,8 @@ class ModelSpec:
         if self.backbone == "transformer":
             if self.positions == "rotary" and self.width // self.heads % 2:
                 raise ValueError(
-                    "with rotary positions, width must be an even multiple of heads: "
-                    f"got width={self.width}, heads={self.heads}"
+                    "width must be an even multiple of heads with rotary positions: "
+                    f"got width={self.width}, heads={self.heads}; or set positions to table"
                 )
             return
         if self.kind != "classification":
@@ -201,6 +240,24 @@ class ModelSpec:
             raise ValueError(f"the LSTM's conditioning must be 'token' or 'none': got {self.conditioning!r}")
         if self.compositional:
             raise ValueError("the LSTM has no primitives; leave primitives and slots out")
+
+    def _check_encoder(self) -> None:
+        if self.encoder is None:
+            return
+        if self.kind != "classification":
+            raise ValueError(f"a text encoder is for classification, not for {self.kind}")
+        if self.backbone != "transformer" or self.purpose not in ("answer", "embed"):
+            what = "backbone lstm" if self.backbone == "lstm" else f"a network to {self.purpose}"
+            raise ValueError(f"{what} has no text encoder: leave encoder out")
+        if self.conditioning not in ("token", "none"):
+            raise ValueError(f"with a text encoder, conditioning must be 'token': got {self.conditioning!r}")
+        if self.compositional or self.proposer:
+            what = "use_primitives" if self.compositional else "proposer"
+            raise ValueError(f"with a text encoder, {what} must be False")
+        if self.max_x > self.longest_x:
+            raise ValueError(
+                f"inputs must have at most {self.longest_x} tokens for this encoder: got {self.max_x}"
+            )
 
     def _check_purpose(self) -> None:
         if self.purpose == "answer":
