@@ -105,14 +105,13 @@ def test_an_old_config_has_a_table() -> None:
     assert Config.from_preset("quick", benchmark="classification").network.positions == "table"
 
 
-@pytest.mark.parametrize("kind", ["classification", "transduction"])
-def test_which_tasks_of_ones_own_have_rotary_positions(kind: str, tmp_path: Path) -> None:
-    tasks = write(tmp_path / "mine.jsonl", kind, range(1, 5))
+def test_when_tasks_of_ones_own_have_rotary_positions(tmp_path: Path) -> None:
+    tasks = write(tmp_path / "mine.jsonl", "classification", range(1, 5))
 
     def chosen(preset: str, **values: Any) -> str:
         config = Config.from_preset(preset, "tam", "mine.jsonl", **values)
         return follow_data(config, tasks, values, preset=preset).config.network.positions
 
-    assert chosen("quick") == ("rotary" if kind == "classification" else "table")
+    assert chosen("quick") == "rotary"
     assert chosen("best") == chosen("paper") == chosen("quick", positions="table") == "table"
     assert chosen("quick", width=12) == "table"

@@ -158,6 +158,7 @@ def test_other_methods_train_it_too(encoder: str, tasks: tam.TaskSet, method: st
         ("tam", {"conditioning": "norm"}, "conditioning must be 'token'"),
         ("tam", {"backbone": "lstm"}, "backbone lstm has no text encoder"),
         ("tam", {"task_tokens": 11}, "at most 3 tokens for this encoder: got 5"),
+        ("tam", {"dropout": 0.1}, "dropout must be 0 for a text encoder"),
         ("tam", {"encoder": "/nowhere"}, "/nowhere: not an encoder"),
     ],
 )

@@ -39,7 +39,7 @@ class Network:
     """Decoder: whether a token of x attends only to those before it, or to all of x."""
     positions: Literal["table", "rotary"] = "table"
     """A table of positions, which ends at the longest sequence of the tasks; or rotary positions, with which
-    a trained model also takes longer ones. For your own classification tasks in quick: rotary."""
+    a trained model also takes longer ones. For your own tasks in quick: rotary."""
     use_primitives: bool | None = None
     """Give the model the tasks' primitives; None: if they have any and the method takes them."""
     mask_tokens: float = 0.0

@@ -39,14 +39,14 @@ def follow_data(
 
     - shots: those for which every validation and test task has the examples, a third of them left to ask.
     - validation on the way, and an early stop, if there would be a single validation at the end.
-    - with the preset quick, rotary positions for classification, which validate better there.
+    - with the preset quick, rotary positions: longer inputs are no error, and they validate better there.
     - a smaller rate for a pretrained encoder whose weights are trained.
     - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
     """
     if "name" in tasks.options:
         return Followed(config)
     followed, notes = _shots(config, tasks, given)
-    followed = followed.override(**_left(_network(config, tasks, preset), given))
+    followed = followed.override(**_left(_network(config, preset), given))
     if preset == "quick":
         followed = followed.override(**_left(_mixed_supports(followed, tasks), given))
     return Followed(followed.override(**_left(_validations(followed), given)), tuple(notes))
@@ -74,14 +74,14 @@ def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Conf
     return config.override(shots=shots), [f"shots is {words}: a task has too few examples for {max(asked)}"]
 
 
-def _network(config: Config, tasks: TaskSet, preset: str) -> dict[str, Any]:
+def _network(config: Config, preset: str) -> dict[str, Any]:
     network = config.network
     if not config.settings.trained:
         return {}
     if network.encoder is not None:
         return {} if network.freeze_encoder else {"rate": _FINE_TUNING_RATE}
     even = network.backbone == "lstm" or network.width // network.heads % 2 == 0
-    if tasks.kind == "classification" and preset == "quick" and even:
+    if preset == "quick" and even:
         return {"positions": "rotary"}  # in other presets, kernels for GPUs count, which are for a table
     return {}
 

@@ -99,8 +99,11 @@ def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
-    if config.training.dropout and (config.method == "maml" or config.network.backbone == "lstm"):
-        where = "maml, which trains weights of each task" if config.method == "maml" else "an LSTM"
+    network, other = config.network, None
+    if network.backbone == "lstm" or network.encoder is not None:
+        other = "an LSTM" if network.encoder is None else "a text encoder"
+    if config.training.dropout and (config.method == "maml" or other is not None):
+        where = "maml, which trains weights of each task" if other is None else other
         raise SettingError(f"dropout must be 0 for {where}: got {config.training.dropout}")
     if config.training.label_smoothing and config.method == "snail" and tasks.kind == "transduction":
         raise SettingError(
