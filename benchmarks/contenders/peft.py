@@ -72,6 +72,7 @@ class PromptNetwork(nn.Module):
 
     def forward(self, inputs_embeds: Tensor, **_: object) -> Tensor:
         model = self.model
+        assert model.x.position is not None
         places = torch.cat([model.places, model.x.position[: inputs_embeds.shape[1] - 1]])
         assert isinstance(model.backbone, Transformer)
         vectors = inputs_embeds + places

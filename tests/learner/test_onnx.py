@@ -22,7 +22,7 @@ def session(learner: tam.Learner, path: Path) -> Any:
 
 
 def test_classes_are_as_likely_as_in_torch(tmp_path: Path) -> None:
-    learner = untrained("tam")
+    learner = untrained("tam", positions="rotary")
     rules = [
         learner.adapt([([3, 1, 4], "a"), ([2, 7], "b"), ([5, 5, 5, 5, 5], "c")]),
         learner.adapt([([1, 1], "no"), ([], "yes")]),

@@ -16,6 +16,7 @@ from tests.methods.small import make_batch, some
 
 PLAIN = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
 SPECS = {"plain": PLAIN, "compositional": replace(PLAIN, primitives=6, slots=3)}
+SPECS |= {"rotary": replace(PLAIN, positions="rotary")}
 
 
 def sharp(spec: ModelSpec) -> CompareModel:
@@ -48,12 +49,18 @@ def one_score(model: CompareModel, batch: Batch, task: int, row: int, other: int
             table = some(model.primitives)[batch.primitives[task]]
             tokens[slot] = tokens[slot] + (table[slot] if known else some(model.unknown)[0])
         tokens = [some(model.cls)[0], *tokens]
+    counts = [0] * len(tokens)
     for place in range(int(batch.x_length[task, row])):
-        tokens.append(model.x.token[batch.x[task, row, place]] + model.x.position[place])
+        own = 0 if model.x.position is None else model.x.position[place]
+        tokens.append(model.x.token[batch.x[task, row, place]] + own)
+        counts.append(place + 1)
     for place in range(int(support.x_length[task, other])):
-        tokens.append(model.x.token[support.x[task, other, place]] + model.position[place])
+        own = model.position[0 if model.x.position is None else place]
+        tokens.append(model.x.token[support.x[task, other, place]] + own)
+        counts.append(place + 1)
     assert isinstance(model.backbone, Transformer)
-    return model.head(model.backbone(torch.stack(tokens).unsqueeze(0))[0, 0])[0]
+    positions = torch.tensor(counts) if model.x.position is None else None
+    return model.head(model.backbone(torch.stack(tokens).unsqueeze(0), positions=positions)[0, 0])[0]
 
 
 def scores_of(model: Model, batch: Batch) -> Tensor:

@@ -48,10 +48,12 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     assert support is not None
     tokens: list[Tensor] = []
     pair: list[int] = []
+    positions: list[int] = []
 
-    def add(number: int, *vectors: Tensor) -> None:
+    def add(number: int, *vectors: Tensor, counted: bool = True) -> None:
         tokens.extend(vectors)
         pair.extend([number] * len(vectors))
+        positions.extend(range(1, len(vectors) + 1) if counted else [0] * len(vectors))
 
     def embedded(table: torch.nn.Module, ids: Tensor) -> list[Tensor]:
         return list(table(ids.unsqueeze(0), torch.ones_like(ids, dtype=torch.bool).unsqueeze(0))[0])
@@ -62,7 +64,7 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
             known = slot != int(some(batch.unknown)[task])
             table = some(model.primitives)[batch.primitives[task]]
             task_tokens[slot] = task_tokens[slot] + (table[slot] if known else some(model.unknown)[0])
-        add(-1, *task_tokens)
+        add(-1, *task_tokens, counted=False)
     for number in range(support.rows):
         if support.present is not None and not support.present[task, number]:
             continue
@@ -78,12 +80,15 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     context = len(tokens)
     x = embedded(model.x, batch.x[task, row, : batch.x_length[task, row]])
     if batch.y_length is None:
-        add(-2, *([] if model.cls is None else list(model.cls)), *task_tokens, *x)
+        add(-2, *([] if model.cls is None else list(model.cls)), *task_tokens, counted=False)
+        add(-2, *x)
         read = slice(context, context + 1)
     else:
         assert model.y is not None
         y = embedded(model.y, batch.y[task, row, : batch.y_length[task, row]])
-        add(-2, *x, *task_tokens, *y)
+        add(-2, *x)
+        add(-2, *task_tokens, counted=False)
+        add(-2, *y)
         read = slice(len(tokens) - len(y) - 1, None)
     length = len(tokens)
     mask = torch.ones(length, length, dtype=torch.bool)
@@ -94,12 +99,15 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     numbers = torch.tensor(pair)
     same = (numbers == numbers.unsqueeze(1)).double()
     assert isinstance(model.backbone, Transformer)
+    at = torch.tensor(positions) if spec.positions == "rotary" else None
+    rotation = model.backbone.rotation(at, hidden)
     for layer, module in enumerate(model.backbone.blocks):
         block = cast(Block, module)
         bias = model.same_pair[layer].view(-1, 1, 1) * same
         bias = bias.masked_fill(~mask, -torch.inf)
         normed = block.attention_norm(hidden)
-        found = plain_attention(block.attention.queries(normed), *block.attention.keys_values(normed), bias)
+        keys_values = block.attention.keys_values(normed, rotation)
+        found = plain_attention(block.attention.queries(normed, rotation), *keys_values, bias)
         hidden = hidden + block.attention.join(found)
         hidden = hidden + block.mlp(block.mlp_norm(hidden))
     return F.log_softmax(model.head(model.backbone.norm(hidden)[0, read]), dim=-1)
@@ -121,6 +129,8 @@ SPECS = {
     for kind in ("classification", "transduction")
     for form in ("", " compositional")
 }
+SPECS["rotary classification"] = replace(SPECS["classification compositional"], positions="rotary")
+SPECS["rotary transduction"] = replace(SPECS["transduction"], positions="rotary")
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -28,6 +28,9 @@ SPECS: dict[str, ModelSpec] = {
     "decoder-copies-first": replace(DECODER, copies=True, task_first=True),
     "encoder-compositional-tokens": replace(ENCODER, primitives=6, slots=3, task_tokens=2),
     "decoder-compositional-first": replace(DECODER, primitives=6, slots=3, task_tokens=2, task_first=True),
+    "encoder-rotary": replace(ENCODER, positions="rotary", task_tokens=2),
+    "decoder-rotary": replace(DECODER, positions="rotary", task_first=True),
+    "decoder-rotary-copies": replace(DECODER, positions="rotary", copies=True, unknown_tokens=True),
     "lstm-token": replace(ENCODER, backbone="lstm"),
     "lstm-none": replace(ENCODER, backbone="lstm", conditioning="none"),
 }

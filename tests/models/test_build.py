@@ -17,7 +17,8 @@ def test_the_seed_determines_every_weight(spec: ModelSpec) -> None:
     assert all(torch.equal(first[name], again[name]) for name in first)
     random = [name for name in first if first[name].unique().numel() > 2]  # others start at 0 or 1
     assert all(not torch.equal(first[name], other[name]) for name in random)
-    assert {"x.token", "x.position", "places", "head.weight"} <= set(random)
+    assert {"x.token", "places", "head.weight"} <= set(random)
+    assert ("x.position" in random) == (spec.positions == "table")
 
 
 def test_the_global_random_state_is_not_touched(spec: ModelSpec) -> None:

@@ -16,6 +16,7 @@ from tam.models.fast.context import wants_weight_gradients
 from tam.models.fast.cpu_block import first_block, whole_block
 from tam.models.fast.engine import engine, transform
 from tam.models.fast.weights import PER_BLOCK, BlockWeights
+from tam.models.rotary import Rotation
 from tam.models.transformer import Block, Transformer
 
 ROWS, PLACES, WIDTH, HEADS = 3, 5, 8, 2
@@ -49,9 +50,10 @@ def plain(block: Block) -> Callable[..., Tensor]:
         *weights: Tensor,
         read: slice = ALL,
         keys_values: Tensor | None = None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         names = [name for name, _ in block.named_parameters()]
-        given = hidden, bias, BlockOffsets(), read, keys_values
+        given = hidden, bias, BlockOffsets(), read, keys_values, rotation
         return functional_call(block, dict(zip(names, weights, strict=True)), given)
 
     return run
@@ -63,8 +65,10 @@ def whole(
     *weights: Tensor,
     read: slice = ALL,
     x_cache: Sequence[Tensor] = (),
+    rotation: Rotation | None = None,
 ) -> Tensor:
-    return whole_block(hidden, x_cache, bias, BlockWeights.from_flat(weights), heads=HEADS, read=read)
+    own = BlockWeights.from_flat(weights)
+    return whole_block(hidden, x_cache, bias, own, heads=HEADS, read=read, rotation=rotation)
 
 
 def some_bias(causal: bool, read: slice) -> Tensor:
@@ -87,15 +91,24 @@ def in_turn(output: Tensor, inputs: list[Tensor]) -> list[Tensor]:
     return [output, *first, *second]
 
 
+ROTATION = Rotation.of(torch.tensor([0, 1, 2, 3, 1]), WIDTH // HEADS, torch.float64)
+
+
+@pytest.mark.parametrize("rotation", [None, ROTATION], ids=["table", "rotary"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_outputs_and_two_derivatives_are_those_of_torch(
-    block: Block, hidden: Tensor, plain: Callable[..., Tensor], causal: bool, read: slice
+    block: Block,
+    hidden: Tensor,
+    plain: Callable[..., Tensor],
+    causal: bool,
+    read: slice,
+    rotation: Rotation | None,
 ) -> None:
     bias, weights = some_bias(causal, read), list(block.parameters())
-    inputs = [hidden, *weights]
-    expected = in_turn(plain(hidden, bias, *weights, read=read), inputs)
-    torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, read=read), inputs), expected)
+    inputs, given = [hidden, *weights], {"read": read, "rotation": rotation}
+    expected = in_turn(plain(hidden, bias, *weights, **given), inputs)
+    torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, **given), inputs), expected)
 
 
 def test_without_a_mask(block: Block, hidden: Tensor, plain: Callable[..., Tensor]) -> None:
@@ -121,9 +134,10 @@ def test_cached_x_after_the_places_is_a_further_input(block: Block, hidden: Tens
     torch.testing.assert_close(in_turn(found, inputs), expected)
 
 
+@pytest.mark.parametrize("rotation", [None, ROTATION], ids=["table", "rotary"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_cached_keys_and_values_before_the_places_are_further_inputs(
-    block: Block, hidden: Tensor, plain: Callable[..., Tensor], read: slice
+    block: Block, hidden: Tensor, plain: Callable[..., Tensor], read: slice, rotation: Rotation | None
 ) -> None:
     weights = list(block.parameters())
     generator = torch.Generator().manual_seed(3)
@@ -134,12 +148,12 @@ def test_cached_keys_and_values_before_the_places_are_further_inputs(
     matrix = Mask(seen, causal=True).matrix(PLACES)
     assert matrix is not None
     bias = additive(matrix, torch.float64).unsqueeze(1)[..., read, :]
-    inputs = [hidden, cache, *weights]
-    expected = in_turn(plain(hidden, bias, *weights, read=read, keys_values=cache), inputs)
-    found = whole(hidden, bias, *weights, read=read, x_cache=cache.unbind(1))
+    inputs, given = [hidden, cache, *weights], {"read": read, "rotation": rotation}
+    expected = in_turn(plain(hidden, bias, *weights, keys_values=cache, **given), inputs)
+    found = whole(hidden, bias, *weights, x_cache=cache.unbind(1), **given)
     torch.testing.assert_close(in_turn(found, inputs), expected)
     with no_weight_gradients():
-        output = whole(hidden, bias, *weights, read=read, x_cache=cache.unbind(1))
+        output = whole(hidden, bias, *weights, x_cache=cache.unbind(1), **given)
         grads = torch.autograd.grad(output.sin().sum(), inputs, allow_unused=True)
     torch.testing.assert_close(grads[0], expected[1])
     assert all(gradient is None for gradient in grads[1:])

@@ -14,6 +14,7 @@ def by_hand(model: Model, z: Tensor, batch: Batch, task: int, row: int) -> Tenso
     """The log-probabilities of everything that could be answered in one row, without any padding."""
     spec, task_tokens = model.spec, z[task].view(-1, model.spec.width)
     x_ids = batch.x[task, row, : batch.x_length[task, row]]
+    assert model.x.position is not None
     x = model.x.token[x_ids] + model.x.position[: len(x_ids)]
     own = model.places + task_tokens
     if spec.kind == "classification":
@@ -23,6 +24,7 @@ def by_hand(model: Model, z: Tensor, batch: Batch, task: int, row: int) -> Tenso
     assert batch.y_length is not None
     assert model.y is not None
     y_ids = batch.y[task, row, : batch.y_length[task, row]]
+    assert model.y.position is not None
     y = model.y.token[y_ids] + model.y.position[: len(y_ids)]
     parts = [x, own, y]
     if spec.task_first:

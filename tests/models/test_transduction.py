@@ -97,7 +97,7 @@ def test_x_matters_to_every_prediction(decoder_spec: ModelSpec) -> None:
 
 
 def test_too_long_sequences_are_refused(decoder_spec: ModelSpec) -> None:
-    model = make_model(decoder_spec)
+    model = make_model(replace(decoder_spec, positions="table"))
     for sizes, most in (({"x": 9}, decoder_spec.max_x), ({"y": 9}, decoder_spec.max_y)):
         batch = make_batch(decoder_spec, **sizes)
         with pytest.raises(ValueError, match=f"up to {most} tokens, not 9"):

@@ -108,7 +108,7 @@ class _Talk:
     def explain(self) -> None:
         """Say in two lines what to type."""
         text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
-            max_x=self.spec.max_x, classes=self.spec.classes
+            max_x=self.spec.longest_x, classes=self.spec.classes
         )
         print(f"\nYour turn. {text}")
         print(

@@ -19,7 +19,8 @@ Text = Annotated[
     str | None,
     optional(
         "STR",
-        "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers.",
+        "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers "
+        "or a folder that has one.",
     ),
 ]
 Splits = Annotated[

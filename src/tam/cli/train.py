@@ -1,5 +1,6 @@
 """`tam train`: train on a benchmark or on your own tasks, evaluate, and show the result."""
 
+import os
 import shlex
 import sys
 import time
@@ -77,7 +78,10 @@ class Train:
     @property
     def given(self) -> dict[str, Any]:
         """The settings that were given by name."""
-        return {**self.network, **self.method_settings, **self.training, **self.protocol}
+        settings = {**self.network, **self.method_settings, **self.training, **self.protocol}
+        if os.path.isdir(encoder := settings.get("encoder") or ""):
+            settings["encoder"] = os.path.abspath(encoder)  # a stopped run may be resumed from elsewhere
+        return settings
 
     @property
     def config(self) -> Config:
@@ -95,6 +99,7 @@ class Train:
 
         from tam.report.curve import draw_scores, score_table
         from tam.report.progress import progress
+        from tam.tasks.text import tokenizer_file
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.minutes import settle
@@ -112,6 +117,8 @@ class Train:
         tracker = None if self.track is None else make_tracker(self.track)
         options = {"compositional": self.compositional, "holdout": self.holdout}
         reading = {name: getattr(self, name) for name in READING}
+        if config.network.encoder is not None and self.text is None:
+            reading["text"] = tokenizer_file(config.network.encoder)
         source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
         if self.prior is not None:
             source["prior"] = prior_source(self.prior, self.prior_tasks, self.tasks_seed)

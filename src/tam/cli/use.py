@@ -107,6 +107,8 @@ class Adapt:
         tokens = learner.vocabulary_.tokens
         places = range(1, 1 + min(5, learner.model_.spec.max_x))
         some_input = Words(tokens, text).show([tokens[place % len(tokens)] for place in places])
+        if learner.model_.spec.encoder is not None:
+            some_input = "some text"
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
 
 

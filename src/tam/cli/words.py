@@ -10,10 +10,13 @@ from tam.io import exists
 
 
 def text_of(name: str, given: str | None) -> str | None:
-    """How text is split: as given, or as in the tasks of the run of this name."""
+    """How text is split: as given, or as in the tasks of the run of this name, which has its tokenizer."""
+    from tam.tasks.text import TOKENIZER
     from tam.training.run import read_config
 
-    config = Path(name) / "config.json"
+    config, tokenizer = Path(name) / "config.json", Path(name) / TOKENIZER
+    if given is None and exists(tokenizer):
+        return str(tokenizer)
     return given if given is not None or not exists(config) else read_config(config)[1].get("text")
 
 

@@ -16,6 +16,11 @@ class Network:
 
     backbone: Literal["transformer", "lstm"] = "transformer"
     """The network; lstm is for classification only."""
+    encoder: str | None = None
+    """A text encoder of Hugging Face's as the network, pretrained, for classification: a folder, or a name on
+    the hub. Text is then split by its tokenizer. Needs the extra text."""
+    freeze_encoder: bool = False
+    """Train only what stands around the encoder, and keep its own weights as they are."""
     conditioning: Literal["token", "adapter", "norm"] = "token"
     """Where the task embedding enters: as tokens, in adapters, or in the layer norms."""
     layers: int = 4
@@ -32,6 +37,9 @@ class Network:
     """Decoder: put the task embedding before x too, [z, x…, z, y…] instead of [x…, z, y…]."""
     x_mask: Literal["causal", "full"] = "causal"
     """Decoder: whether a token of x attends only to those before it, or to all of x."""
+    positions: Literal["table", "rotary"] = "table"
+    """A table of positions, which ends at the longest sequence of the tasks; or rotary positions, with which
+    a trained model also takes longer ones. For your own tasks in quick: rotary."""
     use_primitives: bool | None = None
     """Give the model the tasks' primitives; None: if they have any and the method takes them."""
     mask_tokens: float = 0.0

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tam.methods import Method, TaskStates
-from tam.models import Batch, Model
+from tam.models import Batch, Model, ModelSpec
 
 
 class Decoded(NamedTuple):
@@ -40,7 +40,9 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
     # All beams start equal: only the first may compete.
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
-    for place in range(model.spec.max_y + 1):
+    longest = longest_answers(model.spec, x_length)
+    last = int(longest.max())
+    for place in range(last + 1):
         known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
         end = following.shape[-1] - 1
@@ -48,8 +50,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
             following[..., unknown] = -torch.inf
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
-        if place == model.spec.max_y:  # no room for another token
-            following[..., :end] = -torch.inf
+        following[..., :end].masked_fill_((longest <= place).unsqueeze(-1), -torch.inf)  # no room
         score, best = (score.unsqueeze(-1) + following).flatten(1).topk(beams, dim=1)
         parent, token = best // (end + 1), best % (end + 1)
         tokens = torch.cat(
@@ -57,7 +58,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         )
         ended = ended.gather(1, parent) | (token == end)
         length = length.gather(1, parent) + ~ended
-        if place < model.spec.max_y:
+        if place < last:
             tokens = tokens.masked_fill(tokens == end, 0)
         if bool(ended.all()):
             break
@@ -66,6 +67,15 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         possible = [(y[:n], log_prob) for y, n, log_prob in zip(*row, strict=True) if log_prob != -math.inf]
         found.append(Decoded([y for y, _ in possible], [log_prob for _, log_prob in possible]))
     return found
+
+
+def longest_answers(spec: ModelSpec, x_length: Tensor) -> Tensor:
+    """Most tokens of the answer to each input, of which the lengths are given: as many as in the tasks.
+
+    Where the model takes longer sequences, they may be twice as many, and more for longer inputs.
+    """
+    as_long = (x_length / max(spec.max_x, 1)).clamp(min=1)
+    return (2 * spec.max_y * as_long).ceil().long().clamp(max=spec.longest_y)
 
 
 def _next_token(outcomes: Tensor, length: Tensor) -> Tensor:

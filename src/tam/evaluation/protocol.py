@@ -24,6 +24,8 @@ from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 
 _TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
 """About how many tokens go through the network together: 10 GB of a GPU with the paper's network."""
+_LONG = 256
+"""Tokens of a sequence from which the memory for pairs of places counts."""
 
 
 class Choice(NamedTuple):
@@ -267,7 +269,13 @@ def rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
         1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
         for task in tasks
     )
-    return max(1, _TOKENS_AT_ONCE[device.type] // max(lengths, default=1))
+    return rows_of_length(max(lengths, default=1), device)
+
+
+def rows_of_length(length: int, device: torch.device) -> int:
+    """About how many sequences of this length go through the network together."""
+    cost = max(1, length) * max(1.0, length / _LONG)
+    return max(1, int(_TOKENS_AT_ONCE[device.type] / cost))
 
 
 def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:

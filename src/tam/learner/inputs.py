@@ -85,7 +85,7 @@ class Intake:
         ids = self.ids
         for number, row in enumerate(given):
             try:
-                tokens.append(self._tokens(row, self.spec.max_x))
+                tokens.append(self._tokens(row, self.spec.longest_x))
                 found.append(ids.pair(tokens[-1])[0])
             except UserError as error:
                 raise UserError(f"input {number}: {error}") from None
@@ -120,11 +120,11 @@ class Intake:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
         with _prefixed("x"):
-            x = self._tokens(pair[0], self.spec.max_x)
+            x = self._tokens(pair[0], self.spec.longest_x)
             self.ids.pair(x)
         with _prefixed("y"):
             if self.spec.kind == "transduction":
-                return self.ids.pair(x, self._tokens(pair[1], self.spec.max_y))
+                return self.ids.pair(x, self._tokens(pair[1], self.spec.longest_y))
             return self.ids.pair(x)[0], _int_or_str(pair[1], "label")
 
     def _tokens(self, row: Any, longest: int) -> list[Token]:
@@ -133,13 +133,16 @@ class Intake:
         if tokens is None:
             raise UserError(f"expected a list of tokens, not {shown(row)}")
         if len(tokens) > longest:
-            raise UserError(f"{len(tokens)} tokens; the model takes up to {longest}")
+            extends = self.spec.positions == "rotary" or self.spec.encoder is not None
+            hint = "" if extends else "; one that is trained with --positions rotary takes longer ones"
+            raise UserError(f"{len(tokens)} tokens; the model takes up to {longest}{hint}")
         if not set(map(type, tokens)) <= {int, str}:
             tokens = [_int_or_str(token, "token") for token in tokens]
         return tokens
 
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
-        return Sequences.from_lists(rows, self.spec.vocabulary + self.spec.max_x)
+        largest = max((max(row, default=0) for row in rows), default=0)
+        return Sequences.from_lists(rows, max(largest + 1, self.spec.vocabulary + self.spec.max_x))
 
     def _classes(self, name: str, answers: Sequence[Label]) -> Classes:
         labels = tuple(sorted(set(answers), key=sort_key))
@@ -156,8 +159,8 @@ class Intake:
             raise UserError(f"{name} is of kind {task.kind}, and the model is for {self.spec.kind}")
         if self.spec.unknown_tokens and (ids < 0).any():
             return replace(self.task(name, task, primitives), name=task.name, support=task.support)
-        x = self._recoded(task.x, ids, self.spec.max_x)
-        y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.max_y)
+        x = self._recoded(task.x, ids, self.spec.longest_x)
+        y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.longest_y)
         if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):
             return self.task(name, task, primitives)  # an error that says what does not fit
         return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives), task.support)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, shown
 from tam.evaluation.decoding import Decoded, decode
-from tam.evaluation.protocol import Choice, KShotScore, chunks, rows_at_once, score
+from tam.evaluation.protocol import Choice, KShotScore, chunks, rows_at_once, rows_of_length, score
 from tam.io import path_of
 from tam.learner.hub import PREFIX, pull, push, short_card
 from tam.learner.inputs import Checked, Intake
@@ -90,8 +90,8 @@ class Learner:
             return f"Learner({self.config.method}, not trained)"
         spec = self.model_.spec
         weights = sum(weight.numel() for weight in self.model_.parameters())
-        answers = f"up to {spec.classes} labels" if spec.classes else f"answers of up to {spec.max_y}"
-        takes = f"{spec.vocabulary} tokens, inputs of up to {spec.max_x}, {answers}"
+        answers = f"up to {spec.classes} labels" if spec.classes else f"answers of up to {spec.longest_y}"
+        takes = f"{spec.vocabulary} tokens, inputs of up to {spec.longest_x}, {answers}"
         shots = ", ".join(map(str, self.choices_))
         return (
             f"Learner({self.config.method}, trained for {spec.kind}: {takes}; {weights:,} weights; "
@@ -359,6 +359,7 @@ class Learner:
         x = self._fitted._intake.inputs(inputs).ids
         each = self._each_rule(rules, len(x))
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
+        most = min(most, rows_of_length(x.ids.shape[1], torch.device(self.config.device)))
         found: list[T | None] = [None] * len(each)
         for model in {name: model for model, name in self._identities.items()}.values():
             own = [place for place, rule in enumerate(each) if rule.model == self._identities[model]]

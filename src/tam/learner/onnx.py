@@ -67,8 +67,8 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
     except ImportError:
         raise UserError("the export needs onnx and onnxscript: pip install 'tam-fewshot[onnx]'") from None
     spec = model.spec
-    if not isinstance(method, TAM) or spec.compositional:
-        raise UserError("ONNX export is for models of method tam without primitives")
+    if not isinstance(method, TAM) or spec.compositional or spec.encoder is not None:
+        raise UserError("ONNX export is for models of method tam without primitives or a text encoder")
     parts = {"z": torch.zeros(2, _state_size(method, model))}
     parts |= {name: torch.zeros(2, width, dtype=torch.int64) for name, width in _widths(model).items()}
     parts |= {f"{name}_length": torch.ones(2, dtype=torch.int64) for name in _widths(model)}

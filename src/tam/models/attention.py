@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tam.models.fast.context import once_differentiable_on_gpu
 from tam.models.layers import Linear
+from tam.models.rotary import Rotation
 
 ALL = slice(None)
 LONG = 64  # places from which torch's kernel pays
@@ -83,29 +84,36 @@ class Attention(nn.Module):
         self.out = Linear(width, width, generator, std=out_std)
 
     def forward(
-        self, asking: Tensor, seen: Tensor, bias: Tensor | None, x_cache: Tensor | None = None
+        self,
+        seen: Tensor,
+        read: slice,
+        bias: Tensor | None,
+        x_cache: Tensor | None = None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
-        """Attend from `asking` `[R, Q, d]` to `seen` `[R, L, d]`.
+        """Attend from the places `read` to all that are `seen` `[R, L, d]`, which `rotation` is of.
 
         `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. Cached keys and values of places
         before these, `[R, 2, H, X, D]`, are attended to as well, and come first in the bias.
         """
         once = seen.shape[1] > LONG and once_differentiable_on_gpu(seen)
         attention = torch_attention if once else plain_attention
-        keys, values = self.keys_values(seen)
+        keys, values = self.keys_values(seen, rotation)
         if x_cache is not None:
             keys = torch.cat([x_cache[:, 0].to(keys.dtype), keys], dim=2)
             values = torch.cat([x_cache[:, 1].to(values.dtype), values], dim=2)
-        return self.join(attention(self.queries(asking), keys, values, bias))
+        queries = self.queries(seen[:, read], None if rotation is None else rotation.at(read))
+        return self.join(attention(queries, keys, values, bias))
 
-    def queries(self, asking: Tensor) -> Tensor:
+    def queries(self, asking: Tensor, rotation: Rotation | None = None) -> Tensor:
         """The queries of each head, `[R, H, Q, D]`."""
-        return self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        queries = self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return queries if rotation is None else rotation(queries)
 
-    def keys_values(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_values(self, seen: Tensor, rotation: Rotation | None = None) -> tuple[Tensor, Tensor]:
         """The keys and the values of each head, `[R, H, L, D]` each."""
         keys, values = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        return keys, values
+        return keys if rotation is None else rotation(keys), values
 
     def join(self, mixtures: Tensor) -> Tensor:
         """From the heads' mixtures, `[R, H, Q, D]`, to the places' new vectors `[R, Q, d]`."""

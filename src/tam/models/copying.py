@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tam.models.layers import Linear
+from tam.models.rotary import Rotation
 
 _NEVER = -1e9  # stands for log 0: −∞ would give NaN in second derivatives
 _TINY = 1e-38
@@ -41,7 +42,14 @@ class Copier(nn.Module):
         with torch.no_grad():
             self.gate.bias.fill_(START)
 
-    def forward(self, log_prob: Tensor, hidden: Tensor, x_hidden: Tensor, in_x: Tensor) -> Mixed:
+    def forward(
+        self,
+        log_prob: Tensor,
+        hidden: Tensor,
+        x_hidden: Tensor,
+        in_x: Tensor,
+        rotations: tuple[Rotation, Rotation] | None = None,
+    ) -> Mixed:
         """The parts of the mixture.
 
         Args:
@@ -49,10 +57,15 @@ class Copier(nn.Module):
             hidden: The hidden states that predict, `[R, Q, d]`.
             x_hidden: Those of x, `[R, X, d]`.
             in_x: Which places of x hold a token, `[R, X]`.
+            rotations: Of the places that predict and of those of x, if positions are rotary: hidden states
+                do not tell where they are then.
         """
         if x_hidden.shape[1] == 0:
             return Mixed(log_prob, log_prob[..., :0])
-        scores = (self.query(hidden) * hidden.shape[-1] ** -0.5) @ self.key(x_hidden).transpose(-2, -1)
+        queries, keys = self.query(hidden), self.key(x_hidden)
+        if rotations is not None:
+            queries, keys = rotations[0](queries), rotations[1](keys)
+        scores = (queries * hidden.shape[-1] ** -0.5) @ keys.transpose(-2, -1)
         inside, some = in_x.unsqueeze(1), in_x.any(1)[:, None, None]
         scores = scores.to(log_prob.dtype).masked_fill(~inside, _NEVER)
         gate = self.gate(hidden).to(log_prob.dtype)

@@ -143,24 +143,28 @@ def within(length: Tensor, width: int) -> Tensor:
 
 
 class Embedding(nn.Module):
-    """The vectors of tokens, each with the vector of its place added.
+    """The vectors of tokens, each with the vector of its place added, if there is a table of those.
 
-    Places are counted from the start of this part, whatever stands before it.
+    Places are counted from the start of this part, whatever stands before it. `longest` is the length of the
+    table; None for none.
     """
 
     tables: ClassVar = ("token", "position")
 
-    def __init__(self, vocabulary: int, longest: int, width: int, generator: torch.Generator):
+    def __init__(self, vocabulary: int, longest: int | None, width: int, generator: torch.Generator):
         super().__init__()
         self.token = normal(generator, vocabulary, width, std=EMBEDDING_STD)
-        self.position = normal(generator, longest, width, std=EMBEDDING_STD)
+        self.position: nn.Parameter | None = None
+        if longest is not None:
+            self.position = normal(generator, longest, width, std=EMBEDDING_STD)
 
     def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
         """Embed ids `[R, L]`; where not `valid`, the id may be any number."""
-        longest, given = self.position.shape[0], ids.shape[-1]
-        if given > longest:
+        given = ids.shape[-1]
+        if self.position is not None and given > (longest := len(self.position)):
             raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
         if given == 0:  # torch's second derivative of a lookup fails where there is nothing to look up
             return self.token.new_zeros(*ids.shape, self.token.shape[-1])
         ids = ids.masked_fill(~valid, 0)
-        return F.embedding(ids, self.token) + self.position[:given]
+        vectors = F.embedding(ids, self.token)
+        return vectors if self.position is None else vectors + self.position[:given]

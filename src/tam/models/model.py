@@ -8,6 +8,7 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,16 +16,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tam.models import rotary
 from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
 from tam.models.copying import Copier, Mixed, copied_outcomes, of_targets
+from tam.models.encoder import TextEncoder, freeze
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
+from tam.models.rotary import Rotation
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -41,7 +45,8 @@ class Model(nn.Module):
     each place from z on predicting the next token of y. In a compositional model the primitives'
     tokens take z's place, z being the unknown one, and a classifier is read at a CLS token in front
     of them. Where z is not a token at all, a learned token takes its place. z may take several places
-    (`task_tokens`), and a decoder may have it in front of x too, `[z, x…, z, y…]` (`task_first`).
+    (`task_tokens`), and a decoder may have it in front of x too, `[z, x…, z, y…]` (`task_first`). Where
+    rotary positions are counted from, `tam.models.rotary` says.
 
     Attributes:
         spec: What was built.
@@ -60,10 +65,11 @@ class Model(nn.Module):
         self.spec = spec
         self.precision: Precision = "float32"
         self.task_size = task_size(spec)
-        self.x = Embedding(spec.vocabulary, spec.max_x, spec.width, generator)
+        table = spec.positions == "table" and spec.encoder is None
+        self.x = Embedding(spec.vocabulary, spec.max_x if table else None, spec.width, generator)
         self.y: Embedding | None = None
         if spec.kind == "transduction":
-            self.y = Embedding(spec.vocabulary, spec.max_y, spec.width, generator)
+            self.y = Embedding(spec.vocabulary, spec.max_y if table else None, spec.width, generator)
         # The position embeddings of the task's tokens. Where there are none, and at z = 0, the first
         # stands alone, as a learned token.
         self.places = normal(generator, spec.task_places, spec.width, std=PLACE_STD)
@@ -86,6 +92,9 @@ class Model(nn.Module):
         self.kept: Tensor | None
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
+        if isinstance(self.backbone, TextEncoder) and self.backbone.spec.frozen:
+            freeze(self.backbone.encoder)
+            freeze(self.x)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
         self.copier = Copier(spec.width, generator) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
@@ -119,10 +128,11 @@ class Model(nn.Module):
         vectors = engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
         front = in_x.shape[1] if spec.x_mask == "full" else 0
         mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
-        if not (cache := engine.x_cache(self.backbone, vectors, mask)):
+        of_x = self._positions([in_x])
+        if not (cache := engine.x_cache(self.backbone, vectors, mask, of_x)):
             return batch
         if self.copier is not None:  # which looks at x itself
-            cache = (*cache, engine.transform(self.backbone, vectors, mask))
+            cache = (*cache, engine.transform(self.backbone, vectors, mask, positions=of_x))
         return replace(batch, x_cache=tuple(part.unflatten(0, batch.x.shape[:2]) for part in cache))
 
     @in_own_precision
@@ -208,7 +218,17 @@ class Model(nn.Module):
         else:
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, _in_x(batch))
+        in_x, log_prob = _in_x(batch), _log_softmax(self.head(hidden))
+        return self.copier(log_prob, hidden, x_hidden, in_x, self._copying(in_x, hidden))
+
+    def _copying(self, in_x: Tensor, hidden: Tensor) -> tuple[Rotation, Rotation] | None:
+        """The rotations of the places that predict, from the task's last on, and of x, `[R, X]`."""
+        if self.spec.positions == "table":
+            return None
+        dtype = torch.promote_types(hidden.dtype, torch.float32)
+        counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
+        of_y, of_x = (Rotation.of(count, self.spec.width, dtype) for count in counts)
+        return of_y, of_x
 
     def _readable(self, ids: Tensor) -> Tensor:
         """Ids with the unknown token's in the place of those that only say what can be copied."""
@@ -282,14 +302,17 @@ class Model(nn.Module):
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
         sequence = lead = self._lead(condition, batch.rows)
+        if isinstance(self.backbone, TextEncoder):
+            return self.backbone(self.x, lead, batch)
         in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
         if not batch.x_cache:
             sequence = torch.cat([lead, engine.embed(self.x, batch.x.flatten(0, 1), in_x)], dim=1)
-        valid = torch.cat([in_x.new_ones(lead.shape[:2]), in_x], dim=1)
+        seen = [in_x.new_ones(lead.shape[:2]), in_x]
+        valid, positions = torch.cat(seen, dim=1), self._positions(seen, seen[0])
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
         mask = Mask(valid, causal=False, padded=batch.padded)
-        return self._transform(sequence, mask, condition, batch, slice(0, 1)).squeeze(1)
+        return self._transform(sequence, mask, condition, batch, slice(0, 1), positions).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`.
@@ -307,23 +330,34 @@ class Model(nn.Module):
             parts = [engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x), *parts]
         if self.front_places is not None:
             parts, seen = [_at_places(self.front_places, condition, batch.rows), *parts], [task, *seen]
+        positions = self._positions(seen, task)
         sequence, seen = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
         front = seen.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
         mask = Mask(seen, causal=True, front=front, padded=batch.padded)
         read = slice(sequence.shape[1] - y.shape[1] - 1, None)
         if self.copier is not None and not batch.x_cache:
             read = slice(0 if self.front_places is None else len(self.front_places), None)
-        return self._transform(sequence, mask, condition, batch, read)
+        return self._transform(sequence, mask, condition, batch, read, positions)
+
+    def _positions(self, parts: Sequence[Tensor], task: Tensor | None = None) -> Tensor | None:
+        """See `rotary.positions`; None unless positions are rotary."""
+        return None if self.spec.positions == "table" else rotary.positions(parts, task)
 
     def _transform(
-        self, sequence: Tensor, mask: Mask, condition: Condition, batch: Batch, read: slice
+        self,
+        sequence: Tensor,
+        mask: Mask,
+        condition: Condition,
+        batch: Batch,
+        read: slice,
+        positions: Tensor | None,
     ) -> Tensor:
         """The transformer's hidden states at the places `read` of a batch's rows; any value in padding."""
         assert isinstance(self.backbone, Transformer)
         cache = [part.flatten(0, 1) for part in batch.x_cache]
         if self.copier is not None:
             cache = cache[:1]
-        return engine.transform(self.backbone, sequence, mask, condition.modulation, read, cache)
+        return engine.transform(self.backbone, sequence, mask, condition.modulation, read, cache, positions)
 
 
 def _in_x(batch: Batch) -> Tensor:
@@ -346,8 +380,10 @@ def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
     return target, within(batch.y_length + 1, width + 1)
 
 
-def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM, int]:
+def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM | TextEncoder, int]:
     """The backbone, and how many numbers the head reads of it."""
+    if spec.encoder is not None:
+        return TextEncoder(spec, generator), 2 * spec.encoder.hidden
     if spec.backbone == "lstm":
         hidden = matching_hidden(spec)
         return LSTM(spec.width, hidden, generator), 2 * hidden

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tam.models import rotary
 from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.fast import engine
@@ -30,9 +31,11 @@ class Proposer(nn.Module):
         super().__init__()
         width = spec.width
         self.cls = normal(generator, 1, width, std=EMBEDDING_STD)
-        self.x = Embedding(spec.vocabulary, spec.max_x, width, generator)
-        answers = (spec.classes, 1) if spec.kind == "classification" else (spec.vocabulary, spec.max_y)
-        self.y = Embedding(*answers, width, generator)
+        self.rotary = spec.positions == "rotary"
+        max_x, max_y = (None, None) if self.rotary else (spec.max_x, max(spec.max_y, 1))
+        self.x = Embedding(spec.vocabulary, max_x, width, generator)
+        answers = spec.classes if spec.kind == "classification" else spec.vocabulary
+        self.y = Embedding(answers, max_y, width, generator)
         self.backbone = Transformer(
             layers=LAYERS, width=width, heads=spec.heads, bottleneck=None, generator=generator
         )
@@ -69,6 +72,8 @@ class Proposer(nn.Module):
             in_y = within(batch.y_length.flatten(), y.shape[-1])
         cls = self.cls.expand(len(x), 1, -1)
         sequence = torch.cat([cls, engine.embed(self.x, x, in_x), engine.embed(self.y, y, in_y)], dim=1)
-        valid = torch.cat([in_x.new_ones(len(x), 1), in_x, in_y], dim=1)
-        mask = Mask(valid, causal=False, padded=batch.padded)
-        return engine.transform(self.backbone, sequence, mask, read=slice(0, 1)).squeeze(1)
+        seen = [in_x.new_ones(len(x), 1), in_x, in_y]
+        mask = Mask(torch.cat(seen, dim=1), causal=False, padded=batch.padded)
+        positions = rotary.positions(seen, seen[0]) if self.rotary else None
+        hidden = engine.transform(self.backbone, sequence, mask, read=slice(0, 1), positions=positions)
+        return hidden.squeeze(1)

@@ -1,7 +1,8 @@
 """What a model is: its kind of task, its sizes, and where the task embedding enters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tam.tasks.task import Kind
 
@@ -9,10 +10,36 @@ Backbone = Literal["transformer", "lstm"]
 Conditioning = Literal["token", "adapter", "norm", "none"]
 Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 XMask = Literal["causal", "full"]
+Positions = Literal["table", "rotary"]
 
 DEFAULT_BOTTLENECK = 8
 MOST_LAYERS = 1000
 """Building more would take minutes, however narrow they are."""
+LONGEST = 4096
+"""Tokens of a sequence that a network with rotary positions takes; memory grows with their square."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSpec:
+    """A text encoder of Hugging Face's, up to its weights; see `tam.models.encoder`.
+
+    Attributes:
+        config: Its config in JSON.
+        frozen: Whether its weights and embeddings stay as they are in training.
+        hidden: Size of its hidden states.
+        before: Ids of the tokens that begin a text.
+        after: Ids of those that end it.
+        unknown: Id of the unknown token.
+        longest: Most places of a sequence.
+    """
+
+    config: str
+    frozen: bool
+    hidden: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    unknown: int
+    longest: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +52,13 @@ class ModelSpec:
         vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
         unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
         classes: Number of classes C; classification only.
-        max_x: Longest input.
-        max_y: Longest answer, without its end token; transduction only.
+        max_x: Longest input of the tasks; see `longest_x`.
+        max_y: Longest answer of them, without its end token; transduction only. See `longest_y`.
         primitives: Rows of the table of primitive embeddings; 0 if tasks are not compositional.
         slots: Primitives that compose one task; with `primitives` only.
         backbone: The network. The LSTM classifies only, conditioned by a token or not at all.
+        encoder: The text encoder that is the backbone instead; it classifies only, conditioned by a token or
+            not at all. Width, layers and heads are then its own.
         conditioning: Where the task embedding enters: as a token of the sequence, as an offset on the
             weights of adapters, as an offset on the LayerNorms, or nowhere.
         layers: Blocks of the transformer. The LSTM has as many parameters as that transformer.
@@ -40,6 +69,8 @@ class ModelSpec:
         task_first: Whether a decoder has the task's tokens in front of x as well as after it.
         x_mask: Whether places of x in a decoder see only those before them ("causal"), or all places up to
             the end of x ("full").
+        positions: Whether a token's position is a vector of a table that is added to it, or an angle by
+            which queries and keys are rotated ("rotary", see `tam.models.rotary`). The LSTM then has none.
         purpose: What the network is for. "answer": to answer an input. "answer from pairs": to answer it
             while it looks at pairs of an input and its answer. "compare": to score how alike an input and
             a labelled one are. "embed": to give the features of an input. The last two classify only, and
@@ -68,6 +99,7 @@ class ModelSpec:
     task_tokens: int = 1
     task_first: bool = False
     x_mask: XMask = "causal"
+    positions: Positions = "table"
     purpose: Purpose = "answer"
     proposer: bool = False
     tasks: int = 0
@@ -75,6 +107,7 @@ class ModelSpec:
     unknown: bool = False
     unknown_tokens: bool = False
     copies: bool = False
+    encoder: EncoderSpec | None = None
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -84,7 +117,16 @@ class ModelSpec:
         self._check_compositional()
         self._check_tables()
         self._check_backbone()
+        self._check_encoder()
         self._check_purpose()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "ModelSpec":
+        """From what `dataclasses.asdict` made of one."""
+        if (encoder := values.get("encoder")) is None:
+            return cls(**values)
+        ends = {name: tuple(encoder[name]) for name in ("before", "after")}
+        return cls(**{**values, "encoder": EncoderSpec(**{**encoder, **ends})})
 
     @property
     def compositional(self) -> bool:
@@ -95,6 +137,24 @@ class ModelSpec:
     def unknown_token(self) -> int | None:
         """The id that stands for any token that the model does not know; None if there is none."""
         return self.vocabulary - 1 if self.unknown_tokens else None
+
+    @property
+    def longest_x(self) -> int:
+        """Longest input that the network takes."""
+        if self.encoder is not None:
+            around = len(self.encoder.before) + len(self.encoder.after)
+            return max(0, self.encoder.longest - around - self.task_places)
+        return max(self.max_x, LONGEST) if self._extends else self.max_x
+
+    @property
+    def longest_y(self) -> int:
+        """Longest answer that the network takes, without its end token."""
+        return max(self.max_y, LONGEST) if self._extends else self.max_y
+
+    @property
+    def _extends(self) -> bool:
+        """Whether sequences may be longer than those of the tasks; a kept support has a fixed width."""
+        return self.positions == "rotary" and self.purpose in ("answer", "embed")
 
     @property
     def outputs(self) -> int:
@@ -118,6 +178,7 @@ class ModelSpec:
             "conditioning": Conditioning,
             "purpose": Purpose,
             "x_mask": XMask,
+            "positions": Positions,
         }
         for name, choices in options.items():
             if getattr(self, name) not in get_args(choices):
@@ -167,6 +228,11 @@ class ModelSpec:
 
     def _check_backbone(self) -> None:
         if self.backbone == "transformer":
+            if self.positions == "rotary" and self.width // self.heads % 2:
+                raise ValueError(
+                    "width must be an even multiple of heads with rotary positions: "
+                    f"got width={self.width}, heads={self.heads}; or set positions to table"
+                )
             return
         if self.kind != "classification":
             raise ValueError(f"the LSTM is for classification, not for {self.kind}")
@@ -174,6 +240,24 @@ class ModelSpec:
             raise ValueError(f"the LSTM's conditioning must be 'token' or 'none': got {self.conditioning!r}")
         if self.compositional:
             raise ValueError("the LSTM has no primitives; leave primitives and slots out")
+
+    def _check_encoder(self) -> None:
+        if self.encoder is None:
+            return
+        if self.kind != "classification":
+            raise ValueError(f"a text encoder is for classification, not for {self.kind}")
+        if self.backbone != "transformer" or self.purpose not in ("answer", "embed"):
+            what = "backbone lstm" if self.backbone == "lstm" else f"a network to {self.purpose}"
+            raise ValueError(f"{what} has no text encoder: leave encoder out")
+        if self.conditioning not in ("token", "none"):
+            raise ValueError(f"with a text encoder, conditioning must be 'token': got {self.conditioning!r}")
+        if self.compositional or self.proposer:
+            what = "use_primitives" if self.compositional else "proposer"
+            raise ValueError(f"with a text encoder, {what} must be False")
+        if self.max_x > self.longest_x:
+            raise ValueError(
+                f"inputs must have at most {self.longest_x} tokens for this encoder: got {self.max_x}"
+            )
 
     def _check_purpose(self) -> None:
         if self.purpose == "answer":

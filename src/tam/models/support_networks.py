@@ -50,12 +50,20 @@ class PairsModel(Model):
             self.same_pair[:, ::2] = SAME_PAIR
 
     def _transform(
-        self, sequence: Tensor, mask: Mask, condition: Condition, batch: Batch, read: slice
+        self,
+        sequence: Tensor,
+        mask: Mask,
+        condition: Condition,
+        batch: Batch,
+        read: slice,
+        positions: Tensor | None,
     ) -> Tensor:
         if batch.support is None:
             raise ValueError("this model answers from pairs: give the batch a support")
         assert isinstance(self.backbone, Transformer)
-        context, valid, pair = self._context(condition, batch.support)
+        context, valid, pair, context_positions = self._context(condition, batch.support)
+        turn = self.backbone.rotation(positions, sequence)
+        context_turn = self.backbone.rotation(context_positions, context)
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
         within_context = additive(valid.unsqueeze(1) | itself, sequence.dtype).unsqueeze(1)  # [B, 1, S, S]
         to_context = additive(valid, sequence.dtype)[:, None, None]  # [B, 1, 1, S]
@@ -70,22 +78,21 @@ class PairsModel(Model):
             bonus = self.same_pair[index].view(-1, 1, 1)  # [H, 1, 1]
             own = to_query if to_query.shape[-2] == 1 else to_query[..., places, :]
             asking, shown = block.attention_norm(sequence), block.attention_norm(context)
-            keys, values = block.attention.keys_values(shown)
+            keys, values = block.attention.keys_values(shown, context_turn)
             found = attend_to_both(
-                block.attention.queries(asking[:, places]),
+                block.attention.queries(asking[:, places], None if turn is None else turn.at(places)),
                 (keys, values, to_context),
-                (*block.attention.keys_values(asking), own + bonus),
+                (*block.attention.keys_values(asking, turn), own + bonus),
             )
             sequence = _finish(block, sequence[:, places], found)
             if index < last:
-                mixed = plain_attention(
-                    block.attention.queries(shown), keys, values, within_context + bonus * same
-                )
+                queries = block.attention.queries(shown, context_turn)
+                mixed = plain_attention(queries, keys, values, within_context + bonus * same)
                 context = _finish(block, context, mixed)
         return self.backbone.norm(sequence)
 
-    def _context(self, condition: Condition, support: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The support's vectors `[B, S, d]`, which of them are there `[B, S]`, and each one's pair `[S]`.
+    def _context(self, condition: Condition, support: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """The support's vectors `[B, S, d]`, which are there `[B, S]`, and their pairs and positions `[S]`.
 
         The tokens of the primitives, if there are some, stand before the pairs, as a pair of their own.
         """
@@ -100,13 +107,16 @@ class PairsModel(Model):
         pairs = torch.cat(tokens, dim=1)  # [B · M, places of a pair, d]
         valid = torch.cat([in_x, in_answer], dim=1)
         number = torch.arange(support.rows, device=x.device).repeat_interleave(pairs.shape[1])
+        positions = self._positions([in_x, in_answer])
+        positions = None if positions is None else positions.repeat(support.rows)
         vectors, valid = (t.unflatten(0, (support.tasks, -1)).flatten(1, 2) for t in (pairs, valid))
         if condition.tokens is not None:
             task = (self.places + condition.tokens).squeeze(1)  # [B, K, d]
             vectors = torch.cat([task, vectors], dim=1)
             valid = F.pad(valid, (task.shape[1], 0), value=True)
             number = F.pad(number, (task.shape[1], 0), value=-1)
-        return vectors, valid, number
+            positions = None if positions is None else F.pad(positions, (task.shape[1], 0))
+        return vectors, valid, number, positions
 
     def _answer(self, support: Batch, present: Tensor) -> tuple[Tensor, Tensor]:
         """The vectors of the answers `[B · M, 1 or Y, d]`, and which of them are there."""
@@ -159,13 +169,17 @@ def _finish(block: Block, hidden: Tensor, found: Tensor) -> Tensor:
 
 
 class CompareModel(Model):
-    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own."""
+    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own.
+
+    With rotary positions one vector tells x′ from x.
+    """
 
     tables = (*Model.tables, "position")
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__(spec, generator)
-        self.position = normal(generator, spec.max_x, spec.width, std=EMBEDDING_STD)
+        places = spec.max_x if spec.positions == "table" else 1
+        self.position = normal(generator, places, spec.width, std=EMBEDDING_STD)
 
     @in_own_precision
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
@@ -186,7 +200,8 @@ class CompareModel(Model):
         shape = (batch.tasks, batch.rows, support.rows)
         sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
-        hidden = self._transform(sequence, Mask(valid, causal=False), condition, batch, slice(0, 1))
+        mask, positions = Mask(valid, causal=False), self._positions(seen, seen[0])
+        hidden = self._transform(sequence, mask, condition, batch, slice(0, 1), positions)
         return self.head(hidden).view(shape)
 
     def outcomes(self, condition: object, batch: Batch) -> Tensor:

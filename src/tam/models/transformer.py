@@ -15,6 +15,7 @@ from tam.models.attention import ALL, Attention, additive, for_places
 from tam.models.conditioning import BlockOffsets, Modulation
 from tam.models.dropout import drop
 from tam.models.layers import Adapter, LayerNorm, Linear
+from tam.models.rotary import Rotation
 
 
 def transformer_parameters(layers: int, width: int) -> int:
@@ -62,10 +63,11 @@ class Block(nn.Module):
         offsets: BlockOffsets,
         read: slice,
         x_cache: Tensor | None = None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
-        """Transform `[R, L, d]`, and return the places `read` alone; `x_cache` as in `Attention`."""
+        """Transform `[R, L, d]`, and return the places `read` alone; the others as in `Attention`."""
         normed = self.attention_norm(hidden, offsets.norms[0])
-        change = self.attention(normed[:, read], normed, bias, x_cache)
+        change = self.attention(normed, read, bias, x_cache, rotation)
         hidden = hidden[:, read] + drop(self._adapt(0, change, offsets))
         change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
         return hidden + drop(self._adapt(1, change, offsets))
@@ -81,6 +83,7 @@ class Transformer(nn.Module):
         self, *, layers: int, width: int, heads: int, bottleneck: int | None, generator: torch.Generator
     ):
         super().__init__()
+        self.head_size = width // heads
         self.heads, self.has_adapters = heads, bottleneck is not None
         self.blocks = nn.ModuleList(
             Block(width, heads, bottleneck, generator, depth=layers) for _ in range(layers)
@@ -94,6 +97,7 @@ class Transformer(nn.Module):
         modulation: Modulation | None = None,
         read: slice = ALL,
         x_cache: Tensor | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -105,34 +109,43 @@ class Transformer(nn.Module):
             read: The places wanted. The last block computes these alone.
             x_cache: What `x_cache` returned for the places before these, which then are seen too and come
                 first in the mask's columns.
+            positions: The position of each place, `[L]`, if positions are rotary.
 
         Returns:
             The hidden states at the places `read`.
         """
         modulation = Modulation() if modulation is None else modulation
         bias = None if mask is None else additive(mask, hidden.dtype).unsqueeze(-3)
-        last = len(self.blocks) - 1
+        rotation, last = self.rotation(positions, hidden), len(self.blocks) - 1
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
+            own = for_places(bias, places), modulation.block(index), places
             cached = None if x_cache is None else x_cache[:, index]
-            hidden = block(hidden, for_places(bias, places), modulation.block(index), places, cached)
+            hidden = block(hidden, *own, cached, rotation)
         return self.norm(hidden, modulation.final_norm)
 
-    def x_cache(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+    def rotation(self, positions: Tensor | None, hidden: Tensor) -> Rotation | None:
+        """How the heads rotate places at these positions `[L]`; None without positions."""
+        dtype = torch.promote_types(hidden.dtype, torch.float32)
+        return None if positions is None else Rotation.of(positions, self.head_size, dtype)
+
+    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None = None) -> Tensor:
         """Keys and values of places that see none after them, for all that come after.
 
         Args:
             hidden: The vectors, `[R, X, d]`.
             mask: Which place (row) sees which (column), `[R, X, X]`.
+            positions: The position of each place, `[X]`, if positions are rotary.
 
         Returns:
             Those of every block, `[R, blocks, 2, H, X, D]`.
         """
         bias = None if mask is None else additive(mask, hidden.dtype).unsqueeze(-3)
-        found: list[Tensor] = []
+        rotation, found = self.rotation(positions, hidden), list[Tensor]()
         for module in self.blocks:
             block = cast(Block, module)
-            found.append(torch.stack(block.attention.keys_values(block.attention_norm(hidden)), dim=1))
+            own = block.attention.keys_values(block.attention_norm(hidden), rotation)
+            found.append(torch.stack(own, dim=1))
             if len(found) < len(self.blocks):
-                hidden = block(hidden, bias, BlockOffsets(), ALL)
+                hidden = block(hidden, bias, BlockOffsets(), ALL, None, rotation)
         return torch.stack(found, dim=1)

@@ -7,6 +7,7 @@ from typing import Any
 from tam.errors import UserError, shown
 from tam.tasks.vocabulary import Token
 
+TOKENIZER = "tokenizer.json"
 TextSplitter = Callable[[str], list[Token]]
 
 
@@ -15,7 +16,7 @@ def text_splitter(text: str) -> TextSplitter:
 
     Args:
         text: `characters`, `words` (what spaces separate), or a file `tokenizer.json` of Hugging Face's
-            tokenizers.
+            tokenizers, or a folder that has one.
 
     >>> text_splitter("characters")("tea")
     ['t', 'e', 'a']
@@ -26,15 +27,35 @@ def text_splitter(text: str) -> TextSplitter:
         return list
     if text == "words":
         return lambda value: list[Token](value.split())
+    if isinstance(text, str | os.PathLike) and os.path.isdir(text):
+        text = os.path.join(text, TOKENIZER)
     if not isinstance(text, str | os.PathLike) or not os.path.isfile(text):
         raise UserError(
             f"text must be 'characters', 'words' or a file tokenizer.json, and there is no file {shown(text)}"
         )
-    tokenizer = _tokenizer(text)
+    tokenizer = read_tokenizer(text)
     return lambda value: tokenizer.encode(value, add_special_tokens=False).tokens
 
 
-def _tokenizer(file: str) -> Any:
+def tokenizer_file(encoder: str) -> str:
+    """The tokenizer of a Hugging Face encoder: of a folder, or of a name on the hub, which is fetched."""
+    try:
+        from transformers.utils.hub import cached_file
+    except ImportError:
+        raise UserError("a text encoder needs transformers: pip install 'tam-fewshot[text]'") from None
+    if os.path.isabs(encoder) and not os.path.isdir(encoder):
+        raise UserError(f"{encoder}: there is no such folder")
+    try:
+        found = cached_file(encoder, TOKENIZER)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{encoder}: no tokenizer of a text encoder there: {reason}") from None
+    assert found is not None
+    return found
+
+
+def read_tokenizer(file: str) -> Any:
+    """A tokenizer of Hugging Face's."""
     try:
         from tokenizers import Tokenizer
     except ImportError:

@@ -19,6 +19,8 @@ VALIDATIONS = 5
 """How often a run is validated that would otherwise be at its end alone."""
 _PATIENT_VALIDATIONS = 3
 _SHARE_OF_MEMORY = 0.6
+_FINE_TUNING_RATE = 1e-4
+"""Larger rates undo what an encoder has learned before."""
 _WORTH_SAYING = 2 * 10**9  # bytes
 
 
@@ -37,11 +39,14 @@ def follow_data(
 
     - shots: those for which every validation and test task has the examples, a third of them left to ask.
     - validation on the way, and an early stop, if there would be a single validation at the end.
+    - with the preset quick, rotary positions: longer inputs are no error, and they validate better there.
+    - a smaller rate for a pretrained encoder whose weights are trained.
     - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
     """
     if "name" in tasks.options:
         return Followed(config)
     followed, notes = _shots(config, tasks, given)
+    followed = followed.override(**_left(_network(config, preset), given))
     if preset == "quick":
         followed = followed.override(**_left(_mixed_supports(followed, tasks), given))
     return Followed(followed.override(**_left(_validations(followed), given)), tuple(notes))
@@ -67,6 +72,18 @@ def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Conf
     shots = tuple(k for k in asked if k <= most) or (most,)
     words = " ".join(map(str, shots))
     return config.override(shots=shots), [f"shots is {words}: a task has too few examples for {max(asked)}"]
+
+
+def _network(config: Config, preset: str) -> dict[str, Any]:
+    network = config.network
+    if not config.settings.trained:
+        return {}
+    if network.encoder is not None:
+        return {} if network.freeze_encoder else {"rate": _FINE_TUNING_RATE}
+    even = network.backbone == "lstm" or network.width // network.heads % 2 == 0
+    if preset == "quick" and even:
+        return {"positions": "rotary"}  # in other presets, kernels for GPUs count, which are for a table
+    return {}
 
 
 def _mixed_supports(config: Config, tasks: TaskSet) -> dict[str, Any]:

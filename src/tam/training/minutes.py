@@ -332,6 +332,7 @@ def _schedule(
 def _size_in_words(config: Config, cost: Cost, steps: int) -> str:
     network, training = config.network, config.training
     layers = f"{network.layers} layer{'s' if network.layers > 1 else ''} of width {network.width}"
+    layers = layers if network.encoder is None else "the encoder"
     batch = f"{training.tasks} tasks of {training.rows} rows a step"
     return f"  {layers}, {batch}: about {steps} steps of {_duration(cost.step)}"
 

@@ -13,13 +13,14 @@ from tam.errors import SettingError, UserError, shown
 from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, Method, make_method
 from tam.models import ModelSpec
+from tam.models.encoder import Described, describe
 from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 
-_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy")
+_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy", "encoder", "freeze_encoder")
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,13 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     method = make_method(config)
     primitives = _known_primitives(config, tasks)
     masks = config.network.mask_tokens > 0
-    vocabulary = training_vocabulary(tasks) if masks else tasks.vocabulary
-    spec = _spec(config, tasks, method, primitives, len(vocabulary) + masks)
-    ids = TokenIds(spec, vocabulary)
-    splits = {split: ids.tasks(some) for split, some in tasks.splits.items()} if masks else tasks.splits
+    vocabulary, encoder = training_vocabulary(tasks) if masks else tasks.vocabulary, _encoder(config)
+    if encoder is not None:
+        vocabulary = encoder.vocabulary
+    spec = _spec(config, tasks, method, primitives, len(vocabulary), encoder)
+    ids, splits = TokenIds(spec, vocabulary), tasks.splits
+    if spec.unknown_tokens:
+        splits = {split: ids.tasks(some) for split, some in tasks.splits.items()}
     if primitives is not None:
         check_primitives(tasks, primitives)
     rows = min(config.training.rows, max(map(len, tasks.train)))
@@ -69,22 +73,37 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     return Setup(config, tasks, spec, method, primitives, ids, splits, tuple(notes))
 
 
+def _encoder(config: Config) -> Described | None:
+    """The text encoder that the settings name, if they do."""
+    network = config.network
+    return None if network.encoder is None else describe(network.encoder, frozen=network.freeze_encoder)
+
+
 def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
     """How many tokens of each split the model will not know, in words."""
     found: list[str] = []
+    where = "in no training task" if ids.spec.encoder is None else "not the encoder's"
     for split, members in tasks.splits.items():
         unknown, total = ids.count_unknown(members)
+        if split == "train" and ids.spec.encoder is not None and 2 * unknown > total:
+            raise UserError(
+                f"{unknown} of {total} tokens of the training tasks are not the encoder's: inputs must be "
+                "text, or tokens of its tokenizer"
+            )
         if unknown:
             found.append(
-                f"{unknown} of {total} tokens of the {split} tasks are in no training task: the model reads "
-                "them as unknown"
+                f"{unknown} of {total} tokens of the {split} tasks are {where}: the model reads them as "
+                "unknown"
             )
     return found
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
-    if config.training.dropout and (config.method == "maml" or config.network.backbone == "lstm"):
-        where = "maml, which trains weights of each task" if config.method == "maml" else "an LSTM"
+    network, other = config.network, None
+    if network.backbone == "lstm" or network.encoder is not None:
+        other = "an LSTM" if network.encoder is None else "a text encoder"
+    if config.training.dropout and (config.method == "maml" or other is not None):
+        where = "maml, which trains weights of each task" if other is None else other
         raise SettingError(f"dropout must be 0 for {where}: got {config.training.dropout}")
     if config.training.label_smoothing and config.method == "snail" and tasks.kind == "transduction":
         raise SettingError(
@@ -125,7 +144,12 @@ def _known_primitives(config: Config, tasks: TaskSet) -> dict[str, int] | None:
 
 
 def _spec(
-    config: Config, tasks: TaskSet, method: Method, primitives: Mapping[str, int] | None, vocabulary: int
+    config: Config,
+    tasks: TaskSet,
+    method: Method,
+    primitives: Mapping[str, int] | None,
+    tokens: int,
+    encoder: Described | None,
 ) -> ModelSpec:
     """The model that fits these tasks."""
     if method.classification_only and tasks.kind != "classification":
@@ -139,12 +163,15 @@ def _spec(
     network = {name: value for name, value in vars(config.network).items() if name not in _NOT_OF_SPEC}
     if network["conditioning"] != "adapter":
         network["bottleneck"] = None
+    if encoder is not None:
+        network |= encoder.sizes | {"encoder": encoder.spec}
+    unknown_tokens = config.network.mask_tokens > 0 or encoder is not None
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
     try:
         spec = ModelSpec(
             kind=tasks.kind,
-            vocabulary=vocabulary,
-            unknown_tokens=config.network.mask_tokens > 0,
+            vocabulary=tokens + unknown_tokens,
+            unknown_tokens=unknown_tokens,
             copies=config.network.copy and tasks.kind == "transduction",
             classes=tasks.n_classes,
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),

@@ -1,6 +1,8 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
+import os
 import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -20,6 +22,7 @@ from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import TasksFileError
 from tam.tasks.prior import fitting_options, with_prior
 from tam.tasks.taskset import TaskSet
+from tam.tasks.text import TOKENIZER
 from tam.training import distribution
 from tam.training.checkpoint import write_json
 from tam.training.folder import Log, check_free, checkpoint_file, writing_to
@@ -113,6 +116,8 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if os.path.isfile(text := str(source.get("text", ""))):  # so that the folder is all that is needed
+            shutil.copyfile(text, folder / TOKENIZER)
         write_json(file, {"tasks": dict(source), **config.to_json()})
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None

@@ -118,7 +118,7 @@ class Saved:
             raise UserError(f"{folder}: format must be {FORMAT} for this version: got {values['format']}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
-        spec, file = ModelSpec(**values["spec"]), folder / "model.safetensors"
+        spec, file = ModelSpec.from_json(values["spec"]), folder / "model.safetensors"
         _check_sizes(spec, weights)
         model = build_model(spec, torch.Generator().manual_seed(0))
         load_weights(model, weights, file)
@@ -188,7 +188,9 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
 
 def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
     """Raise an error, before a network is built, if it would be larger than these weights."""
-    sizes = ("vocabulary", "max_x", "max_y", "primitives", "tasks", "kept", "width", "bottleneck", "outputs")
+    sizes = ["vocabulary", "primitives", "tasks", "kept", "width", "bottleneck", "outputs"]
+    if spec.positions == "table" and spec.encoder is None:
+        sizes += ["max_x", "max_y"]
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name in (*sizes, "task_places"):
         if (size := getattr(spec, name) or 0) > largest:

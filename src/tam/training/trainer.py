@@ -17,6 +17,7 @@ from tam.methods.losses import smoothed
 from tam.methods.warm_starts import WarmStarts
 from tam.models import build_model, place_model, twice_differentiable
 from tam.models.dropout import dropping
+from tam.models.encoder import load_pretrained
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
 from tam.models.layers import table_names
@@ -59,7 +60,9 @@ class Trainer:
         self.model = place_model(build_model(spec, start), self.device, config.training.precision)
         self.method: Method = setup.method
         train, masking = setup.splits["train"], None
-        if share := config.network.mask_tokens:
+        if config.network.encoder is not None:
+            load_pretrained(self.model, config.network.encoder)
+        elif share := config.network.mask_tokens:
             masking = TokenMasking(train, spec, share, self.device)
         self.data = TrainingData(train, self.device, self.primitives, masking)
         # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
@@ -80,6 +83,7 @@ class Trainer:
         self._share = distribution.share(self._tasks)
         self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
         self._replays = self._replays and not training.dropout  # its draws are seeded anew for every step
+        self._replays = self._replays and spec.encoder is None  # code of others may wait for the GPU
         self._captured: dict[int, CapturedStep] = {}
         self._compiled = False
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tam.models.fast.cpu_layers import Affine, Layer, Needs
 from tam.models.fast.weights import BlockWeights
+from tam.models.rotary import Rotation
 
 ALL = slice(None)
 
@@ -67,7 +68,7 @@ class Mixing(Layer):
     """The places `read` ask all places.
 
     Queries, keys and values of places after these may be cached, which then ask too; or only keys and values
-    of places before these.
+    of places before these. With a rotation of the K places, their queries and keys are rotated.
 
     Attributes:
         cache_grads: The gradients of what is cached, each None if not needed.
@@ -75,9 +76,11 @@ class Mixing(Layer):
 
     cache_grads: Sequence[Tensor | None]
 
-    def __init__(self, weights: BlockWeights[Tensor], heads: int, read: slice) -> None:
+    def __init__(
+        self, weights: BlockWeights[Tensor], heads: int, read: slice, rotation: Rotation | None = None
+    ) -> None:
         self.query, self.key_value = Affine(*weights.query), Affine(*weights.key_value)
-        self.heads, self.read = heads, read
+        self.heads, self.read, self.rotation = heads, read, rotation
         self.attention = Attention((weights.query[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, cached: Sequence[Tensor]) -> Tensor:
@@ -86,25 +89,26 @@ class Mixing(Layer):
         self.asking_cached, self.seen_cached = len(cached) == 3, cached[-1].shape[-2] if cached else 0
         asking = self.query.forward(normed[:, :, self.read].flatten(1, 2))
         own = [*self._apart(asking, 1), *self._apart(self.key_value.forward(normed.flatten(1, 2)), 2)]
-        q, k, v = self._with_cache(own, cached)
+        q, k, v = self._with_cache(self._rotated(own), cached)
         return self._together([self.attention.forward(q, k, v, bias)])
 
     def backward(self, g: Tensor, needs: Needs) -> Tensor:
         own = (ALL, ALL) if needs.weights else self._own
         grads = self.attention.backward(self._apart(g, 1)[0], *own, needs)
-        q, *keys_values = self._without_cache(grads, all_places=needs.weights)
+        q, *keys_values = self._rotated(self._without_cache(grads, all_places=needs.weights), back=True)
         g_asking = self.query.backward(self._together([q]), needs)
         return self._sum(self.key_value.backward(self._together(keys_values), needs), g_asking)
 
     def jvp(self, normed: Tensor, tangents: BlockWeights[Tensor | None], cached: Sequence[Tensor]) -> Tensor:
         asking = self.query.jvp(normed[:, :, self.read].flatten(1, 2), *tangents.query)
         seen = self.key_value.jvp(normed.flatten(1, 2), *tangents.key_value)
-        q, k, v = self._with_cache([*self._apart(asking, 1), *self._apart(seen, 2)], cached)
+        own = self._rotated([*self._apart(asking, 1), *self._apart(seen, 2)])
+        q, k, v = self._with_cache(own, cached)
         return self._together([self.attention.jvp(q, k, v)])
 
     def jvp_backward(self, g: Tensor) -> Tensor:
         grads = self.attention.jvp_backward(self._apart(g, 1)[0])
-        q, *keys_values = self._without_cache(grads, all_places=True)
+        q, *keys_values = self._rotated(self._without_cache(grads, all_places=True), back=True)
         g_asking = self.query.jvp_backward(self._together([q]))
         return self._sum(self.key_value.jvp_backward(self._together(keys_values)), g_asking)
 
@@ -124,6 +128,13 @@ class Mixing(Layer):
         if self.asking_cached:
             return slice(self.shape[2]), slice(self.shape[2])
         return ALL, slice(self.seen_cached, None)
+
+    def _rotated(self, own: Sequence[Tensor], *, back: bool = False) -> Sequence[Tensor]:
+        """Queries, keys and values of the K places, the first two rotated; or back, if gradients."""
+        if self.rotation is None:
+            return own
+        rotation, (q, k, v) = self.rotation.inverse if back else self.rotation, own
+        return [rotation.at(self.read)(q), rotation(k), v]
 
     def _with_cache(self, own: Sequence[Tensor], cached: Sequence[Tensor]) -> Sequence[Tensor]:
         """Queries, keys and values of all places, `[G · R · H, ·, D]` each."""

@@ -18,6 +18,7 @@ from tam.models.fast import context
 from tam.models.fast.cpu_attention import Mixing, Reading
 from tam.models.fast.cpu_layers import Affine, Gelu, Layer, Needs, Norm
 from tam.models.fast.weights import PER_BLOCK, BlockWeights
+from tam.models.rotary import Rotation
 
 if TYPE_CHECKING:
     from tam.models.transformer import Block, Transformer
@@ -31,36 +32,48 @@ def takes(hidden: Tensor) -> bool:
 
 
 def transform(
-    network: "Transformer", hidden: Tensor, mask: Mask, read: slice, x_cache: Sequence[Tensor]
+    network: "Transformer",
+    hidden: Tensor,
+    mask: Mask,
+    read: slice,
+    x_cache: Sequence[Tensor],
+    positions: Tensor | None = None,
 ) -> Tensor:
     """See `tam.models.fast.engine.transform`."""
     bias, blocks = _bias(mask, hidden), _blocks(network)
     cached = [x_cache, *[()] * (len(blocks) - 1)]
+    rotation = network.rotation(positions, hidden)
     if mask.causal and x_cache:
         cached = [keys_values.unbind(1) for keys_values in x_cache[0].unbind(1)]
+        rotation = None if rotation is None else rotation.at(slice(-hidden.shape[1], None))
     for block, own_cache in zip(blocks, cached, strict=True):
         places = read if block is blocks[-1] else ALL
         own = for_places(bias, places), BlockWeights.of(block)
-        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places)
+        turn = None if rotation is None else rotation.at(slice(hidden.shape[1]))
+        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places, rotation=turn)
     return network.norm(hidden)
 
 
-def keys_values(network: "Transformer", hidden: Tensor, mask: Mask) -> Tensor:
+def keys_values(
+    network: "Transformer", hidden: Tensor, mask: Mask, positions: Tensor | None = None
+) -> Tensor:
     """See `Transformer.x_cache`."""
-    bias, blocks = _bias(mask, hidden), _blocks(network)
+    bias, blocks, rotation = _bias(mask, hidden), _blocks(network), network.rotation(positions, hidden)
     found: list[Tensor] = []
     for block in blocks:
-        found.append(torch.stack(block.attention.keys_values(block.attention_norm(hidden)), dim=1))
+        own = block.attention.keys_values(block.attention_norm(hidden), rotation)
+        found.append(torch.stack(own, dim=1))
         if block is not blocks[-1]:
-            hidden = whole_block(hidden, (), bias, BlockWeights.of(block), heads=network.heads, read=ALL)
+            shared = {"heads": network.heads, "rotation": rotation}
+            hidden = whole_block(hidden, (), bias, BlockWeights.of(block), read=ALL, **shared)
     return torch.stack(found, dim=1)
 
 
-def first_block(network: "Transformer", hidden: Tensor) -> list[Tensor]:
+def first_block(network: "Transformer", hidden: Tensor, positions: Tensor | None = None) -> list[Tensor]:
     """The vectors `[R, X, d]`, and their queries, keys and values in the first block, `[R, H, X, D]` each."""
-    block = _blocks(network)[0]
+    block, rotation = _blocks(network)[0], network.rotation(positions, hidden)
     normed = block.attention_norm(hidden)
-    found = block.attention.queries(normed), *block.attention.keys_values(normed)
+    found = block.attention.queries(normed, rotation), *block.attention.keys_values(normed, rotation)
     return [hidden, *(part.contiguous() for part in found)]
 
 
@@ -82,6 +95,7 @@ def whole_block(
     *,
     heads: int,
     read: slice,
+    rotation: Rotation | None = None,
 ) -> Tensor:
     """One block.
 
@@ -93,19 +107,20 @@ def whole_block(
         weights: The block's weights.
         heads: Attention heads.
         read: The places wanted.
+        rotation: Of the L places, if positions are rotary; what is cached is rotated already.
 
     Returns:
         The hidden states at the places `read`, `[R, Q, d]`; those of cached places come last.
     """
     operation = _Each if context.in_transform() else _Block
-    return operation.apply(_Passes(heads, read), hidden, bias, *x_cache, *weights.flat)
+    return operation.apply(_Passes(heads, read, rotation), hidden, bias, *x_cache, *weights.flat)
 
 
 class _Passes(Layer):
     """The four passes of a block over `[G, R, L, d]`; see `tam.models.fast.cpu_layers`."""
 
-    def __init__(self, heads: int, read: slice) -> None:
-        self.heads, self.read = heads, read
+    def __init__(self, heads: int, read: slice, rotation: Rotation | None) -> None:
+        self.heads, self.read, self.rotation = heads, read, rotation
 
     def forward(
         self, hidden: Tensor, bias: Tensor | None, x_cache: Sequence[Tensor], weights: Sequence[Tensor]
@@ -115,10 +130,10 @@ class _Passes(Layer):
         self.norm, self.out, self.gelu = Norm(*w.attention_norm), Affine(*w.attention_out), Gelu()
         self.mlp_norm, self.inner, self.outer = Norm(*w.mlp_norm), Affine(*w.mlp_inner), Affine(*w.mlp_out)
         asking = range(hidden.shape[2])[self.read]
-        if len(asking) == 1 and not x_cache:
+        if len(asking) == 1 and not x_cache and self.rotation is None:
             self.mixing = Reading(w, self.heads, asking[0])
         else:
-            self.mixing = Mixing(w, self.heads, self.read)
+            self.mixing = Mixing(w, self.heads, self.read, self.rotation)
         vectors, cached = _apart(x_cache)
         normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
         mixed = self.mixing.forward(normed, bias, cached)

@@ -44,25 +44,30 @@ def transform(
     modulation: Modulation | None = None,
     read: slice = ALL,
     x_cache: Sequence[Tensor] = (),
+    positions: Tensor | None = None,
 ) -> Tensor:
     """`network(hidden, …)`; `x_cache` is what the function of that name returned for x.
 
-    The mask's columns are all places, those of cached x included.
+    The mask's columns are all places, those of cached x included, and so are the positions.
     """
     chosen = engine(hidden) if modulation is None and not network.has_adapters else "plain"
-    if chosen == "gpu" and gpu_blocks.takes(network, hidden, mask, x_cache):
+    if chosen == "gpu" and positions is None and gpu_blocks.takes(network, hidden, mask, x_cache):
         return gpu_blocks.transform(network, hidden, mask, read, x_cache)
     if chosen == "cpu":
-        return cpu_block.transform(network, hidden, mask, read, x_cache)
+        return cpu_block.transform(network, hidden, mask, read, x_cache, positions)
     keys_values = None
     if x_cache and mask.causal:
         (keys_values,) = x_cache
     elif x_cache:
         hidden = torch.cat([hidden, x_cache[0]], dim=1)
-    return network(hidden, mask.matrix(hidden.shape[1]), modulation, read, keys_values)
+    if positions is not None:  # cached keys are rotated already
+        positions = positions[-hidden.shape[1] :]
+    return network(hidden, mask.matrix(hidden.shape[1]), modulation, read, keys_values, positions)
 
 
-def x_cache(network: Transformer, vectors: Tensor, mask: Mask) -> tuple[Tensor, ...]:
+def x_cache(
+    network: Transformer, vectors: Tensor, mask: Mask, positions: Tensor | None = None
+) -> tuple[Tensor, ...]:
     """What `transform` need not compute again for x, `[R, …]` each; empty if nothing would help.
 
     If the mask is causal, x comes first and sees nothing else, so that its keys and values in all blocks are
@@ -71,13 +76,13 @@ def x_cache(network: Transformer, vectors: Tensor, mask: Mask) -> tuple[Tensor, 
     chosen = "plain" if network.has_adapters else engine(vectors)
     if not mask.causal:
         helps = chosen == "cpu" and len(network.blocks) > 1
-        return tuple(cpu_block.first_block(network, vectors)) if helps else ()
-    if chosen == "gpu" and gpu_blocks.takes(network, vectors, mask):
+        return tuple(cpu_block.first_block(network, vectors, positions)) if helps else ()
+    if chosen == "gpu" and positions is None and gpu_blocks.takes(network, vectors, mask):
         fits = gpu_blocks.takes_cache(network, *vectors.shape[:2])
         return (gpu_blocks.keys_values(network, vectors, mask.valid),) if fits else ()
     if chosen == "cpu":
-        return (cpu_block.keys_values(network, vectors, mask),)
-    return (network.x_cache(vectors, mask.matrix(vectors.shape[1])),)
+        return (cpu_block.keys_values(network, vectors, mask, positions),)
+    return (network.x_cache(vectors, mask.matrix(vectors.shape[1]), positions),)
 
 
 def embed(embedding: Embedding, ids: Tensor, valid: Tensor) -> Tensor:

@@ -105,4 +105,7 @@ def _of_task(places: nn.Parameter, condition: Condition) -> Tensor:
 
 def _tokens(embedding: Embedding, ids: Tensor) -> Tokens | None:
     ids = ids.flatten(0, 1).contiguous()
-    return Tokens(ids, embedding.token, embedding.position) if ids.shape[1] else None
+    if not ids.shape[1]:
+        return None
+    assert embedding.position is not None
+    return Tokens(ids, embedding.token, embedding.position)

@@ -180,6 +180,8 @@ def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tup
 
 def takes(embedding: "Embedding", places: int) -> bool:
     """Whether the kernels take so many places of these tokens, with weights that all tasks share."""
+    if embedding.position is None:
+        return False
     tokens, width = embedding.token.shape
     fits = places <= min(_FEW - tokens, len(embedding.position)) and width in WIDTHS
     return fits and isinstance(embedding.token, nn.Parameter)
@@ -190,6 +192,7 @@ def embed(embedding: "Embedding", ids: Tensor) -> Tensor:
 
     On a GPU, torch adds the gradient of a lookup up in any order, and slowly where there are few tokens.
     """
+    assert embedding.position is not None
     parts = Parts(x=Tokens(ids.contiguous(), embedding.token, embedding.position))
     return vectors_of(Layout(len(ids), (0, ids.shape[1], 0, 0)), parts).view(*ids.shape, -1)
 
