@@ -32,7 +32,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         batch: The inputs, one row per task; its answers are ignored.
         beams: How many partial sequences are kept.
     """
-    rows, unknown = batch.tasks, model.spec.unknown_token
+    rows, spec = batch.tasks, model.spec
     x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
     tokens = x.new_zeros(rows, beams, 0)
     length = x_length.new_zeros(rows, beams)
@@ -40,15 +40,14 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
     # All beams start equal: only the first may compete.
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
-    for place in range(model.spec.max_y + 1):
+    for place in range(spec.max_y + 1):
         known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
         end = following.shape[-1] - 1
-        if unknown is not None:  # stands for tokens that cannot be named
-            following[..., unknown] = -torch.inf
+        following[..., spec.named : spec.vocabulary] = -torch.inf  # no tokens of the user's
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
-        if place == model.spec.max_y:  # no room for another token
+        if place == spec.max_y:  # no room for another token
             following[..., :end] = -torch.inf
         score, best = (score.unsqueeze(-1) + following).flatten(1).topk(beams, dim=1)
         parent, token = best // (end + 1), best % (end + 1)
@@ -57,7 +56,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         )
         ended = ended.gather(1, parent) | (token == end)
         length = length.gather(1, parent) + ~ended
-        if place < model.spec.max_y:
+        if place < spec.max_y:
             tokens = tokens.masked_fill(tokens == end, 0)
         if bool(ended.all()):
             break

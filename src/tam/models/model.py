@@ -51,6 +51,7 @@ class Model(nn.Module):
         kept: The training tasks' last embeddings `[tasks, S]`, zero at first, if the spec asks; no weights.
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
         proposer: Proposes a task embedding from examples, if the spec asks.
+        token_weights: How much each token says about a class `[V]`, if there are hints; no weights of θ.
     """
 
     tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
@@ -60,7 +61,7 @@ class Model(nn.Module):
         self.spec = spec
         self.precision: Precision = "float32"
         self.task_size = task_size(spec)
-        self.x = Embedding(spec.vocabulary, spec.max_x, spec.width, generator)
+        self.x = Embedding(spec.vocabulary, spec.x_places, spec.width, generator)
         self.y: Embedding | None = None
         if spec.kind == "transduction":
             self.y = Embedding(spec.vocabulary, spec.max_y, spec.width, generator)
@@ -87,8 +88,11 @@ class Model(nn.Module):
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
-        self.copier = Copier(spec.width, generator) if spec.copies else None
+        self.copier = Copier(spec.width, generator, hinted=spec.hints > 0) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
+        self.token_weights: Tensor | None
+        weighs = spec.hints > 0 and spec.kind == "classification"
+        self.register_buffer("token_weights", self.places.new_ones(spec.vocabulary) if weighs else None)
 
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""
@@ -195,7 +199,8 @@ class Model(nn.Module):
         end = self.spec.vocabulary + batch.x.shape[-1]
         target, scored = token_targets(batch, end)
         x = batch.x.flatten(0, 1)
-        found = of_targets(self._mixed(condition, batch), x, _in_x(batch), target.flatten(0, 1), end)
+        mixed, separator = self._mixed(condition, batch), self.spec.separator
+        found = of_targets(mixed, x, _in_x(batch), target.flatten(0, 1), end, separator)
         return found.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
 
     def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
@@ -230,7 +235,8 @@ class Model(nn.Module):
         if batch.y_length is None:
             return self._class_log_prob(condition, batch)
         if self.copier is not None:
-            found = copied_outcomes(self._mixed(condition, batch), batch.x.flatten(0, 1), _in_x(batch))
+            mixed, separator = self._mixed(condition, batch), self.spec.separator
+            found = copied_outcomes(mixed, batch.x.flatten(0, 1), _in_x(batch), separator)
             return found.unflatten(0, (batch.tasks, batch.rows))
         hidden = self._decode(condition, batch, batch.y_length)
         return _log_softmax(self.head(hidden)).unflatten(0, (batch.tasks, batch.rows))

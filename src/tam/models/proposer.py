@@ -30,7 +30,7 @@ class Proposer(nn.Module):
         super().__init__()
         width = spec.width
         self.cls = normal(generator, 1, width, std=EMBEDDING_STD)
-        self.x = Embedding(spec.vocabulary, spec.max_x, width, generator)
+        self.x = Embedding(spec.vocabulary, spec.x_places, width, generator)
         answers = (spec.classes, 1) if spec.kind == "classification" else (spec.vocabulary, spec.max_y)
         self.y = Embedding(*answers, width, generator)
         self.backbone = Transformer(

@@ -11,6 +11,8 @@ Purpose = Literal["answer", "answer from pairs", "compare", "embed"]
 XMask = Literal["causal", "full"]
 
 DEFAULT_BOTTLENECK = 8
+HINT_LEVELS = 8
+"""How sure a hint about a class can be."""
 MOST_LAYERS = 1000
 """Building more would take minutes, however narrow they are."""
 
@@ -24,6 +26,8 @@ class ModelSpec:
         copies: Whether a decoder can also answer with tokens of x, by pointing at their places.
         vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
         unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
+        hints: How many answers that a simple rule finds are read beside x, see `tam.models.hints`. They take
+            up ids before the unknown one: one that separates them from x, or those of all classes and levels.
         classes: Number of classes C; classification only.
         max_x: Longest input.
         max_y: Longest answer, without its end token; transduction only.
@@ -75,6 +79,7 @@ class ModelSpec:
     unknown: bool = False
     unknown_tokens: bool = False
     copies: bool = False
+    hints: int = 0
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -95,6 +100,26 @@ class ModelSpec:
     def unknown_token(self) -> int | None:
         """The id that stands for any token that the model does not know; None if there is none."""
         return self.vocabulary - 1 if self.unknown_tokens else None
+
+    @property
+    def hint_tokens(self) -> int:
+        """Number of ids that hints take up."""
+        return hint_tokens(self.kind, self.classes, self.hints)
+
+    @property
+    def named(self) -> int:
+        """Number of ids that stand for a token of the vocabulary, those below all others."""
+        return self.vocabulary - self.unknown_tokens - self.hint_tokens
+
+    @property
+    def separator(self) -> int | None:
+        """The id that separates hints about sequences from x; None if there are none."""
+        return self.named if self.hints and self.kind == "transduction" else None
+
+    @property
+    def x_places(self) -> int:
+        """Places of the longest x with its hints."""
+        return self.max_x + self.hints * (1 if self.kind == "classification" else 1 + self.max_y)
 
     @property
     def outputs(self) -> int:
@@ -127,7 +152,7 @@ class ModelSpec:
 
     def _check_sizes(self) -> None:
         smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "task_tokens": 1}
-        smallest |= {"classes" if self.kind == "classification" else "max_y": 1, "tasks": 0}
+        smallest |= {"classes" if self.kind == "classification" else "max_y": 1, "tasks": 0, "hints": 0}
         for name, least in (smallest | ({} if self.bottleneck is None else {"bottleneck": 1})).items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}: got {getattr(self, name)}")
@@ -187,3 +212,10 @@ class ModelSpec:
             raise ValueError(f"a network to {self.purpose} is for classification, not for {self.kind}")
         if self.purpose != "embed" and self.backbone != "transformer":
             raise ValueError(f"a network to {self.purpose} is a transformer, not an {self.backbone.upper()}")
+
+
+def hint_tokens(kind: Kind, classes: int, hints: int) -> int:
+    """Number of ids that hints take up."""
+    if not hints:
+        return 0
+    return 1 if kind == "transduction" else classes * HINT_LEVELS

@@ -223,7 +223,7 @@ def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> C
 def _work(config: Config, tasks: TaskSet) -> float:
     """What a step computes, up to a factor."""
     spec = prepare(config, tasks, with_test=False).spec
-    places = spec.max_x + spec.max_y + spec.task_places
+    places = spec.x_places + spec.max_y + spec.task_places
     block = 12 * spec.width**2 + places * spec.width
     return config.training.tasks * config.training.rows * places * (spec.layers * block + 1000 * spec.width)
 

@@ -13,6 +13,7 @@ from tam.errors import SettingError, UserError, shown
 from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, Method, make_method
 from tam.models import ModelSpec
+from tam.models.spec import hint_tokens
 from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Sequences, Task
@@ -56,7 +57,8 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     primitives = _known_primitives(config, tasks)
     masks = config.network.mask_tokens > 0
     vocabulary = training_vocabulary(tasks) if masks else tasks.vocabulary
-    spec = _spec(config, tasks, method, primitives, len(vocabulary) + masks)
+    hints = hint_tokens(tasks.kind, tasks.n_classes, config.network.hints)
+    spec = _spec(config, tasks, method, primitives, len(vocabulary) + hints + masks)
     ids = TokenIds(spec, vocabulary)
     splits = {split: ids.tasks(some) for split, some in tasks.splits.items()} if masks else tasks.splits
     if primitives is not None:

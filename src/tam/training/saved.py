@@ -198,7 +198,7 @@ def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
-    tokens, size = values["vocabulary"], spec.vocabulary - spec.unknown_tokens
+    tokens, size = values["vocabulary"], spec.named
     if not isinstance(tokens, list) or len(tokens) != size or None in map(plain, tokens):
         raise ValueError(f"vocabulary must be a list of {size} integers and strings")
     return Vocabulary(tokens)

@@ -1,0 +1,178 @@
+"""Hints: the answers that a simple rule finds in the examples of a task, read beside x.
+
+A network trained on a few hundred tasks must otherwise learn by itself what the rule already knows. With
+hints it starts from the rule's answers, and learns when to trust them and how to correct them.
+
+- Transduction: x becomes `answer₁ | x | answer₂ | …`, the answers of `EditRule`, best first; where it has
+  none, answer₁ is x itself. The separator `|` is an id of its own.
+- Classification: before x stands a token for each of the likeliest classes, best first, that tells the class
+  and how sure the rule is. The rule is ridge regression on which tokens occur, each with its weight.
+
+An example of the support gets the hints of the others, so that it is read as a query is.
+
+Shapes: N rows of a task, M of them in the support, C classes, V token ids.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.models.model import Model
+from tam.models.spec import HINT_LEVELS, ModelSpec
+from tam.tasks.edits import EditRule
+from tam.tasks.rng import Rng
+from tam.tasks.task import Classes, Integers, Sequences, Task
+
+TIMES = 8
+"""How often each training example occurs, with the hints of different supports."""
+_LARGEST = 200  # support in training
+_RIDGE = 1.0
+_SURE = (-0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0)
+"""Bounds of the levels: by how much a class scores higher than the best other one."""
+assert len(_SURE) == HINT_LEVELS - 1
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Hints:
+    """Adds hints to tasks, which are in the ids of a model with this spec."""
+
+    spec: ModelSpec
+    token_weights: Floats | None = None  # [V], for classification
+
+    @classmethod
+    def of_model(cls, model: Model) -> "Hints | None":
+        """The hints that a model reads, if it does."""
+        if not model.spec.hints:
+            return None
+        weights = model.token_weights
+        return cls(model.spec, None if weights is None else weights.cpu().numpy().astype(np.float64))
+
+    def add(self, task: Task, support: Integers, rows: Integers) -> Task:
+        """These rows of a task, with what its rows `support` say of each; of its own answer, none says."""
+        return self._with(task, rows, self._hinted(task, [(support, rows)]))
+
+    def ask(self, task: Task, x: Sequences) -> Sequences:
+        """Inputs with what all examples of a task say of them."""
+        flat = np.concatenate([task.x.flat, x.flat]).astype(np.int64)
+        inputs = Sequences.from_flat(
+            flat, np.concatenate([task.x.lengths, x.lengths]), int(flat.max(initial=0)) + 1
+        )
+        nothing = np.zeros(len(x), dtype=np.int64)  # their answers are not looked at
+        if isinstance(task.y, Classes):
+            y = Classes(np.concatenate([task.y.ids, nothing]), task.y.labels)
+        else:
+            width = ((0, len(x)), (0, 0))
+            y = Sequences(np.pad(task.y.ids, width), np.concatenate([task.y.lengths, nothing]))
+        support, rows = np.split(np.arange(len(inputs)), [len(task)])
+        return self.add(Task(task.name, task.vocabulary, inputs, y, task.primitives), support, rows).x
+
+    def for_training(self, tasks: Sequence[Task], seed: int) -> tuple[Task, ...]:
+        """Every example several times, each time with the hints of another random support of the task.
+
+        Its size is drawn log-uniformly from 2 to two thirds of the task's examples, at most 200.
+        """
+        return tuple(self._for_training(task, Rng("hints", seed, task.name)) for task in tasks)
+
+    def _for_training(self, task: Task, rng: Rng) -> Task:
+        rows, most = np.arange(len(task)), min(_LARGEST, max(2, 2 * len(task) // 3))
+        chance = rng.integers(2**16, TIMES) / 2**16
+        sizes = np.round(2 * (most / 2) ** chance).astype(int)
+        asked = [(rng.permutation(len(task))[:size], rows) for size in sizes.tolist()]
+        return self._with(task, np.tile(rows, TIMES), self._hinted(task, asked))
+
+    def _with(self, task: Task, rows: Integers, x: list[list[int]]) -> Task:
+        y = (
+            Classes(task.y.ids[rows], task.y.labels)
+            if isinstance(task.y, Classes)
+            else Sequences(task.y.ids[rows], task.y.lengths[rows])
+        )
+        ids = Sequences.from_lists(x, self.spec.vocabulary + self.spec.max_x)
+        return Task(task.name, task.vocabulary, ids, y, task.primitives)
+
+    def _hinted(self, task: Task, asked: Sequence[tuple[Integers, Integers]]) -> list[list[int]]:
+        """The inputs of pairs of a support and the rows that are asked, one after another."""
+        if isinstance(task.y, Classes):
+            return self._with_classes(task, task.y, asked)
+        return self._with_answers(task, task.y, asked)
+
+    def _with_answers(
+        self, task: Task, y: Sequences, asked: Sequence[tuple[Integers, Integers]]
+    ) -> list[list[int]]:
+        rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
+        rule, separator = EditRule(rows, self.spec.named), self.spec.named
+        found: list[list[int]] = []
+        for support, some in asked:
+            answers = rule.answers(support.tolist(), some.tolist(), self.spec.hints)
+            for row, given in zip(some.tolist(), answers, strict=True):
+                x = rows[row][0]
+                first, *others = given or [x]
+                sequence = [*first[: self.spec.max_y], separator, *x]
+                for other in others:
+                    sequence += [separator, *other[: self.spec.max_y]]
+                found.append(sequence)
+        return found
+
+    def _with_classes(
+        self, task: Task, y: Classes, asked: Sequence[tuple[Integers, Integers]]
+    ) -> list[list[int]]:
+        assert self.token_weights is not None
+        classes = len(y.labels)
+        bags = _bags(task, self.token_weights)
+        labels = np.where(y.ids[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
+        inputs = [task.x.row(i).tolist() for i in range(len(task))]
+        count = min(self.spec.hints, classes)
+        found: list[list[int]] = []
+        for support, rows in asked:
+            scores = ridge_scores(bags @ bags[support].T, labels, support)[rows]
+            order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+            for row, score, best in zip(rows.tolist(), scores, order, strict=True):
+                tokens = [self.spec.named + one * HINT_LEVELS + _level(score, one) for one in best.tolist()]
+                found.append([*tokens, *inputs[row]])
+        return found
+
+
+def ridge_scores(kernel: Floats, labels: Floats, support: Integers) -> Floats:
+    """Ridge regression of the labels `[N, C]`, ±1, on a support, for all rows: `[N, C]`.
+
+    A row of the support gets what the regression on all others gives, in closed form. The kernel is that of
+    all rows with those of the support, `[N, M]`.
+    """
+    inverse = np.linalg.inv(kernel[support] + _RIDGE * np.eye(len(support)))
+    weights = inverse @ labels[support]  # [M, C]
+    scores = kernel @ weights
+    scores[support] = labels[support] - weights / np.diag(inverse)[:, None]
+    return scores
+
+
+def _bags(task: Task, weights: Floats) -> Floats:
+    """Which tokens occur in each input, times their weights, as unit vectors: `[N, tokens of the task]`."""
+    tokens, flat = np.unique(task.x.flat, return_inverse=True)
+    bags = np.zeros((len(task), len(tokens)))
+    bags[np.repeat(np.arange(len(task)), task.x.lengths), flat] = 1.0
+    bags *= weights[tokens]
+    return bags / np.maximum(np.linalg.norm(bags, axis=1, keepdims=True), 1e-9)
+
+
+def _level(scores: Floats, one: int) -> int:
+    """How sure a class is, by how much it scores higher than the best other one."""
+    others = np.delete(scores, one)
+    return int(np.searchsorted(_SURE, scores[one] - others.max())) if len(others) else HINT_LEVELS - 1
+
+
+def rarity(tasks: Sequence[Task], spec: ModelSpec) -> Floats:
+    """The weight of every token, `[V]`: log (n + 1) / (c + 1) if it is in c of n different inputs.
+
+    Tokens that the model does not know weigh nothing: they may be different ones.
+    """
+    inputs = {tuple(task.x.row(i).tolist()) for task in tasks for i in range(len(task))}
+    counts = np.bincount(
+        np.array([token for x in inputs for token in set(x)], dtype=np.int64), minlength=spec.vocabulary
+    )
+    weights = np.log((len(inputs) + 1) / (counts[: spec.vocabulary] + 1))
+    weights[spec.named :] = 0.0
+    return weights
