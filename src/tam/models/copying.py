@@ -7,9 +7,9 @@ See, Liu, Manning: Get To The Point: Summarization with Pointer-Generator Networ
 A token that the model does not know has the id V + its first place in x (see `TokenIds`), so that with X
 places there are V + X tokens that can be answered, and then the end.
 
-With hints, x begins with the answer of a simple rule (see `tam.models.hints`). The pointer then prefers the
-place of x with the same number as that of y, and to point at the separator behind that answer is to end: the
-first predictions are those of the rule, and training improves on them.
+With hints, x begins with answers that a simple rule gives (see `tam.models.hints`). As long as y begins like
+one of these, its next token is a further part of the mixture, with a weight of its own; the separator behind
+it is the end. The first answer starts with most of the weight: training improves on the rule.
 
 Shapes: R rows, Q places that predict, X places of x, d width, V token ids.
 """
@@ -20,13 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.layers import Linear, constant
+from tam.models.layers import Linear
 
 _NEVER = -1e9  # stands for log 0: −∞ would give NaN in second derivatives
 _TINY = 1e-38
 START = -2.0  # of the gate: the vocabulary comes first
-HINTED_START = 2.0  # of the gate with hints: the answer of the rule comes first
-SAME_PLACE = 8.0  # what the score of the same place has more at first
+TRUST = (4.0, 1.0)  # in the first answer of a rule, and in the others, at the start
 
 
 class Mixed(NamedTuple):
@@ -39,16 +38,26 @@ class Mixed(NamedTuple):
 class Copier(nn.Module):
     """The pointer and its gate."""
 
-    def __init__(self, width: int, generator: torch.Generator, *, hinted: bool = False):
+    def __init__(self, width: int, generator: torch.Generator, hints: int = 0):
         super().__init__()
         self.query = Linear(width, width, generator)
         self.key = Linear(width, width, generator)
         self.gate = Linear(width, 1, generator, std=0.02)
         with torch.no_grad():
-            self.gate.bias.fill_(HINTED_START if hinted else START)
-        self.same_place = constant(generator, 1, value=SAME_PLACE) if hinted else None
+            self.gate.bias.fill_(START)
+        self.trust = Linear(width, hints, generator, std=0.02) if hints else None
+        if self.trust is not None:
+            with torch.no_grad():
+                self.trust.bias.fill_(TRUST[1])[0] = TRUST[0]
 
-    def forward(self, log_prob: Tensor, hidden: Tensor, x_hidden: Tensor, in_x: Tensor) -> Mixed:
+    def forward(
+        self,
+        log_prob: Tensor,
+        hidden: Tensor,
+        x_hidden: Tensor,
+        in_x: Tensor,
+        followed: "Followed | None" = None,
+    ) -> Mixed:
         """The parts of the mixture.
 
         Args:
@@ -56,20 +65,63 @@ class Copier(nn.Module):
             hidden: The hidden states that predict, `[R, Q, d]`.
             x_hidden: Those of x, `[R, X, d]`.
             in_x: Which places of x hold a token, `[R, X]`.
+            followed: Where the answers of a rule go on, if x has such.
         """
         if x_hidden.shape[1] == 0:
             return Mixed(log_prob, log_prob[..., :0])
         scores = (self.query(hidden) * hidden.shape[-1] ** -0.5) @ self.key(x_hidden).transpose(-2, -1)
-        if self.same_place is not None:
-            same = torch.eye(*scores.shape[1:], dtype=scores.dtype, device=scores.device)
-            scores = scores + self.same_place * same
         inside, some = in_x.unsqueeze(1), in_x.any(1)[:, None, None]
         scores = scores.to(log_prob.dtype).masked_fill(~inside, _NEVER)
         gate = self.gate(hidden).to(log_prob.dtype)
+        if self.trust is not None and followed is not None:
+            return self._with_hints(log_prob, scores, gate, self.trust(hidden).to(gate.dtype), followed)
         copied = scores.log_softmax(-1) + F.logsigmoid(gate)
         # With an empty x there is nothing to copy.
         known = log_prob + torch.where(some, F.logsigmoid(-gate), 0.0)
         return Mixed(known, torch.where(inside, copied, _NEVER))
+
+    def _with_hints(
+        self, log_prob: Tensor, scores: Tensor, gate: Tensor, trust: Tensor, followed: "Followed"
+    ) -> Mixed:
+        """The parts of the mixture with the next tokens of the answers that y begins like."""
+        trust = trust.masked_fill(~followed.active, _NEVER)
+        weights = torch.cat([torch.zeros_like(gate), gate, trust], dim=-1).log_softmax(-1)
+        of_known, of_copy, *of_hints = weights.split(1, -1)
+        parts = [(scores.log_softmax(-1) + of_copy).clamp(min=_NEVER)]
+        numbers = torch.arange(scores.shape[-1], device=scores.device)
+        for place, active, weight in zip(
+            followed.place.split(1, -1), followed.active.split(1, -1), of_hints, strict=True
+        ):
+            parts.append(torch.where((numbers == place) & active, weight, _NEVER))
+        return Mixed(log_prob + of_known, torch.stack(parts, dim=-1).logsumexp(-1))
+
+
+class Followed(NamedTuple):
+    """Which answers of a rule, that x begins with, y has followed so far, and where they go on."""
+
+    place: Tensor  # the place in x of the next token, `[R, Q, hints]`
+    active: Tensor  # whether y begins like this answer, `[R, Q, hints]`
+
+
+def follow(x: Tensor, in_x: Tensor, y: Tensor, hints: int, separator: int) -> Followed:
+    """Where the answers in x, `answer₁ | answer₂ | … | input`, go on after each beginning of y `[R, Y]`.
+
+    An empty answer stands for none.
+    """
+    ends = (x == separator) & in_x  # [R, X]
+    number = ends.cumsum(1) - ends.long()  # of the part that each place is in, with its separator
+    steps = torch.arange(y.shape[1] + 1, device=x.device)
+    places: list[Tensor] = []
+    active: list[Tensor] = []
+    for hint in range(hints):
+        length = ((number == hint) & in_x).sum(1, keepdim=True) - 1  # [R, 1]
+        start = ((number < hint) & in_x).sum(1, keepdim=True)
+        place = (start + steps).clamp(max=x.shape[1] - 1)  # [R, Y + 1]
+        same = (x.gather(1, place[:, :-1]) == y) & (steps[:-1] < length)
+        begins = F.pad(same.long().cumprod(1), (1, 0), value=1) > 0
+        places.append(place)
+        active.append(begins & (steps <= length) & (length > 0))
+    return Followed(torch.stack(places, -1), torch.stack(active, -1))
 
 
 def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor, separator: int | None = None) -> Tensor:

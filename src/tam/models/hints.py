@@ -3,8 +3,8 @@
 A network trained on a few hundred tasks must otherwise learn by itself what the rule already knows. With
 hints it starts from the rule's answers, and learns when to trust them and how to correct them.
 
-- Transduction: x becomes `answer₁ | x | answer₂ | …`, the answers of `EditRule`, best first; where it has
-  none, answer₁ is x itself. The separator `|` is an id of its own.
+- Transduction: x becomes `answer₁ | answer₂ | … | x`, the answers of `EditRule`, best first; where it has
+  none, answer₁ is x itself, and where it has too few, others are empty. The separator `|` has an id.
 - Classification: before x stands a token for each of the likeliest classes, best first, that tells the class
   and how sure the rule is. The rule is ridge regression on which tokens occur, each with its weight.
 
@@ -107,14 +107,12 @@ class Hints:
         rule, separator = EditRule(rows, self.spec.named), self.spec.named
         found: list[list[int]] = []
         for support, some in asked:
-            answers = rule.answers(support.tolist(), some.tolist(), self.spec.hints)
-            for row, given in zip(some.tolist(), answers, strict=True):
+            by_row = rule.answers(support.tolist(), some.tolist(), self.spec.hints)
+            for row, given in zip(some.tolist(), by_row, strict=True):
                 x = rows[row][0]
-                first, *others = given or [x]
-                sequence = [*first[: self.spec.max_y], separator, *x]
-                for other in others:
-                    sequence += [separator, *other[: self.spec.max_y]]
-                found.append(sequence)
+                answers = [*(given or [x]), *[()] * self.spec.hints][: self.spec.hints]
+                told = [token for one in answers for token in (*one[: self.spec.max_y], separator)]
+                found.append([*told, *x])
         return found
 
     def _with_classes(

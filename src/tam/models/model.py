@@ -19,7 +19,7 @@ from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
-from tam.models.copying import Copier, Mixed, copied_outcomes, of_targets
+from tam.models.copying import Copier, Mixed, copied_outcomes, follow, of_targets
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
@@ -88,7 +88,7 @@ class Model(nn.Module):
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
-        self.copier = Copier(spec.width, generator, hinted=spec.hints > 0) if spec.copies else None
+        self.copier = Copier(spec.width, generator, spec.hints) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
         self.token_weights: Tensor | None
         weighs = spec.hints > 0 and spec.kind == "classification"
@@ -213,7 +213,11 @@ class Model(nn.Module):
         else:
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, _in_x(batch))
+        followed, in_x = None, _in_x(batch)
+        if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
+            x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
+            followed = follow(x, in_x, y, self.spec.hints, separator)
+        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, in_x, followed)
 
     def _readable(self, ids: Tensor) -> Tensor:
         """Ids with the unknown token's in the place of those that only say what can be copied."""

@@ -77,8 +77,8 @@ class EditRule:
         >>> rule.answers([0, 1, 2], asked=[3], most=2)
         [[(6, 2, 9)]]
         """
-        edits = np.array([self._edit(row) for row in support])
-        scores = self._scores(np.asarray(support), np.asarray(asked), edits)
+        edits = np.array([self._edit(row) for row in support], dtype=np.int64)
+        scores = self._scores(np.array(support, dtype=np.int64), np.array(asked, dtype=np.int64), edits)
         order = np.argsort(-scores, axis=1, kind="stable").tolist()
         found: list[list[Row]] = []
         for row, places in zip(asked, order, strict=True):
