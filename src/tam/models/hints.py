@@ -3,7 +3,7 @@
 A network trained on a few hundred tasks must otherwise learn by itself what the rule already knows. With
 hints it starts from the rule's answers, and learns when to trust them and how to correct them.
 
-- Transduction: x becomes `answer₁ | answer₂ | … | x`, the answers of `EditRule`, best first; where it has
+- Transduction: x becomes `answer₁ | answer₂ | … | x`, the answers of `VotedEdits`, best first; where it has
   none, answer₁ is x itself, and where it has too few, others are empty. The separator `|` has an id.
 - Classification: before x stands a token for each of the likeliest classes, best first, that tells the class
   and how sure the rule is. The rule is ridge regression on which tokens occur, each with its weight.
@@ -13,22 +13,25 @@ An example of the support gets the hints of the others, so that it is read as a 
 Shapes: N rows of a task, M of them in the support, C classes, V token ids.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tam.models.model import Model
 from tam.models.spec import HINT_LEVELS, ModelSpec
-from tam.tasks.edits import EditRule
+from tam.tasks.edits import Row, VotedEdits
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Sequences, Task
 
 TIMES = 8
 """How often each training example occurs, with the hints of different supports."""
 _LARGEST = 200  # support in training
+_WORTH_RECALLING = 0.1  # of the training examples, at least, must have an input that others have too
 _RIDGE = 1.0
 _SURE = (-0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0)
 """Bounds of the levels: by how much a class scores higher than the best other one."""
@@ -43,14 +46,22 @@ class Hints:
 
     spec: ModelSpec
     token_weights: Floats | None = None  # [V], for classification
+    memory: Mapping[Row, Mapping[int, Row]] = field(default_factory=dict)
+    """For sequences: what training tasks answer to an input, by their numbers."""
 
     @classmethod
     def of_model(cls, model: Model) -> "Hints | None":
         """The hints that a model reads, if it does."""
         if not model.spec.hints:
             return None
-        weights = model.token_weights
-        return cls(model.spec, None if weights is None else weights.cpu().numpy().astype(np.float64))
+        if model not in _KNOWN:
+            weights = model.token_weights
+            _KNOWN[model] = cls(
+                model.spec,
+                None if weights is None else weights.cpu().numpy().astype(np.float64),
+                {} if model.memory is None else _recalled(model.memory.cpu().numpy(), model.spec),
+            )
+        return _KNOWN[model]
 
     def add(self, task: Task, support: Integers, rows: Integers) -> Task:
         """These rows of a task, with what its rows `support` say of each; of its own answer, none says."""
@@ -76,14 +87,17 @@ class Hints:
 
         Its size is drawn log-uniformly from 2 to two thirds of the task's examples, at most 200.
         """
-        return tuple(self._for_training(task, Rng("hints", seed, task.name)) for task in tasks)
+        return tuple(
+            self._for_training(task, number, Rng("hints", seed, task.name))
+            for number, task in enumerate(tasks)
+        )
 
-    def _for_training(self, task: Task, rng: Rng) -> Task:
+    def _for_training(self, task: Task, number: int, rng: Rng) -> Task:
         rows, most = np.arange(len(task)), min(_LARGEST, max(2, 2 * len(task) // 3))
         chance = rng.integers(2**16, TIMES) / 2**16
         sizes = np.round(2 * (most / 2) ** chance).astype(int)
         asked = [(rng.permutation(len(task))[:size], rows) for size in sizes.tolist()]
-        return self._with(task, np.tile(rows, TIMES), self._hinted(task, asked))
+        return self._with(task, np.tile(rows, TIMES), self._hinted(task, asked, number))
 
     def _with(self, task: Task, rows: Integers, x: list[list[int]]) -> Task:
         y = (
@@ -94,17 +108,24 @@ class Hints:
         ids = Sequences.from_lists(x, self.spec.vocabulary + self.spec.max_x)
         return Task(task.name, task.vocabulary, ids, y, task.primitives)
 
-    def _hinted(self, task: Task, asked: Sequence[tuple[Integers, Integers]]) -> list[list[int]]:
-        """The inputs of pairs of a support and the rows that are asked, one after another."""
+    def _hinted(
+        self, task: Task, asked: Sequence[tuple[Integers, Integers]], number: int | None = None
+    ) -> list[list[int]]:
+        """The inputs of pairs of a support and the rows that are asked, one after another.
+
+        `number` is that of a training task, whose own answers are not recalled.
+        """
         if isinstance(task.y, Classes):
             return self._with_classes(task, task.y, asked)
-        return self._with_answers(task, task.y, asked)
+        return self._with_answers(task, task.y, asked, number)
 
     def _with_answers(
-        self, task: Task, y: Sequences, asked: Sequence[tuple[Integers, Integers]]
+        self, task: Task, y: Sequences, asked: Sequence[tuple[Integers, Integers]], number: int | None
     ) -> list[list[int]]:
         rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
-        rule, separator = EditRule(rows, self.spec.named), self.spec.named
+        recalled = (self.memory.get(x, {}) for x, _ in rows)
+        others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
+        rule, separator = VotedEdits(rows, others, self.spec.named), self.spec.named
         found: list[list[int]] = []
         for support, some in asked:
             by_row = rule.answers(support.tolist(), some.tolist(), self.spec.hints)
@@ -160,6 +181,41 @@ def _level(scores: Floats, one: int) -> int:
     """How sure a class is, by how much it scores higher than the best other one."""
     others = np.delete(scores, one)
     return int(np.searchsorted(_SURE, scores[one] - others.max())) if len(others) else HINT_LEVELS - 1
+
+
+_KNOWN: WeakKeyDictionary[Model, Hints] = WeakKeyDictionary()
+
+
+def memory_size(tasks: Sequence[Task]) -> int:
+    """How many training examples are worth recalling: all, or none where tasks hardly share any input."""
+    if isinstance(tasks[0].y, Classes):
+        return 0
+    counts = Counter(tuple(task.x.row(i).tolist()) for task in tasks for i in range(len(task)))
+    shared = sum(count for count in counts.values() if count > 1)
+    return counts.total() if shared >= _WORTH_RECALLING * counts.total() else 0
+
+
+def memorised(tasks: Sequence[Task], spec: ModelSpec) -> NDArray[np.int32]:
+    """The examples of training tasks as rows: the number of the task, length and ids of x, then of y."""
+    found = np.zeros((spec.memory, 3 + spec.max_x + spec.max_y), dtype=np.int32)
+    start = 0
+    for number, task in enumerate(tasks):
+        assert isinstance(task.y, Sequences)
+        rows = found[start : start + len(task)]
+        rows[:, 0], rows[:, 1], rows[:, 2 + spec.max_x] = number, task.x.lengths, task.y.lengths
+        rows[:, 2 : 2 + task.x.ids.shape[1]] = task.x.ids
+        rows[:, 3 + spec.max_x : 3 + spec.max_x + task.y.ids.shape[1]] = task.y.ids
+        start += len(task)
+    return found
+
+
+def _recalled(rows: NDArray[np.int32], spec: ModelSpec) -> dict[Row, dict[int, Row]]:
+    """What `memorised` wrote, by input and task."""
+    found: dict[Row, dict[int, Row]] = {}
+    for number, x_length, *ids in rows.tolist():
+        x, y_length, y = ids[: spec.max_x], ids[spec.max_x], ids[spec.max_x + 1 :]
+        found.setdefault(tuple(x[:x_length]), {})[number] = tuple(y[:y_length])
+    return found
 
 
 def rarity(tasks: Sequence[Task], spec: ModelSpec) -> Floats:

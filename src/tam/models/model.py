@@ -52,6 +52,7 @@ class Model(nn.Module):
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
         proposer: Proposes a task embedding from examples, if the spec asks.
         token_weights: How much each token says about a class `[V]`, if there are hints; no weights of θ.
+        memory: Training examples that hints look up, `[examples, …]`, if the spec asks; no weights of θ.
     """
 
     tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
@@ -93,6 +94,11 @@ class Model(nn.Module):
         self.token_weights: Tensor | None
         weighs = spec.hints > 0 and spec.kind == "classification"
         self.register_buffer("token_weights", self.places.new_ones(spec.vocabulary) if weighs else None)
+        self.memory: Tensor | None
+        columns, ids = 3 + spec.max_x + spec.max_y, torch.int32
+        self.register_buffer(
+            "memory", self.places.new_zeros(spec.memory, columns, dtype=ids) if spec.memory else None
+        )
 
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""

@@ -28,6 +28,7 @@ class ModelSpec:
         unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
         hints: How many answers that a simple rule finds are read beside x, see `tam.models.hints`. They take
             up ids before the unknown one: one that separates them from x, or those of all classes and levels.
+        memory: How many training examples hints look up; for sequences only.
         classes: Number of classes C; classification only.
         max_x: Longest input.
         max_y: Longest answer, without its end token; transduction only.
@@ -80,6 +81,7 @@ class ModelSpec:
     unknown_tokens: bool = False
     copies: bool = False
     hints: int = 0
+    memory: int = 0
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -152,7 +154,12 @@ class ModelSpec:
 
     def _check_sizes(self) -> None:
         smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "task_tokens": 1}
-        smallest |= {"classes" if self.kind == "classification" else "max_y": 1, "tasks": 0, "hints": 0}
+        smallest |= {
+            "classes" if self.kind == "classification" else "max_y": 1,
+            "tasks": 0,
+            "hints": 0,
+            "memory": 0,
+        }
         for name, least in (smallest | ({} if self.bottleneck is None else {"bottleneck": 1})).items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}: got {getattr(self, name)}")

@@ -1,12 +1,15 @@
 """Edits of the beginning and the end of a sequence, as one example shows them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Row = tuple[int, ...]
+
+_FURTHER = 0.3  # what an answer that is not the best has of its rule's votes
 
 
 class Edit(NamedTuple):
@@ -120,3 +123,61 @@ class EditRule:
             x, one = self._rows[row][0], self._edits[edit]
             self._made[edit, row] = one.apply(x) if one.fits(x) else None
         return self._made[edit, row]
+
+
+class VotedEdits:
+    """Edits of the input, and edits of what other tasks answer to the same input, which vote.
+
+    Where tasks share inputs, as the columns of a table do, the answer of another task may be closer than the
+    input: the plural "lives" gives "of lives" more easily than "life" does. Each other task, and the input
+    itself, has an `EditRule`. Its best answer has as many votes as the square of the share of the support
+    that it gets right, each example by the others; its further answers have less.
+
+    Args:
+        rows: Examples, as for `EditRule`.
+        others: For each row the answers of other tasks to the same input, by the number of the task.
+        named: As for `EditRule`.
+    """
+
+    def __init__(
+        self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]], named: int | None = None
+    ) -> None:
+        self._rows = rows
+        self._rules = [(EditRule(rows, named), {row: row for row in range(len(rows))})]
+        tasks = dict.fromkeys(task for answers in others for task in answers)
+        for task in tasks:
+            having = [row for row, answers in enumerate(others) if task in answers]
+            rule = EditRule([(others[row][task], rows[row][1]) for row in having], named)
+            self._rules.append((rule, {row: place for place, row in enumerate(having)}))
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row that is asked the different answers by other rows of the support, best first."""
+        votes = [Counter[Row]() for _ in asked]
+        for rule, places in self._rules:
+            members = [row for row in support if row in places]
+            rows = [row for row in asked if row in places]
+            if members and rows:
+                self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
+        return [[answer for answer, _ in one.most_common(most)] for one in votes]
+
+    def _vote(
+        self,
+        rule: EditRule,
+        places: Mapping[int, int],
+        members: Sequence[int],
+        asked: Sequence[int],
+        votes: Mapping[int, Counter[Row]],
+        most: int,
+    ) -> None:
+        given = rule.answers(
+            [places[row] for row in members], [places[row] for row in (*members, *asked)], most
+        )
+        right = {
+            row: answers[:1] == [self._rows[row][1]]
+            for row, answers in zip(members, given[: len(members)], strict=True)
+        }
+        for row, answers in zip(asked, given[len(members) :], strict=True):
+            hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
+            weight = ((hits + 0.5) / (count + 1)) ** 2
+            for number, answer in enumerate(answers):
+                votes[row][answer] += weight * (1.0 if number == 0 else _FURTHER)

@@ -13,6 +13,7 @@ from tam.errors import SettingError, UserError, shown
 from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, Method, make_method
 from tam.models import ModelSpec
+from tam.models.hints import memory_size
 from tam.models.spec import hint_tokens
 from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
@@ -151,6 +152,7 @@ def _spec(
             classes=tasks.n_classes,
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,
+            memory=memory_size(tasks.train) if config.network.hints else 0,
             primitives=len(primitives or ()),
             slots=len(tasks.train[0].primitives) if primitives else 0,
             **network,

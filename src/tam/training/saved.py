@@ -145,7 +145,9 @@ def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, An
 
 def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
     kept = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
-    return {name: tensor.half() for name, tensor in kept.items()} if half else kept
+    if not half:
+        return kept
+    return {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
 
 
 def read_best(
@@ -188,7 +190,18 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
 
 def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
     """Raise an error, before a network is built, if it would be larger than these weights."""
-    sizes = ("vocabulary", "max_x", "max_y", "primitives", "tasks", "kept", "width", "bottleneck", "outputs")
+    sizes = (
+        "vocabulary",
+        "max_x",
+        "max_y",
+        "primitives",
+        "tasks",
+        "kept",
+        "memory",
+        "width",
+        "bottleneck",
+        "outputs",
+    )
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name in (*sizes, "task_places"):
         if (size := getattr(spec, name) or 0) > largest:

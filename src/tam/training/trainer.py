@@ -19,7 +19,7 @@ from tam.models import build_model, place_model, twice_differentiable
 from tam.models.dropout import dropping
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
-from tam.models.hints import Hints, rarity
+from tam.models.hints import Hints, memorised, rarity
 from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -64,6 +64,8 @@ class Trainer:
             masking = TokenMasking(train, spec, share, self.device)
         if self.model.token_weights is not None:
             self.model.token_weights.copy_(torch.from_numpy(rarity(train, spec)))
+        if self.model.memory is not None:
+            self.model.memory.copy_(torch.from_numpy(memorised(train, spec)))
         if (hints := Hints.of_model(self.model)) is not None:
             train = hints.for_training(train, config.seed)
         self.data = TrainingData(train, self.device, self.primitives, masking)
