@@ -42,9 +42,3 @@ def test_answers_are_those_of_the_definition(
     support = data.draw(st.lists(st.sampled_from(everything), unique=True))
     found = EditRule(rows).answers(support, everything, most)
     assert found == [slowly(rows, support, asked)[:most] for asked in everything]
-
-
-def test_tokens_that_differ_between_rows_are_in_no_edit() -> None:
-    rows = [((1, 8), (1, 9)), ((2,), (2, 3)), ((1,), ())]
-    assert EditRule(rows, named=8).answers([0, 1], [2], 2) == [[(1, 3)]]
-    assert EditRule([((8, 1), (8, 1, 3)), ((9, 2), ())], named=8).answers([0], [1], 1) == [[(9, 2, 3)]]

@@ -183,14 +183,18 @@ def choose(
     """The scores of the steps and rate that do best on these tasks at one k."""
     steps, rates = protocol.adapt_steps, protocol.adapt_rates
     scores = _score_grid(method, model, valid, k, steps, rates, protocol, primitives)
-    return min(scores, key=lambda one: quality(one, valid[0].kind))
+    return min(scores, key=lambda one: quality(one, valid[0].kind, model.spec))
 
 
-def quality(score: KShotScore, kind: Kind) -> tuple[float, float]:
-    """The key that choices are compared by, smaller is better: the headline metric, then the other."""
+def quality(score: KShotScore, kind: Kind, spec: ModelSpec | None = None) -> tuple[float, float]:
+    """The key that choices are compared by, smaller is better: the headline metric, then the other.
+
+    That is perplexity for sequences, as in the paper, but exact matches for a model that starts as a rule:
+    training must not make it worse than that.
+    """
     if score.is_nan:
         return math.inf, math.inf
-    if kind == "classification":
+    if kind == "classification" or (spec is not None and spec.starts_as_rule):
         return -score.accuracy, score.perplexity
     return score.perplexity, -score.accuracy
 

@@ -139,7 +139,7 @@ class Intake:
         return tokens
 
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
-        return Sequences.from_lists(rows, self.spec.vocabulary + self.spec.max_x)
+        return Sequences.from_lists(rows, self.ids.size)
 
     def _classes(self, name: str, answers: Sequence[Label]) -> Classes:
         labels = tuple(sorted(set(answers), key=sort_key))

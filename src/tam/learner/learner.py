@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -366,23 +366,25 @@ class Learner:
         """
         x = self._fitted._intake.inputs(inputs).ids
         each = self._each_rule(rules, len(x))
+        if (hints := Hints.of_model(self.model_)) is not None:
+            placed = [hints.placed(row)[0] for row in self._with_hints(x, each)]
+            x = Sequences.from_lists(placed, self._intake.ids.size)
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
         found: list[T | None] = [None] * len(each)
         for model in {name: model for model, name in self._identities.items()}.values():
             own = [place for place, rule in enumerate(each) if rule.model == self._identities[model]]
             for places in (own[start : start + most] for start in range(0, len(own), most)):
                 some = [each[place] for place in places]
-                asked = self._with_hints(model, Sequences(x.ids[places], x.lengths[places]), some)
-                batch = self._asked(asked, some)
+                batch = self._asked(Sequences(x.ids[places], x.lengths[places]), some)
                 states = torch.from_numpy(_stacked([rule.vector for rule in some])).to(self.config.device)
                 for place, one in zip(places, answer(model, some, states, batch), strict=True):
                     found[place] = one
         return cast("list[T]", found)
 
-    def _with_hints(self, model: Model, x: Sequences, rules: Sequence[TaskEmbedding]) -> Sequences:
+    def _with_hints(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> list[list[int]]:
         """Inputs with the hints that the examples of their rules give, if the model reads any."""
-        if (hints := Hints.of_model(model)) is None:
-            return x
+        if (hints := Hints.of_model(self.model_)) is None:
+            return [x.row(place).tolist() for place in range(len(x))]
         places: dict[int, list[int]] = {}
         for place, rule in enumerate(rules):
             places.setdefault(id(rule), []).append(place)
@@ -390,10 +392,11 @@ class Learner:
         for some in places.values():
             rule = rules[some[0]]
             task = self._intake.task("its task", rule.examples, rule.primitives)
-            hinted = hints.ask(task, Sequences(x.ids[some], x.lengths[some]))
-            for number, place in enumerate(some):
-                rows[place] = hinted.row(number).tolist()
-        return Sequences.from_lists(rows, model.spec.vocabulary + model.spec.max_x)
+            for place, row in zip(
+                some, hints.ask(task, Sequences(x.ids[some], x.lengths[some])), strict=True
+            ):
+                rows[place] = row
+        return rows
 
     def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
         """Inputs, each as the one row of its own task, with no answer yet."""
@@ -465,9 +468,18 @@ class Learner:
     ) -> list[tuple[list[list[Token]], list[float]]]:
         """The likeliest answers to every input, in the user's tokens, with their log-probabilities."""
         given, ids = self._fitted._intake.inputs(inputs), self._intake.ids
+        found = self._decoded(rules, given, beams)
+        read = given.tokens
+        if self.model_.spec.codes is not None:
+            each = self._each_rule(rules, len(read))
+            rows = self._with_hints(given.ids, each)
+            read = [
+                ids.tokens_of(row, (*x, *_answer_tokens(rule.examples)))
+                for row, x, rule in zip(rows, read, each, strict=True)
+            ]
         return [
             ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
-            for x, one in zip(given.tokens, self._decoded(rules, given, beams), strict=True)
+            for x, one in zip(read, found, strict=True)
         ]
 
     def _decoded(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
@@ -534,6 +546,11 @@ def _plain_answer(y: Any) -> Label | list[Token]:
     if (label := plain(y)) is not None:
         return label
     return [token for one in y if (token := plain(one)) is not None]
+
+
+def _answer_tokens(examples: Iterable[Example]) -> Iterator[Token]:
+    """The tokens of answers that are sequences."""
+    return (token for _, y in examples if isinstance(y, list) for token in y)
 
 
 def _shots_of(task: Task) -> int:

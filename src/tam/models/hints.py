@@ -67,12 +67,11 @@ class Hints:
         """These rows of a task, with what its rows `support` say of each; of its own answer, none says."""
         return self._with(task, rows, self._hinted(task, [(support, rows)]))
 
-    def ask(self, task: Task, x: Sequences) -> Sequences:
-        """Inputs with what all examples of a task say of them."""
+    def ask(self, task: Task, x: Sequences) -> list[list[int]]:
+        """Inputs with what all examples of a task say of them; unknown tokens still have their codes."""
         flat = np.concatenate([task.x.flat, x.flat]).astype(np.int64)
-        inputs = Sequences.from_flat(
-            flat, np.concatenate([task.x.lengths, x.lengths]), int(flat.max(initial=0)) + 1
-        )
+        lengths = np.concatenate([task.x.lengths, x.lengths])
+        inputs = Sequences.from_flat(flat, lengths, int(flat.max(initial=0)) + 1)
         nothing = np.zeros(len(x), dtype=np.int64)  # their answers are not looked at
         if isinstance(task.y, Classes):
             y = Classes(np.concatenate([task.y.ids, nothing]), task.y.labels)
@@ -80,7 +79,21 @@ class Hints:
             width = ((0, len(x)), (0, 0))
             y = Sequences(np.pad(task.y.ids, width), np.concatenate([task.y.lengths, nothing]))
         support, rows = np.split(np.arange(len(inputs)), [len(task)])
-        return self.add(Task(task.name, task.vocabulary, inputs, y, task.primitives), support, rows).x
+        return self._hinted(Task(task.name, task.vocabulary, inputs, y), [(support, rows)])
+
+    def placed(self, x: Sequence[int], y: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+        """An input with hints and its answer with the ids that the model reads in the place of codes.
+
+        As in `TokenIds`: V + the first place in x; a token of y that is not in x stays unknown.
+        """
+        codes, unknown = self.spec.codes, self.spec.unknown_token
+        if codes is None or unknown is None or max((*x, *y), default=0) < codes:
+            return [*x], [*y]
+        place = {token: self.spec.vocabulary + x.index(token) for token in x if token >= codes}
+        x_ids, y_ids = (
+            [token if token < codes else place.get(token, unknown) for token in part] for part in (x, y)
+        )
+        return x_ids, y_ids
 
     def for_training(self, tasks: Sequence[Task], seed: int) -> tuple[Task, ...]:
         """Every example several times, each time with the hints of another random support of the task.
@@ -100,12 +113,13 @@ class Hints:
         return self._with(task, np.tile(rows, TIMES), self._hinted(task, asked, number))
 
     def _with(self, task: Task, rows: Integers, x: list[list[int]]) -> Task:
-        y = (
-            Classes(task.y.ids[rows], task.y.labels)
-            if isinstance(task.y, Classes)
-            else Sequences(task.y.ids[rows], task.y.lengths[rows])
-        )
-        ids = Sequences.from_lists(x, self.spec.vocabulary + self.spec.max_x)
+        size = self.spec.vocabulary + self.spec.x_places
+        if isinstance(task.y, Classes):
+            y: Classes | Sequences = Classes(task.y.ids[rows], task.y.labels)
+            return Task(task.name, task.vocabulary, Sequences.from_lists(x, size), y, task.primitives)
+        answers = [task.y.row(row).tolist() for row in range(len(task))]
+        pairs = [self.placed(one, answers[row]) for one, row in zip(x, rows.tolist(), strict=True)]
+        ids, y = (Sequences.from_lists([pair[part] for pair in pairs], size) for part in (0, 1))
         return Task(task.name, task.vocabulary, ids, y, task.primitives)
 
     def _hinted(
@@ -125,7 +139,7 @@ class Hints:
         rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
         recalled = (self.memory.get(x, {}) for x, _ in rows)
         others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
-        rule, separator = VotedEdits(rows, others, self.spec.named), self.spec.named
+        rule, separator = VotedEdits(rows, others), self.spec.named
         found: list[list[int]] = []
         for support, some in asked:
             by_row = rule.answers(support.tolist(), some.tolist(), self.spec.hints)

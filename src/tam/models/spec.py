@@ -114,9 +114,23 @@ class ModelSpec:
         return self.vocabulary - self.unknown_tokens - self.hint_tokens
 
     @property
+    def codes(self) -> int | None:
+        """The first id of tokens that the model does not know, each with its own until hints are added.
+
+        None where the model does not copy them from hints.
+        """
+        copies_hints = self.hints and self.copies and self.unknown_tokens
+        return self.vocabulary + self.x_places if copies_hints else None
+
+    @property
     def separator(self) -> int | None:
         """The id that separates hints about sequences from x; None if there are none."""
         return self.named if self.hints and self.kind == "transduction" else None
+
+    @property
+    def starts_as_rule(self) -> bool:
+        """Whether an untrained model answers as a rule does: from hints about sequences, which it copies."""
+        return self.separator is not None and self.copies
 
     @property
     def x_places(self) -> int:

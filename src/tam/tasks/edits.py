@@ -60,11 +60,10 @@ class EditRule:
 
     Args:
         rows: Examples; the answers of those that are only asked are not looked at.
-        named: Ids from here on stand for other tokens in other rows: an edit that has one is not used.
     """
 
-    def __init__(self, rows: Sequence[tuple[Row, Row]], named: int | None = None) -> None:
-        self._rows, self._named = rows, named
+    def __init__(self, rows: Sequence[tuple[Row, Row]]) -> None:
+        self._rows = rows
         self._edits: list[Edit] = []
         self._numbers: dict[Edit, int] = {}
         self._of_row: dict[int, int] = {}
@@ -90,7 +89,7 @@ class EditRule:
                 other, edit = support[place], int(edits[place])
                 if len(own) == most:
                     break
-                if other != row and edit >= 0 and (y := self._apply(edit, row)) is not None and y not in own:
+                if other != row and (y := self._apply(edit, row)) is not None and y not in own:
                     own.append(y)
             found.append(own)
         return found
@@ -108,13 +107,12 @@ class EditRule:
         return ends * (len(support) + 1) + counts
 
     def _edit(self, row: int) -> int:
-        """The number of a row's edit; −1 if it cannot be used."""
+        """The number of a row's edit."""
         if row not in self._of_row:
             edit = edit_of(*self._rows[row])
             number = self._numbers.setdefault(edit, len(self._numbers))
             self._edits += [edit] * (number == len(self._edits))
-            usable = self._named is None or all(token < self._named for part in edit for token in part)
-            self._of_row[row] = number if usable else -1
+            self._of_row[row] = number
         return self._of_row[row]
 
     def _apply(self, edit: int, row: int) -> Row | None:
@@ -136,18 +134,15 @@ class VotedEdits:
     Args:
         rows: Examples, as for `EditRule`.
         others: For each row the answers of other tasks to the same input, by the number of the task.
-        named: As for `EditRule`.
     """
 
-    def __init__(
-        self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]], named: int | None = None
-    ) -> None:
+    def __init__(self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]]) -> None:
         self._rows = rows
-        self._rules = [(EditRule(rows, named), {row: row for row in range(len(rows))})]
+        self._rules = [(EditRule(rows), {row: row for row in range(len(rows))})]
         tasks = dict.fromkeys(task for answers in others for task in answers)
         for task in tasks:
             having = [row for row, answers in enumerate(others) if task in answers]
-            rule = EditRule([(others[row][task], rows[row][1]) for row in having], named)
+            rule = EditRule([(others[row][task], rows[row][1]) for row in having])
             self._rules.append((rule, {row: place for place, row in enumerate(having)}))
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:

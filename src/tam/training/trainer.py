@@ -205,7 +205,7 @@ class Trainer:
                 raise self.diverged(f"the loss of the validation tasks at k = {k} is not a number")
             scores.append(score)
             self.choices[k] = score.choice
-            reached = quality(score, self.tasks.kind)
+            reached = quality(score, self.tasks.kind, self.model.spec)
             if k not in self.state.best or reached < self.state.best[k].quality:
                 best = self.state.best[k] = Best(self.state.step, reached, score.choice)
                 if distribution.rank() == 0:
