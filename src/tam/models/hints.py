@@ -162,10 +162,10 @@ class Hints:
         found: list[list[int]] = []
         for support, rows in asked:
             scores = ridge_scores(bags @ bags[support].T, labels, support)[rows]
-            order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-            for row, score, best in zip(rows.tolist(), scores, order, strict=True):
-                tokens = [self.spec.named + one * HINT_LEVELS + _level(score, one) for one in best.tolist()]
-                found.append([*tokens, *inputs[row]])
+            order = np.argsort(-scores, axis=1, kind="stable")
+            tokens = self.spec.named + order * HINT_LEVELS + _levels(np.take_along_axis(scores, order, 1))
+            for row, own in zip(rows.tolist(), tokens[:, :count].tolist(), strict=True):
+                found.append([*own, *inputs[row]])
         return found
 
 
@@ -191,10 +191,13 @@ def _bags(task: Task, weights: Floats) -> Floats:
     return bags / np.maximum(np.linalg.norm(bags, axis=1, keepdims=True), 1e-9)
 
 
-def _level(scores: Floats, one: int) -> int:
-    """How sure a class is, by how much it scores higher than the best other one."""
-    others = np.delete(scores, one)
-    return int(np.searchsorted(_SURE, scores[one] - others.max())) if len(others) else HINT_LEVELS - 1
+def _levels(scores: Floats) -> Integers:
+    """How sure each class is, by its lead over the best other; scores are sorted, `[rows, C]`."""
+    if scores.shape[1] == 1:
+        return np.full(scores.shape, HINT_LEVELS - 1)
+    best_other = np.broadcast_to(scores[:, :1], scores.shape).copy()
+    best_other[:, 0] = scores[:, 1]
+    return np.searchsorted(_SURE, scores - best_other)
 
 
 _KNOWN: WeakKeyDictionary[Model, Hints] = WeakKeyDictionary()
