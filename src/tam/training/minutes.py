@@ -248,7 +248,7 @@ def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
 def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
     """The seconds of a unit of the work that scoring takes."""
     asked = trainer.config.protocol
-    k, some = max(asked.shots), tasks.valid[:4]
+    k, some = max(asked.shots), trainer.setup.splits["valid"][:4]
     protocol = replace(asked, supports=1, adapt_steps=_up_to(asked.adapt_steps, 5), queries=20)
     started = time.monotonic()
     choose(trainer.method, trainer.model, some, k, protocol, trainer.primitives)
