@@ -24,7 +24,7 @@ OPTIONS = {
         out method preset minutes resume track seed device tasks-seed compositional holdout
         splits fold text kind
         backbone conditioning layers width heads bottleneck task-tokens task-first x-mask use-primitives
-        mask-tokens copy
+        mask-tokens copy hints
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tam
+from tam.errors import UserError
 from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 from tam.models.hints import Hints
 
@@ -91,3 +92,8 @@ def test_a_training_task_does_not_recall_its_own_answers(learner: tam.Learner) -
         recalled = hints._hinted(task, [(np.arange(3), np.arange(4, 5))], number)  # pyright: ignore[reportPrivateUsage]
         separator = recalled[0].index(hints.spec.named)
         assert recalled[0][:separator] == task.y.row(4).tolist()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_model_with_hints_is_not_exported(learner: tam.Learner, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="set hints to 0; got 2"):
+        learner.export_onnx(tmp_path / "model.onnx")
