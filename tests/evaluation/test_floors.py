@@ -13,9 +13,9 @@ import tam
 from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.evaluation.comparison import difference
-from tam.evaluation.edits import edit_of
 from tam.evaluation.floors import floors
 from tam.evaluation.protocol import Choice, KShotScore, TaskScore, episodes
+from tam.tasks.edits import edit_of
 from tam.tasks.task import Classes
 
 REPOSITORY = Path(__file__).parents[2]

@@ -59,6 +59,9 @@ class Config:
         if not self.settings.by_steps:
             without_steps = replace(self.protocol, adapt_steps=(0,), adapt_rates=(0.0,))
             object.__setattr__(self, "protocol", without_steps)
+        reads_hints = self.settings.takes_hints and self.network.encoder is None
+        if self.network.hints and not reads_hints:
+            object.__setattr__(self, "network", replace(self.network, hints=0))
         if not self.settings.trained:
             object.__setattr__(self, "network", Network(mask_tokens=self.network.mask_tokens))
             object.__setattr__(self, "training", Training(steps=0))

@@ -27,12 +27,14 @@ class MethodSettings:
         per_shots: Whether each k needs a model of its own, trained for it.
         by_steps: Whether a new task is learned in steps, whose number and learning rate are chosen.
         takes_primitives: Whether the network is given the primitives of tasks that have any.
+        takes_hints: Whether the network may read hints; not if it reads the examples themselves.
     """
 
     trained: ClassVar[bool] = True
     per_shots: ClassVar[bool] = False
     by_steps: ClassVar[bool] = True
     takes_primitives: ClassVar[bool] = True
+    takes_hints: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -152,6 +154,7 @@ class SnailSettings(MethodSettings):
 
     per_shots: ClassVar[bool] = True
     by_steps: ClassVar[bool] = False
+    takes_hints: ClassVar[bool] = False
 
     episode_queries: int | None = None
     """Queries per task in an outer step; None: all rows outside the support."""

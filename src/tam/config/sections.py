@@ -49,11 +49,14 @@ class Network:
     copy: bool = False
     """Decoder: also answer with tokens of x, unknown ones included, by pointing at them.
     For your own tasks: True."""
+    hints: int = 0
+    """Answers that the model reads beside x: those that a simple rule (the commonest edits, or words in
+    common) finds in the examples of the task. For your own tasks: 2."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
-        check_at_least(self, 0, "mask_tokens")
+        check_at_least(self, 0, "mask_tokens", "hints")
         if self.mask_tokens >= 1:
             raise SettingError(f"mask_tokens must be below 1: got {self.mask_tokens!r}")
 

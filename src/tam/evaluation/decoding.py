@@ -32,7 +32,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         batch: The inputs, one row per task; its answers are ignored.
         beams: How many partial sequences are kept.
     """
-    rows, unknown = batch.tasks, model.spec.unknown_token
+    rows, spec = batch.tasks, model.spec
     x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
     tokens = x.new_zeros(rows, beams, 0)
     length = x_length.new_zeros(rows, beams)
@@ -40,14 +40,13 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
     # All beams start equal: only the first may compete.
     score = torch.full((rows, beams), -torch.inf, device=x.device)
     score[:, 0] = 0.0
-    longest = longest_answers(model.spec, x_length)
+    longest = longest_answers(spec, x_length)
     last = int(longest.max())
     for place in range(last + 1):
         known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
         end = following.shape[-1] - 1
-        if unknown is not None:  # stands for tokens that cannot be named
-            following[..., unknown] = -torch.inf
+        following[..., spec.named : spec.vocabulary] = -torch.inf  # no tokens of the user's
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
         following[..., :end].masked_fill_((longest <= place).unsqueeze(-1), -torch.inf)  # no room
@@ -74,7 +73,7 @@ def longest_answers(spec: ModelSpec, x_length: Tensor) -> Tensor:
 
     Where the model takes longer sequences, they may be twice as many, and more for longer inputs.
     """
-    as_long = (x_length / max(spec.max_x, 1)).clamp(min=1)
+    as_long = (x_length / max(spec.x_places, 1)).clamp(min=1)
     return (2 * spec.max_y * as_long).ceil().long().clamp(max=spec.longest_y)
 
 

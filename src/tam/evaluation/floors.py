@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.config.sections import Protocol
-from tam.evaluation.edits import Row, edit_of
 from tam.evaluation.protocol import Choice, Episode, KShotScore, episodes, task_score
+from tam.tasks.edits import EditRule, Row
 from tam.tasks.task import Classes, Sequences, Task
 
 SMOOTHING = 0.5
@@ -213,31 +213,18 @@ def _nearest_answer(task: Task, episode: Episode) -> list[dict[Row, float]]:
 
 
 def _edit(task: Task, episode: Episode) -> list[dict[Row, float]]:
-    """The commonest edit of a beginning and an end, of the examples that end most like the input.
-
-    An example keeps the longest run of tokens that its input and its answer share, and replaces what is
-    before and behind it; an input that no such edit fits is copied.
-    """
-    rows = _rows_of(task)
-    support = [rows[number] for number in episode.support.tolist()]
-    edits = [edit_of(x, y) for x, y in support]
-    counts = Counter(edits)
-    found: list[dict[Row, float]] = []
-    for number in episode.query.tolist():
-        x = rows[number][0]
-        fitting = [
-            (_common_end(other, x), counts[edit], edit)
-            for (other, _), edit in zip(support, edits, strict=True)
-            if edit.fits(x)
-        ]
-        found.append({max(fitting, key=lambda one: one[:2])[2].apply(x) if fitting else x: 1.0})
-    return found
+    """The commonest edit of the examples that end most like the input, which is copied if none fits."""
+    queries = episode.query.tolist()
+    found = _edit_rule(task).answers(episode.support.tolist(), queries, most=1)
+    return [
+        {answers[0] if answers else _rows_of(task)[number][0]: 1.0}
+        for number, answers in zip(queries, found, strict=True)
+    ]
 
 
-def _common_end(one: Row, other: Row) -> int:
-    """How many tokens at their ends two sequences have in common."""
-    shorter = min(len(one), len(other))
-    return next((n for n in range(shorter) if one[-1 - n] != other[-1 - n]), shorter)
+@lru_cache(maxsize=8)
+def _edit_rule(task: Task) -> EditRule:
+    return EditRule(_rows_of(task))
 
 
 TRANSDUCTION: dict[str, Floor] = {

@@ -18,6 +18,7 @@ from tam.errors import UserError
 from tam.methods import Method, TaskStates
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.batch import collate
+from tam.models.hints import Hints
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
@@ -184,15 +185,21 @@ def choose(
     """The scores of the steps and rate that do best on these tasks at one k."""
     steps, rates = protocol.adapt_steps, protocol.adapt_rates
     scores = _score_grid(method, model, valid, k, steps, rates, protocol, primitives)
-    return min(scores, key=lambda one: quality(one, valid[0].kind, protocol.choose_by))
+    return min(scores, key=lambda one: quality(one, valid[0].kind, model.spec, protocol.choose_by))
 
 
-def quality(score: KShotScore, kind: Kind, choose_by: str = "auto") -> tuple[float, float]:
-    """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other."""
+def quality(
+    score: KShotScore, kind: Kind, spec: ModelSpec | None = None, choose_by: str = "auto"
+) -> tuple[float, float]:
+    """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other.
+
+    Unless the protocol says, that is perplexity for sequences, as in the paper, but exact matches for a model
+    that starts as a rule: training must not make it worse than that.
+    """
     if score.is_nan:
         return math.inf, math.inf
-    headline = "accuracy" if kind == "classification" else "perplexity"
-    if (headline if choose_by == "auto" else choose_by) == "accuracy":
+    exact = kind == "classification" or (spec is not None and spec.starts_as_rule)
+    if choose_by == "accuracy" or (choose_by == "auto" and exact):
         return -score.accuracy, score.perplexity
     return score.perplexity, -score.accuracy
 
@@ -233,16 +240,15 @@ def _score_grid(
     grid = [Choice(n, rate) for rate in rates for n in steps]
     weight = next(model.parameters())
     drawn = episodes(tasks, k, protocol)
-    rows, most = rows_at_once(tasks, weight.device), method.at_once(model)
-    searches = len(rates) * method.searches
+    rows, most = rows_at_once(tasks, weight.device, model.spec), method.at_once(model)
+    hints, searches = Hints.of_model(model), len(rates) * method.searches
     sizes = [searches * len(episode.support) + len(episode.query) for episode in drawn]
     tallies: list[Tensor] = []
     for places in chunks(sizes, rows, None if most is None else max(1, most // searches)):
         chunk = [drawn[place] for place in places]
-        members = [tasks[episode.task] for episode in chunk]
+        members, supports, queries = _members(tasks, chunk, hints)
         support, query = (
-            _at_device(collate(members, chosen, primitives), weight.device)
-            for chosen in ([e.support for e in chunk], [e.query for e in chunk])
+            _at_device(collate(members, chosen, primitives), weight.device) for chosen in (supports, queries)
         )
         rate = weight.new_tensor(rates).repeat_interleave(len(chunk))
         after_steps = method.adapt(model, support.repeat(len(rates)), steps, rate)
@@ -258,15 +264,32 @@ def _score_grid(
     ]
 
 
+def _members(
+    tasks: Sequence[Task], chunk: Sequence[Episode], hints: Hints | None
+) -> tuple[list[Task], list[Integers], list[Integers]]:
+    """The task of each episode, perhaps with hints, and the rows of its support and of its queries."""
+    members = [tasks[episode.task] for episode in chunk]
+    supports, queries = [episode.support for episode in chunk], [episode.query for episode in chunk]
+    if hints is None:
+        return members, supports, queries
+    hinted = [
+        hints.add(task, support, np.concatenate([support, query]))
+        for task, support, query in zip(members, supports, queries, strict=True)
+    ]
+    rows = [np.split(np.arange(len(task)), [len(s)]) for task, s in zip(hinted, supports, strict=True)]
+    return hinted, [support for support, _ in rows], [query for _, query in rows]
+
+
 def _at_device(batch: Batch, device: torch.device) -> Batch:
     """The batch where the model is; on a CPU without padding that no row needs, which saves time."""
     return batch.trimmed() if device.type == "cpu" else batch.to(device)
 
 
-def rows_at_once(tasks: Sequence[Task], device: torch.device) -> int:
+def rows_at_once(tasks: Sequence[Task], device: torch.device, spec: ModelSpec) -> int:
     """About how many rows of these tasks go through the network together."""
+    hints = spec.x_places - spec.max_x
     lengths = (
-        1 + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
+        1 + hints + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
         for task in tasks
     )
     return rows_of_length(max(lengths, default=1), device)
@@ -320,9 +343,9 @@ def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tens
         end = outcomes.shape[-1] - 1
         target, scored = token_targets(batch, end)
         likeliest = outcomes
-        if spec is not None and spec.unknown_token is not None:  # no answer, so never the likeliest
+        if spec is not None and spec.named < spec.vocabulary:  # no answers, so never the likeliest
             likeliest = outcomes.clone()
-            likeliest[..., spec.unknown_token] = -torch.inf
+            likeliest[..., spec.named : spec.vocabulary] = -torch.inf
         right = ((likeliest.argmax(-1) == target) | ~scored).all(-1)
         in_y = scored & (target != end)
         loss = -(outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1) * in_y).sum(-1)

@@ -142,7 +142,7 @@ class Intake:
 
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
         largest = max((max(row, default=0) for row in rows), default=0)
-        return Sequences.from_lists(rows, max(largest + 1, self.spec.vocabulary + self.spec.max_x))
+        return Sequences.from_lists(rows, max(largest + 1, self.ids.size))
 
     def _classes(self, name: str, answers: Sequence[Label]) -> Classes:
         labels = tuple(sorted(set(answers), key=sort_key))

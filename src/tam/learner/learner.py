@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,9 +28,10 @@ from tam.methods import Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Batch, Model
 from tam.models.batch import collate, collate_inputs
+from tam.models.hints import Hints
 from tam.models.support_state import check_packed
 from tam.pretrained import resolve
-from tam.tasks.task import Classes, Label, Sequences, Task
+from tam.tasks.task import Classes, Example, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, listed, plain
 from tam.training.checkpoint import read_tensors
@@ -211,6 +212,7 @@ class Learner:
         each = [()] * len(given) if primitives is None else listed(primitives)
         if each is None or len(each) != len(given):
             raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
+        given = [listed(examples) or examples for examples in given]
         made = [
             intake.task(f"task {number}", examples, names)
             for number, (examples, names) in enumerate(zip(given, each, strict=True))
@@ -219,18 +221,24 @@ class Learner:
         by_choice: dict[tuple[Model, Choice], list[int]] = {}
         for number, task in enumerate(made):
             by_choice.setdefault(self._saved.at(_shots_of(task)), []).append(number)
-        rows, most = rows_at_once(made, torch.device(self.config.device)), self.method.at_once(self.model_)
+        rows = rows_at_once(made, torch.device(self.config.device), self.model_.spec)
+        most = self.method.at_once(self.model_)
         for (model, choice), members in by_choice.items():
             sizes = [self.method.searches * len(made[number]) for number in members]
             for places in chunks(sizes, rows, most):
                 some = [members[place] for place in places]
                 fitted = self._fit_embeddings([made[number] for number in some], model, choice)
+                if model.spec.hints:
+                    told = (_plain_examples(given[number]) for number in some)
+                    fitted = [replace(rule, examples=own) for rule, own in zip(fitted, told, strict=True)]
                 found |= zip(some, fitted, strict=True)
         return [found[number] for number in range(len(made))]
 
     def _fit_embeddings(self, tasks: Sequence[Task], model: Model, choice: Choice) -> list[TaskEmbedding]:
-        support = collate(tasks, [np.arange(len(task)) for task in tasks], self._fitted.primitives_)
-        support = support.to(self.config.device)
+        everything, given = [np.arange(len(task)) for task in tasks], tasks
+        if (hints := Hints.of_model(model)) is not None:
+            given = [hints.add(task, rows, rows) for task, rows in zip(tasks, everything, strict=True)]
+        support = collate(given, everything, self._fitted.primitives_).to(self.config.device)
         (states,) = self.method.adapt(model, support, (choice.steps,), choice.rate)
         with torch.no_grad():
             losses = task_losses(self.method.outcomes(model, states, support), support).tolist()
@@ -358,6 +366,9 @@ class Learner:
         """
         x = self._fitted._intake.inputs(inputs).ids
         each = self._each_rule(rules, len(x))
+        if (hints := Hints.of_model(self.model_)) is not None:
+            placed = [hints.placed(row)[0] for row in self._with_hints(x, each)]
+            x = Sequences.from_lists(placed, self._intake.ids.size)
         most = self.method.at_once(self.model_) or _ROWS_AT_ONCE
         most = min(most, rows_of_length(x.ids.shape[1], torch.device(self.config.device)))
         found: list[T | None] = [None] * len(each)
@@ -370,6 +381,23 @@ class Learner:
                 for place, one in zip(places, answer(model, some, states, batch), strict=True):
                     found[place] = one
         return cast("list[T]", found)
+
+    def _with_hints(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> list[list[int]]:
+        """Inputs with the hints that the examples of their rules give, if the model reads any."""
+        if (hints := Hints.of_model(self.model_)) is None:
+            return [x.row(place).tolist() for place in range(len(x))]
+        places: dict[int, list[int]] = {}
+        for place, rule in enumerate(rules):
+            places.setdefault(id(rule), []).append(place)
+        rows: list[list[int]] = [[]] * len(rules)
+        for some in places.values():
+            rule = rules[some[0]]
+            task = self._intake.task("its task", rule.examples, rule.primitives)
+            for place, row in zip(
+                some, hints.ask(task, Sequences(x.ids[some], x.lengths[some])), strict=True
+            ):
+                rows[place] = row
+        return rows
 
     def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
         """Inputs, each as the one row of its own task, with no answer yet."""
@@ -408,6 +436,8 @@ class Learner:
             raise EmbeddingError(f"searches must be {method.searches} for this model: got {rule.searches}")
         try:
             self._intake.task_primitives("its task", rule.primitives)
+            if spec.hints:
+                self._intake.task("its examples", rule.examples, rule.primitives)
             if rule.is_support:
                 check_packed(rule.vector, spec, len(rule.labels))
             elif len(rule.vector) != (size := self._state_size(rule)):
@@ -439,9 +469,18 @@ class Learner:
     ) -> list[tuple[list[list[Token]], list[float]]]:
         """The likeliest answers to every input, in the user's tokens, with their log-probabilities."""
         given, ids = self._fitted._intake.inputs(inputs), self._intake.ids
+        found = self._decoded(rules, given, beams)
+        read = given.tokens
+        if self.model_.spec.codes is not None:
+            each = self._each_rule(rules, len(read))
+            rows = self._with_hints(given.ids, each)
+            read = [
+                ids.tokens_of(row, (*x, *_answer_tokens(rule.examples)))
+                for row, x, rule in zip(rows, read, each, strict=True)
+            ]
         return [
             ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
-            for x, one in zip(given.tokens, self._decoded(rules, given, beams), strict=True)
+            for x, one in zip(read, found, strict=True)
         ]
 
     def _decoded(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
@@ -495,6 +534,24 @@ def _stopped(setup: Setup, folder: Path, stop: InterruptedRunError) -> Trainer:
         trainer.validate()
     warnings.warn(f"{stop}: the learner keeps the model so far", stacklevel=3)
     return trainer
+
+
+def _plain_examples(pairs: Iterable[Any]) -> tuple[Example, ...]:
+    """Examples that were checked, as plain values."""
+    return tuple(
+        Example([token for one in x if (token := plain(one)) is not None], _plain_answer(y)) for x, y in pairs
+    )
+
+
+def _plain_answer(y: Any) -> Label | list[Token]:
+    if (label := plain(y)) is not None:
+        return label
+    return [token for one in y if (token := plain(one)) is not None]
+
+
+def _answer_tokens(examples: Iterable[Example]) -> Iterator[Token]:
+    """The tokens of answers that are sequences."""
+    return (token for _, y in examples if isinstance(y, list) for token in y)
 
 
 def _shots_of(task: Task) -> int:

@@ -69,6 +69,8 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
     spec = model.spec
     if not isinstance(method, TAM) or spec.compositional or spec.encoder is not None:
         raise UserError("ONNX export is for models of method tam without primitives or a text encoder")
+    if spec.hints:
+        raise UserError(f"ONNX export is for models without hints: set hints to 0; got {spec.hints}")
     parts = {"z": torch.zeros(2, _state_size(method, model))}
     parts |= {name: torch.zeros(2, width, dtype=torch.int64) for name, width in _widths(model).items()}
     parts |= {f"{name}_length": torch.ones(2, dtype=torch.int64) for name in _widths(model)}

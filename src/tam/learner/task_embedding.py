@@ -23,7 +23,7 @@ from tam.io import (
     read_json,
     replacing,
 )
-from tam.tasks.task import Label
+from tam.tasks.task import Example, Label
 
 
 class EmbeddingError(UserError):
@@ -46,6 +46,7 @@ class TaskEmbedding:
             such embeddings have neither a mean nor a similarity.
         searches: The number of searches that found it. If several, the vector has the weight and the numbers
             of each.
+        examples: What it was fitted to, if the model reads hints, which are made from them; else empty.
     """
 
     vector: NDArray[np.float32]
@@ -55,12 +56,13 @@ class TaskEmbedding:
     primitives: tuple[str, ...] = ()
     is_support: bool = False
     searches: int = 1
+    examples: tuple[Example, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TaskEmbedding)
-            and (self.labels, self.model, self.primitives, self.is_support, self.searches)
-            == (other.labels, other.model, other.primitives, other.is_support, other.searches)
+            and (self.labels, self.model, self.primitives, self.is_support, self.searches, self.examples)
+            == (other.labels, other.model, other.primitives, other.is_support, other.searches, other.examples)
             and np.array_equal(self.vector, other.vector)
         )
 
@@ -99,12 +101,21 @@ class TaskEmbedding:
             if (other.labels, other.primitives) != (first.labels, first.primitives):
                 raise UserError("a mean needs embeddings of tasks with the same labels and primitives")
         loss = float(np.mean([e.loss for e in each]))
+        examples = tuple(example for e in each for example in e.examples)
         if (searches := sum(e.searches for e in each)) > len(each):
             rows = np.concatenate([e.vector.reshape(e.searches, -1) for e in each])
             rows[:, 0] /= len(each)
-            return cls(rows.flatten(), first.labels, first.model, loss, first.primitives, searches=searches)
+            return cls(
+                rows.flatten(),
+                first.labels,
+                first.model,
+                loss,
+                first.primitives,
+                searches=searches,
+                examples=examples,
+            )
         vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
-        return cls(vector, first.labels, first.model, loss, first.primitives)
+        return cls(vector, first.labels, first.model, loss, first.primitives, examples=examples)
 
     def _check_same(self, other: "TaskEmbedding") -> None:
         if self.model != other.model:
@@ -117,7 +128,7 @@ class TaskEmbedding:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; float32 numbers survive exactly."""
-        return {
+        values = {
             "model": self.model,
             "labels": list(self.labels),
             "primitives": list(self.primitives),
@@ -126,12 +137,16 @@ class TaskEmbedding:
             "searches": self.searches,
             "vector": [float(value) for value in self.vector],
         }
+        if self.examples:
+            values["examples"] = [example._asdict() for example in self.examples]
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "TaskEmbedding":
         """From plain values."""
         try:
-            given: dict[str, Any] = {"is_support": False, "searches": 1, **values}  # older files lack these
+            optional = {"is_support": False, "searches": 1, "examples": []}  # not in all files
+            given: dict[str, Any] = {**optional, **values}
             check_parts(given, _PARTS)
             if unknown := [name for name in given if name not in _PARTS]:
                 raise ValueError(f"it must have {', '.join(_PARTS)}, and no {unknown[0]!r}")
@@ -140,6 +155,7 @@ class TaskEmbedding:
             if not np.isfinite(vector).all():
                 raise ValueError("vector must be a list of finite numbers")
             given["labels"], given["primitives"] = tuple(given["labels"]), tuple(given["primitives"])
+            given["examples"] = tuple(Example(one["x"], one["y"]) for one in given["examples"])
             given["loss"], given["vector"] = float(infinite_if_none(given["loss"])), vector
             return cls(**given)
         except (UserError, TypeError, ValueError, OverflowError) as error:
@@ -166,6 +182,10 @@ def _are_labels(value: Any) -> bool:
     return is_list_of(int, str)(value) and len(set(value)) == len(value)
 
 
+def _are_examples(value: Any) -> bool:
+    return is_list_of(dict)(value) and all(one.keys() == {"x", "y"} for one in value)
+
+
 _PARTS = {
     "model": STRING,
     "labels": Part(_are_labels, "a list of different integers or strings"),
@@ -174,4 +194,5 @@ _PARTS = {
     "is_support": TRUTH,
     "searches": Part(lambda value: type(value) is int and value >= 1, "a number from 1 on"),
     "vector": Part(is_list_of(int, float), "a list of numbers"),
+    "examples": Part(_are_examples, 'a list of objects with "x" and "y"'),
 }

@@ -7,6 +7,10 @@ See, Liu, Manning: Get To The Point: Summarization with Pointer-Generator Networ
 A token that the model does not know has the id V + its first place in x (see `TokenIds`), so that with X
 places there are V + X tokens that can be answered, and then the end.
 
+With hints, x begins with answers that a simple rule gives (see `tam.models.hints`). As long as y begins like
+one of these, its next token is a further part of the mixture, with a weight of its own; the separator behind
+it is the end. The first answer starts with most of the weight: training improves on the rule.
+
 Shapes: R rows, Q places that predict, X places of x, d width, V token ids.
 """
 
@@ -22,6 +26,7 @@ from tam.models.rotary import Rotation
 _NEVER = -1e9  # stands for log 0: −∞ would give NaN in second derivatives
 _TINY = 1e-38
 START = -2.0  # of the gate: the vocabulary comes first
+TRUST = (4.0, 1.0)  # in the first answer of a rule, and in the others, at the start
 
 
 class Mixed(NamedTuple):
@@ -34,13 +39,17 @@ class Mixed(NamedTuple):
 class Copier(nn.Module):
     """The pointer and its gate."""
 
-    def __init__(self, width: int, generator: torch.Generator):
+    def __init__(self, width: int, generator: torch.Generator, hints: int = 0):
         super().__init__()
         self.query = Linear(width, width, generator)
         self.key = Linear(width, width, generator)
         self.gate = Linear(width, 1, generator, std=0.02)
         with torch.no_grad():
             self.gate.bias.fill_(START)
+        self.trust = Linear(width, hints, generator, std=0.02) if hints else None
+        if self.trust is not None:
+            with torch.no_grad():
+                self.trust.bias.fill_(TRUST[1])[0] = TRUST[0]
 
     def forward(
         self,
@@ -49,6 +58,7 @@ class Copier(nn.Module):
         x_hidden: Tensor,
         in_x: Tensor,
         rotations: tuple[Rotation, Rotation] | None = None,
+        followed: "Followed | None" = None,
     ) -> Mixed:
         """The parts of the mixture.
 
@@ -59,6 +69,7 @@ class Copier(nn.Module):
             in_x: Which places of x hold a token, `[R, X]`.
             rotations: Of the places that predict and of those of x, if positions are rotary: hidden states
                 do not tell where they are then.
+            followed: Where the answers of a rule go on, if x has such.
         """
         if x_hidden.shape[1] == 0:
             return Mixed(log_prob, log_prob[..., :0])
@@ -69,16 +80,61 @@ class Copier(nn.Module):
         inside, some = in_x.unsqueeze(1), in_x.any(1)[:, None, None]
         scores = scores.to(log_prob.dtype).masked_fill(~inside, _NEVER)
         gate = self.gate(hidden).to(log_prob.dtype)
+        if self.trust is not None and followed is not None:
+            return self._with_hints(log_prob, scores, gate, self.trust(hidden).to(gate.dtype), followed)
         copied = scores.log_softmax(-1) + F.logsigmoid(gate)
         # With an empty x there is nothing to copy.
         known = log_prob + torch.where(some, F.logsigmoid(-gate), 0.0)
         return Mixed(known, torch.where(inside, copied, _NEVER))
 
+    def _with_hints(
+        self, log_prob: Tensor, scores: Tensor, gate: Tensor, trust: Tensor, followed: "Followed"
+    ) -> Mixed:
+        """The parts of the mixture with the next tokens of the answers that y begins like."""
+        trust = trust.masked_fill(~followed.active, _NEVER)
+        weights = torch.cat([torch.zeros_like(gate), gate, trust], dim=-1).log_softmax(-1)
+        of_known, of_copy, *of_hints = weights.split(1, -1)
+        parts = [(scores.log_softmax(-1) + of_copy).clamp(min=_NEVER)]
+        numbers = torch.arange(scores.shape[-1], device=scores.device)
+        for place, active, weight in zip(
+            followed.place.split(1, -1), followed.active.split(1, -1), of_hints, strict=True
+        ):
+            parts.append(torch.where((numbers == place) & active, weight, _NEVER))
+        return Mixed(log_prob + of_known, torch.stack(parts, dim=-1).logsumexp(-1))
 
-def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor) -> Tensor:
+
+class Followed(NamedTuple):
+    """Which answers of a rule, that x begins with, y has followed so far, and where they go on."""
+
+    place: Tensor  # the place in x of the next token, `[R, Q, hints]`
+    active: Tensor  # whether y begins like this answer, `[R, Q, hints]`
+
+
+def follow(x: Tensor, in_x: Tensor, y: Tensor, hints: int, separator: int) -> Followed:
+    """Where the answers in x, `answer₁ | answer₂ | … | input`, go on after each beginning of y `[R, Y]`.
+
+    An empty answer stands for none.
+    """
+    ends = (x == separator) & in_x  # [R, X]
+    number = ends.cumsum(1) - ends.long()  # of the part that each place is in, with its separator
+    steps = torch.arange(y.shape[1] + 1, device=x.device)
+    places: list[Tensor] = []
+    active: list[Tensor] = []
+    for hint in range(hints):
+        length = ((number == hint) & in_x).sum(1, keepdim=True) - 1  # [R, 1]
+        start = ((number < hint) & in_x).sum(1, keepdim=True)
+        place = (start + steps).clamp(max=x.shape[1] - 1)  # [R, Y + 1]
+        same = (x.gather(1, place[:, :-1]) == y) & (steps[:-1] < length)
+        begins = F.pad(same.long().cumprod(1), (1, 0), value=1) > 0
+        places.append(place)
+        active.append(begins & (steps <= length) & (length > 0))
+    return Followed(torch.stack(places, -1), torch.stack(active, -1))
+
+
+def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor, separator: int | None = None) -> Tensor:
     """Log-probabilities of all tokens and the end, `[R, Q, V + X + 1]`, given x in ids `[R, X]`.
 
-    An id that stands for no token of x has −∞.
+    An id that stands for no token of x has −∞. To copy the separator, if there is one, is to end.
     """
     known, places = mixed
     end, width = known.shape[-1] - 1, x.shape[-1]
@@ -88,6 +144,8 @@ def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor) -> Tensor:
     if width == 0:
         return wide
     x = x.masked_fill(~in_x, -1)
+    if separator is not None:
+        x = x.masked_fill(x == separator, wide.shape[-1] - 1)
     same = x.unsqueeze(2) == x.unsqueeze(1)  # [R, X, X]
     first = same.int().argmax(-1) == torch.arange(width, device=x.device)
     chosen = (first & in_x).unsqueeze(1)  # one place for each token, so that the order of sums is fixed
@@ -99,13 +157,17 @@ def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor) -> Tensor:
     return both.masked_fill(both < _NEVER / 2, -torch.inf)
 
 
-def of_targets(mixed: Mixed, x: Tensor, in_x: Tensor, target: Tensor, end: int) -> Tensor:
+def of_targets(
+    mixed: Mixed, x: Tensor, in_x: Tensor, target: Tensor, end: int, separator: int | None = None
+) -> Tensor:
     """Log-probabilities of the target tokens `[R, Q]` alone; the id of the end is `end`."""
     known, places = mixed
     is_end, size = target == end, known.shape[-1] - 1
     named = is_end | (target < size)
     index = torch.where(is_end, size, target.clamp(max=size - 1)).unsqueeze(-1)
     of_known = known.gather(-1, index).squeeze(-1).masked_fill(~named, _NEVER)
-    match = (x.unsqueeze(1) == target.unsqueeze(2)) & (in_x.unsqueeze(1) & ~is_end.unsqueeze(2))
+    if separator is not None:
+        x = x.masked_fill(x == separator, end)
+    match = (x.unsqueeze(1) == target.unsqueeze(2)) & in_x.unsqueeze(1)
     of_places = places.masked_fill(~match, _NEVER)
     return torch.cat([of_known.unsqueeze(-1), of_places], dim=-1).logsumexp(-1)

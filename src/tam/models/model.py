@@ -21,7 +21,7 @@ from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.by_length import groups_of, score_by_length
 from tam.models.conditioning import Condition, split_modulation, task_size
-from tam.models.copying import Copier, Mixed, copied_outcomes, of_targets
+from tam.models.copying import Copier, Mixed, copied_outcomes, follow, of_targets
 from tam.models.encoder import TextEncoder, freeze
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
@@ -56,6 +56,8 @@ class Model(nn.Module):
         kept: The training tasks' last embeddings `[tasks, S]`, zero at first, if the spec asks; no weights.
         unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
         proposer: Proposes a task embedding from examples, if the spec asks.
+        token_weights: How much each token says about a class `[V]`, if there are hints; no weights of θ.
+        memory: Training examples that hints look up, `[examples, …]`, if the spec asks; no weights of θ.
     """
 
     tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
@@ -66,7 +68,7 @@ class Model(nn.Module):
         self.precision: Precision = "float32"
         self.task_size = task_size(spec)
         table = spec.positions == "table" and spec.encoder is None
-        self.x = Embedding(spec.vocabulary, spec.max_x if table else None, spec.width, generator)
+        self.x = Embedding(spec.vocabulary, spec.x_places if table else None, spec.width, generator)
         self.y: Embedding | None = None
         if spec.kind == "transduction":
             self.y = Embedding(spec.vocabulary, spec.max_y if table else None, spec.width, generator)
@@ -96,8 +98,16 @@ class Model(nn.Module):
             freeze(self.backbone.encoder)
             freeze(self.x)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
-        self.copier = Copier(spec.width, generator) if spec.copies else None
+        self.copier = Copier(spec.width, generator, spec.hints) if spec.copies else None
         self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
+        self.token_weights: Tensor | None
+        weighs = spec.hints > 0 and spec.kind == "classification"
+        self.register_buffer("token_weights", self.places.new_ones(spec.vocabulary) if weighs else None)
+        self.memory: Tensor | None
+        columns, ids = 3 + spec.max_x + spec.max_y, torch.int32
+        self.register_buffer(
+            "memory", self.places.new_zeros(spec.memory, columns, dtype=ids) if spec.memory else None
+        )
 
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""
@@ -205,7 +215,8 @@ class Model(nn.Module):
         end = self.spec.vocabulary + batch.x.shape[-1]
         target, scored = token_targets(batch, end)
         x = batch.x.flatten(0, 1)
-        found = of_targets(self._mixed(condition, batch), x, _in_x(batch), target.flatten(0, 1), end)
+        mixed, separator = self._mixed(condition, batch), self.spec.separator
+        found = of_targets(mixed, x, _in_x(batch), target.flatten(0, 1), end, separator)
         return found.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
 
     def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
@@ -218,8 +229,12 @@ class Model(nn.Module):
         else:
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        in_x, log_prob = _in_x(batch), _log_softmax(self.head(hidden))
-        return self.copier(log_prob, hidden, x_hidden, in_x, self._copying(in_x, hidden))
+        followed, in_x = None, _in_x(batch)
+        if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
+            x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
+            followed = follow(x, in_x, y, self.spec.hints, separator)
+        log_prob, rotations = _log_softmax(self.head(hidden)), self._copying(in_x, hidden)
+        return self.copier(log_prob, hidden, x_hidden, in_x, rotations, followed)
 
     def _copying(self, in_x: Tensor, hidden: Tensor) -> tuple[Rotation, Rotation] | None:
         """The rotations of the places that predict, from the task's last on, and of x, `[R, X]`."""
@@ -250,7 +265,8 @@ class Model(nn.Module):
         if batch.y_length is None:
             return self._class_log_prob(condition, batch)
         if self.copier is not None:
-            found = copied_outcomes(self._mixed(condition, batch), batch.x.flatten(0, 1), _in_x(batch))
+            mixed, separator = self._mixed(condition, batch), self.spec.separator
+            found = copied_outcomes(mixed, batch.x.flatten(0, 1), _in_x(batch), separator)
             return found.unflatten(0, (batch.tasks, batch.rows))
         hidden = self._decode(condition, batch, batch.y_length)
         return _log_softmax(self.head(hidden)).unflatten(0, (batch.tasks, batch.rows))

@@ -32,7 +32,7 @@ class Proposer(nn.Module):
         width = spec.width
         self.cls = normal(generator, 1, width, std=EMBEDDING_STD)
         self.rotary = spec.positions == "rotary"
-        max_x, max_y = (None, None) if self.rotary else (spec.max_x, max(spec.max_y, 1))
+        max_x, max_y = (None, None) if self.rotary else (spec.x_places, max(spec.max_y, 1))
         self.x = Embedding(spec.vocabulary, max_x, width, generator)
         answers = spec.classes if spec.kind == "classification" else spec.vocabulary
         self.y = Embedding(answers, max_y, width, generator)

@@ -13,6 +13,8 @@ XMask = Literal["causal", "full"]
 Positions = Literal["table", "rotary"]
 
 DEFAULT_BOTTLENECK = 8
+HINT_LEVELS = 8
+"""How sure a hint about a class can be."""
 MOST_LAYERS = 1000
 """Building more would take minutes, however narrow they are."""
 LONGEST = 4096
@@ -51,6 +53,9 @@ class ModelSpec:
         copies: Whether a decoder can also answer with tokens of x, by pointing at their places.
         vocabulary: Number of token ids V. The end of a predicted sequence has the id V.
         unknown_tokens: Whether the last id, V − 1, stands for any token that the model does not know.
+        hints: How many answers that a simple rule finds are read beside x, see `tam.models.hints`. They take
+            up ids before the unknown one: one that separates them from x, or those of all classes and levels.
+        memory: How many training examples hints look up; for sequences only.
         classes: Number of classes C; classification only.
         max_x: Longest input of the tasks; see `longest_x`.
         max_y: Longest answer of them, without its end token; transduction only. See `longest_y`.
@@ -108,6 +113,8 @@ class ModelSpec:
     unknown_tokens: bool = False
     copies: bool = False
     encoder: EncoderSpec | None = None
+    hints: int = 0
+    memory: int = 0
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -140,7 +147,7 @@ class ModelSpec:
 
     @property
     def longest_x(self) -> int:
-        """Longest input that the network takes."""
+        """Longest input that the network takes, without hints."""
         if self.encoder is not None:
             around = len(self.encoder.before) + len(self.encoder.after)
             return max(0, self.encoder.longest - around - self.task_places)
@@ -155,6 +162,45 @@ class ModelSpec:
     def _extends(self) -> bool:
         """Whether sequences may be longer than those of the tasks; a kept support has a fixed width."""
         return self.positions == "rotary" and self.purpose in ("answer", "embed")
+
+    @property
+    def hint_tokens(self) -> int:
+        """Number of ids that hints take up."""
+        return hint_tokens(self.kind, self.classes, self.hints)
+
+    @property
+    def named(self) -> int:
+        """Number of ids that stand for a token of the vocabulary, those below all others."""
+        return self.vocabulary - self.unknown_tokens - self.hint_tokens
+
+    @property
+    def codes(self) -> int | None:
+        """The first id of tokens that the model does not know, each with its own until hints are added.
+
+        None where the model does not copy them from hints.
+        """
+        copies_hints = self.hints and self.copies and self.unknown_tokens
+        return self.vocabulary + self.most_places if copies_hints else None
+
+    @property
+    def separator(self) -> int | None:
+        """The id that separates hints about sequences from x; None if there are none."""
+        return self.named if self.hints and self.kind == "transduction" else None
+
+    @property
+    def starts_as_rule(self) -> bool:
+        """Whether an untrained model answers as a rule does: from hints about sequences, which it copies."""
+        return self.separator is not None and self.copies
+
+    @property
+    def x_places(self) -> int:
+        """Places of the longest x of the tasks with its hints."""
+        return self.max_x + self.hints * (1 if self.kind == "classification" else 1 + self.max_y)
+
+    @property
+    def most_places(self) -> int:
+        """Places of the longest x that the network takes, with its hints."""
+        return self.x_places - self.max_x + self.longest_x
 
     @property
     def outputs(self) -> int:
@@ -188,7 +234,12 @@ class ModelSpec:
 
     def _check_sizes(self) -> None:
         smallest = {"vocabulary": 1, "max_x": 0, "layers": 1, "width": 1, "heads": 1, "task_tokens": 1}
-        smallest |= {"classes" if self.kind == "classification" else "max_y": 1, "tasks": 0}
+        smallest |= {
+            "classes" if self.kind == "classification" else "max_y": 1,
+            "tasks": 0,
+            "hints": 0,
+            "memory": 0,
+        }
         for name, least in (smallest | ({} if self.bottleneck is None else {"bottleneck": 1})).items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}: got {getattr(self, name)}")
@@ -271,3 +322,10 @@ class ModelSpec:
             raise ValueError(f"a network to {self.purpose} is for classification, not for {self.kind}")
         if self.purpose != "embed" and self.backbone != "transformer":
             raise ValueError(f"a network to {self.purpose} is a transformer, not an {self.backbone.upper()}")
+
+
+def hint_tokens(kind: Kind, classes: int, hints: int) -> int:
+    """Number of ids that hints take up."""
+    if not hints:
+        return 0
+    return 1 if kind == "transduction" else classes * HINT_LEVELS

@@ -1,5 +1,6 @@
 """Tokens as a model numbers them: those that it knows, and what stands for any other."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from tam.models.spec import ModelSpec
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
+
+_CODES = 2**30  # of unknown tokens: two of them hardly ever have the same
 
 
 def training_vocabulary(tasks: TaskSet) -> Vocabulary:
@@ -29,6 +32,8 @@ class TokenIds:
     Without unknown tokens, all tokens must be in the vocabulary. With them, any other token has the id of the
     unknown one, V − 1. In a model that copies, it has an id of its own: V + the first place in x where it
     stands, so that an answer can have it; a token of y that is not in x stays unknown.
+
+    In a model that copies and reads hints, it has a code, one for all rows, until `Hints` gives its place.
     """
 
     spec: ModelSpec
@@ -39,6 +44,8 @@ class TokenIds:
         unknown = self.spec.unknown_token
         if unknown is None:
             return self.vocabulary.encode(x), self.vocabulary.encode(y)
+        if self.spec.codes is not None:
+            return [self._coded(token) for token in x], [self._coded(token) for token in y]
         places: dict[Token, int] = {}
         if self.spec.copies:
             for place, token in enumerate(x):
@@ -48,6 +55,21 @@ class TokenIds:
             for tokens in (x, y)
         )
         return x_ids, y_ids
+
+    def _coded(self, token: Token) -> int:
+        assert self.spec.codes is not None
+        return self.vocabulary.id_of(token, self.spec.codes + zlib.crc32(repr(token).encode()) % _CODES)
+
+    def tokens_of(self, coded: Sequence[int], known: Iterable[Token]) -> list[Token]:
+        """The tokens of ids with codes, given those that may be there; None of them is a hint's separator."""
+        unknown = {self._coded(token): token for token in known if token not in self.vocabulary}
+        tokens = self.vocabulary.tokens
+        return [tokens[i] if i < len(tokens) else unknown.get(i, "") for i in coded]
+
+    @property
+    def size(self) -> int:
+        """The number of ids that rows may have."""
+        return self.spec.vocabulary + self.spec.most_places + (0 if self.spec.codes is None else _CODES)
 
     def decode(self, ids: Iterable[int], x: Sequence[Token]) -> list[Token]:
         """The tokens of an answer to x."""
@@ -71,6 +93,6 @@ class TokenIds:
     def _task(self, task: Task) -> Task:
         classify = isinstance(task.y, Classes)
         rows = [self.pair(x, () if isinstance(y, int | str) else y) for x, y in task]
-        size = self.spec.vocabulary + int(task.x.lengths.max(initial=0))
+        size = max(self.size, self.spec.vocabulary + int(task.x.lengths.max(initial=0)))
         x, y = (Sequences.from_lists([row[part] for row in rows], size) for part in (0, 1))
         return Task(task.name, self.vocabulary, x, task.y if classify else y, task.primitives, task.support)

@@ -13,8 +13,12 @@ from tam.tasks.task import Example
 
 EMBEDDING = "weights, vector, labels, primitives, loss, is_support, searches"
 """The columns of an embedding."""
+USED = f"{EMBEDDING}, examples"
+"""The columns of an embedding that is used to answer."""
 TASK = f"name, examples, notes, created, {EMBEDDING}"
 """The columns of a task."""
+
+_WITH_EXAMPLES = 2  # in the column is_support: answers also need the examples
 
 
 def embedding_row(embedding: TaskEmbedding) -> tuple[Any, ...]:
@@ -25,34 +29,36 @@ def embedding_row(embedding: TaskEmbedding) -> tuple[Any, ...]:
         json_text(embedding.labels),
         json_text(embedding.primitives),
         finite(embedding.loss),
-        embedding.is_support,
+        _WITH_EXAMPLES if embedding.examples else int(embedding.is_support),
         embedding.searches,
     )
 
 
 def embedding_of(row: Sequence[Any]) -> TaskEmbedding:
-    """The embedding of these values."""
-    weights, vector, labels, primitives, loss, is_support, searches = row
+    """The embedding of the values of `USED`, or of `EMBEDDING`: then without the examples it may need."""
+    weights, vector, labels, primitives, loss, is_support, searches, *examples = row
     return TaskEmbedding(
         np.frombuffer(vector, "<f4").astype(np.float32, copy=False),
         tuple(json.loads(labels)),
         weights,
         infinite_if_none(loss),
         primitives_of(primitives),
-        bool(is_support),
+        is_support == 1,
         searches,
+        tuple(examples_of(*examples)) if examples and is_support == _WITH_EXAMPLES else (),
     )
 
 
 def task_row(task: StoredTask) -> tuple[Any, ...]:
     """The values of the columns of a task."""
-    return task.name, json_text(task.examples), task.notes, task.created, *embedding_row(task.embedding)
+    examples = task.embedding.examples or task.examples
+    return task.name, json_text(examples), task.notes, task.created, *embedding_row(task.embedding)
 
 
 def stored_task(row: Sequence[Any]) -> StoredTask:
     """The task of these values."""
     name, examples, notes, created, *embedding = row
-    return StoredTask(name, embedding_of(embedding), examples_of(examples), notes, created)
+    return StoredTask(name, embedding_of([*embedding, examples]), examples_of(examples), notes, created)
 
 
 def examples_of(text: str) -> list[Example]:

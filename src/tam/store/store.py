@@ -17,7 +17,7 @@ from tam.store.database import Database, fact, set_fact
 from tam.store.exchange import export, read_exported
 from tam.store.index import Index, principal_components
 from tam.store.readapting import readapt
-from tam.store.rows import EMBEDDING, TASK, embedding_of, stored_task, task_row
+from tam.store.rows import EMBEDDING, TASK, USED, embedding_of, stored_task, task_row
 from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
 from tam.tasks.benchmark import Progress
 
@@ -216,7 +216,7 @@ class Store:
         with self._database.reading() as connection:
             found = {name: self._known[name] for name in wanted if name in self._known}
             for name in wanted - set(found):
-                row = connection.execute(f"SELECT {EMBEDDING} FROM tasks WHERE name = ?", (name,)).fetchone()
+                row = connection.execute(f"SELECT {USED} FROM tasks WHERE name = ?", (name,)).fetchone()
                 if row is not None:
                     found[name] = embedding_of(row)
             if len(self._known) + len(found) > _KEPT_AT_ONCE:
@@ -300,7 +300,7 @@ class Store:
         """The tasks as points in a plane, a map for each weights; the newest `limit` tasks of each."""
         found: list[TaskMap] = []
         with self._database.reading() as connection:
-            if connection.execute("SELECT 1 FROM tasks WHERE is_support LIMIT 1").fetchone():
+            if connection.execute("SELECT 1 FROM tasks WHERE is_support = 1 LIMIT 1").fetchone():
                 raise _not_comparable()
             self._refresh(connection)
             for weights, points in self._index.spaces.items():

@@ -61,6 +61,8 @@ def _train(trainer: Trainer, log: Log) -> None:
         for note in (*trainer.setup.notes, *_less_than_asked(trainer)):
             log({"note": note})
     with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+        if state.step == 0 and trainer.model.spec.starts_as_rule and training.steps:
+            record({"step": 0, "valid": _valid_record(trainer.validate())})
         while not finished:
             losses = trainer.step()
             validates = state.step % training.validate_every == 0 or state.step == training.steps

@@ -26,6 +26,7 @@ class TokenMasking:
         counts = np.bincount(np.concatenate([part.flat for part in parts]), minlength=spec.vocabulary)
         self.spec = spec
         self.chances = torch.tensor(chances(counts, share), dtype=torch.float32, device=device)  # [V]
+        self.chances[spec.named :] = 0.0  # no tokens of the user's
 
     def __call__(self, batch: Batch, generator: torch.Generator) -> Batch:
         """The batch with some tokens masked; all shapes are fixed."""

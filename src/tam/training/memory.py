@@ -18,7 +18,7 @@ _PER_OUTCOME = 4
 def step_bytes(config: Config, spec: ModelSpec) -> int:
     """About how many bytes a training step keeps for one backward pass, on a CPU or without our kernels."""
     training = config.training
-    places = spec.task_places * (2 if spec.task_first else 1) + spec.max_x + spec.max_y
+    places = spec.task_places * (2 if spec.task_first else 1) + spec.x_places + spec.max_y
     block = places * (_PER_PLACE * spec.width + _PER_PAIR * spec.heads * places)
     answers = _PER_OUTCOME * (spec.max_y + 1) * spec.outputs
     return int(4 * training.tasks * training.rows * (spec.layers * block + answers))

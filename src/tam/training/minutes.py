@@ -223,7 +223,7 @@ def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> C
 def _work(config: Config, tasks: TaskSet) -> float:
     """What a step computes, up to a factor."""
     spec = prepare(config, tasks, with_test=False).spec
-    places = spec.max_x + spec.max_y + spec.task_places
+    places = spec.x_places + spec.max_y + spec.task_places
     block = 12 * spec.width**2 + places * spec.width
     return config.training.tasks * config.training.rows * places * (spec.layers * block + 1000 * spec.width)
 
@@ -248,7 +248,7 @@ def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
 def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
     """The seconds of a unit of the work that scoring takes."""
     asked = trainer.config.protocol
-    k, some = max(asked.shots), tasks.valid[:4]
+    k, some = max(asked.shots), trainer.setup.splits["valid"][:4]
     protocol = replace(asked, supports=1, adapt_steps=_up_to(asked.adapt_steps, 5), queries=20)
     started = time.monotonic()
     choose(trainer.method, trainer.model, some, k, protocol, trainer.primitives)
@@ -304,7 +304,8 @@ def _schedule(
         if 2 * validation <= _SCORING_SHARE * seconds and test <= _TEST_SHARE * seconds:
             break
     validations = max(1, min(_MOST_VALIDATIONS, int(_SCORING_SHARE * seconds / max(validation, 1e-9))))
-    training = seconds - validations * validation - test
+    before = int(config.network.hints > 0 and tasks.kind == "transduction")  # what it starts from
+    training = seconds - (validations + before) * validation - test
     planned = min(MOST_STEPS, int(training / cost.step))
     if planned < 1:
         least = math.ceil((validation + test + 10 * cost.step) / 6) / 10
@@ -312,7 +313,7 @@ def _schedule(
             f"minutes must be about {least:g} or more for these tasks: scoring takes most of them"
         )
     every = math.ceil(planned / validations)
-    limit = round(training + (validations - 1) * validation, 1)
+    limit = round(training + (validations - 1 + before) * validation, 1)
     changes: dict[str, Any] = {"steps": _FASTER * planned, "validate_every": every, "max_seconds": limit}
     changes |= {"warmup": min(config.training.warmup, max(1, planned // 10)), "stop_after": None}
     changes["checkpoint_every"] = max(1, min(every, round(20 / cost.step)))

@@ -14,6 +14,8 @@ from tam.evaluation.protocol import episodes
 from tam.methods import METHODS, Method, make_method
 from tam.models import ModelSpec
 from tam.models.encoder import Described, describe
+from tam.models.hints import memory_size
+from tam.models.spec import hint_tokens
 from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Sequences, Task
@@ -59,7 +61,8 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     vocabulary, encoder = training_vocabulary(tasks) if masks else tasks.vocabulary, _encoder(config)
     if encoder is not None:
         vocabulary = encoder.vocabulary
-    spec = _spec(config, tasks, method, primitives, len(vocabulary), encoder)
+    hints = hint_tokens(tasks.kind, tasks.n_classes, config.network.hints)
+    spec = _spec(config, tasks, method, primitives, len(vocabulary) + hints, encoder)
     ids, splits = TokenIds(spec, vocabulary), tasks.splits
     if spec.unknown_tokens:
         splits = {split: ids.tasks(some) for split, some in tasks.splits.items()}
@@ -176,6 +179,7 @@ def _spec(
             classes=tasks.n_classes,
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,
+            memory=memory_size(tasks.train) if config.network.hints else 0,
             primitives=len(primitives or ()),
             slots=len(tasks.train[0].primitives) if primitives else 0,
             **network,

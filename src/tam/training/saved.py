@@ -145,7 +145,9 @@ def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, An
 
 def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
     kept = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
-    return {name: tensor.half() for name, tensor in kept.items()} if half else kept
+    if not half:
+        return kept
+    return {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
 
 
 def read_best(
@@ -188,9 +190,9 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
 
 def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
     """Raise an error, before a network is built, if it would be larger than these weights."""
-    sizes = ["vocabulary", "primitives", "tasks", "kept", "width", "bottleneck", "outputs"]
+    sizes = ["vocabulary", "primitives", "tasks", "kept", "memory", "width", "bottleneck", "outputs"]
     if spec.positions == "table" and spec.encoder is None:
-        sizes += ["max_x", "max_y"]
+        sizes += ["x_places", "max_y"]
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name in (*sizes, "task_places"):
         if (size := getattr(spec, name) or 0) > largest:
@@ -200,7 +202,7 @@ def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
 
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
-    tokens, size = values["vocabulary"], spec.vocabulary - spec.unknown_tokens
+    tokens, size = values["vocabulary"], spec.named
     if not isinstance(tokens, list) or len(tokens) != size or None in map(plain, tokens):
         raise ValueError(f"vocabulary must be a list of {size} integers and strings")
     return Vocabulary(tokens)

@@ -20,6 +20,7 @@ from tam.models.dropout import dropping
 from tam.models.encoder import load_pretrained
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
+from tam.models.hints import Hints, memorised, rarity
 from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -64,6 +65,12 @@ class Trainer:
             load_pretrained(self.model, config.network.encoder)
         elif share := config.network.mask_tokens:
             masking = TokenMasking(train, spec, share, self.device)
+        if self.model.token_weights is not None:
+            self.model.token_weights.copy_(torch.from_numpy(rarity(train, spec)))
+        if self.model.memory is not None:
+            self.model.memory.copy_(torch.from_numpy(memorised(train, spec)))
+        if (hints := Hints.of_model(self.model)) is not None:
+            train = hints.for_training(train, config.seed)
         self.data = TrainingData(train, self.device, self.primitives, masking)
         # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
         self.generator = torch.Generator(self.device).manual_seed(_seed_of(f"draws {config.seed}"))
@@ -202,7 +209,7 @@ class Trainer:
                 raise self.diverged(f"the loss of the validation tasks at k = {k} is not a number")
             scores.append(score)
             self.choices[k] = score.choice
-            reached = quality(score, self.tasks.kind, protocol.choose_by)
+            reached = quality(score, self.tasks.kind, self.model.spec, protocol.choose_by)
             if k not in self.state.best or reached < self.state.best[k].quality:
                 best = self.state.best[k] = Best(self.state.step, reached, score.choice)
                 if distribution.rank() == 0:

@@ -1,0 +1,50 @@
+"""Runs on data that people have, from results/own."""
+
+from blocks.results import Facts, Results
+from blocks.table import table
+from tam.io import read_json
+from tam.report.words import k_heads
+
+_SETS = {
+    "inflection": "[inflection of words](https://github.com/sigmorphon/conll2018), 46 languages",
+    "banking77_binary": "[customers' requests](https://github.com/PolyAI-LDN/task-specific-datasets), "
+    "one intent against the rest",
+}
+"""The files in results/own, each the result.json of a run, with the data's title."""
+_SPLITS = {"test_unseen_tag": "new forms", "test_unseen_language": "new languages", "test": "new intents"}
+
+
+def own_data(results: Results) -> str:
+    """The share of right answers of each run beside the best floor at each k."""
+    rows: list[list[str]] = []
+    shots: list[int] = []
+    for name, title in _SETS.items():
+        result = read_json(results.folder / "own" / f"{name}.json")
+        shots = [one["k"] for one in result["scores"]]
+        for split, scores in (result.get("splits") or {"test": result["scores"]}).items():
+            gains = result["gains"][split]
+            floors = [_floor(result, split, gain) for gain in gains]
+            rows.append([title, _SPLITS[split], "best floor", *(f"{floor:.1%}" for floor in floors)])
+            cells = [
+                f"{'**' if gain['difference'] > gain['interval'] else ''}{one['accuracy']:.1%}"
+                f"{'**' if gain['difference'] > gain['interval'] else ''}"
+                for one, gain in zip(scores, gains, strict=True)
+            ]
+            rows.append(["", "", f"`{result['method']}`", *cells])
+            title = ""
+    return table(["data", "tasks", "", *k_heads(shots)], rows, left=(0, 1, 2))
+
+
+def _floor(result: Facts, split: str, gain: Facts) -> float:
+    """The accuracy of the best floor."""
+    scores = result["floors"][split][gain["floor"]]
+    return next(one["accuracy"] for one in scores if one["k"] == gain["k"])
+
+
+def commands(results: Results) -> str:
+    """How the runs were made."""
+    lines = []
+    for name in _SETS:
+        result = read_json(results.folder / "own" / f"{name}.json")
+        lines += [f"# {result['seconds'] / 60:.0f} minutes on a CPU", result["command"]]
+    return "\n".join(["```bash", *lines, "```"])

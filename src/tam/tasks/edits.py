@@ -1,0 +1,178 @@
+"""Edits of the beginning and the end of a sequence, as one example shows them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = tuple[int, ...]
+
+_FURTHER = 0.3  # what an answer that is not the best has of its rule's votes
+
+
+class Edit(NamedTuple):
+    """What a beginning and an end are replaced by."""
+
+    start: Row
+    end: Row
+    new_start: Row
+    new_end: Row
+
+    def fits(self, x: Row) -> bool:
+        """Whether an input has this beginning and this end."""
+        before, behind = len(self.start), len(self.end)
+        if len(x) < before + behind:
+            return False
+        return x[:before] == self.start and x[len(x) - behind :] == self.end
+
+    def apply(self, x: Row) -> Row:
+        """The input with its beginning and its end replaced."""
+        return self.new_start + x[len(self.start) : len(x) - len(self.end)] + self.new_end
+
+
+def edit_of(x: Row, y: Row) -> Edit:
+    """The edit that keeps the longest run of tokens that x and y share, the first of several.
+
+    >>> edit_of((7, 1, 2, 3), (1, 2, 9, 9))
+    Edit(start=(7,), end=(3,), new_start=(), new_end=(9, 9))
+    """
+    longest = in_x = in_y = 0
+    before = [0] * (len(y) + 1)
+    for i, token in enumerate(x):
+        runs = [0] * (len(y) + 1)
+        for j, other in enumerate(y):
+            if token == other:
+                runs[j + 1] = before[j] + 1
+                if runs[j + 1] > longest:
+                    longest, in_x, in_y = runs[j + 1], i + 1, j + 1
+        before = runs
+    return Edit(x[: in_x - longest], x[in_x:], y[: in_y - longest], y[in_y:])
+
+
+class EditRule:
+    """What the edits of a task's examples make of its inputs.
+
+    An example keeps the longest run of tokens that its input and its answer share, and replaces what is
+    before and behind it. An edit counts for more the more the input of its example ends like the one that is
+    asked, and then the more examples have it.
+
+    Args:
+        rows: Examples; the answers of those that are only asked are not looked at.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Row, Row]]) -> None:
+        self._rows = rows
+        self._edits: list[Edit] = []
+        self._numbers: dict[Edit, int] = {}
+        self._of_row: dict[int, int] = {}
+        self._made: dict[tuple[int, int], Row | None] = {}
+        self._reversed = np.full((len(rows), max((len(x) for x, _ in rows), default=0)), -1)
+        for row, (x, _) in enumerate(rows):
+            self._reversed[row, : len(x)] = x[::-1]
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row that is asked the answers of different edits of other rows in the support, best first.
+
+        >>> rule = EditRule([((1, 2), (1, 2, 9)), ((3, 2), (3, 2, 9)), ((4, 5), (5,)), ((6, 2), ())])
+        >>> rule.answers([0, 1, 2], asked=[3], most=2)
+        [[(6, 2, 9)]]
+        """
+        edits = np.array([self._edit(row) for row in support], dtype=np.int64)
+        scores = self._scores(np.array(support, dtype=np.int64), np.array(asked, dtype=np.int64), edits)
+        order = np.argsort(-scores, axis=1, kind="stable").tolist()
+        found: list[list[Row]] = []
+        for row, places in zip(asked, order, strict=True):
+            own: list[Row] = []
+            for place in places:
+                other, edit = support[place], int(edits[place])
+                if len(own) == most:
+                    break
+                if other != row and (y := self._apply(edit, row)) is not None and y not in own:
+                    own.append(y)
+            found.append(own)
+        return found
+
+    def _scores(
+        self, support: NDArray[np.int64], asked: NDArray[np.int64], edits: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """How much the edit of each example counts for each row: `[asked, support]`."""
+        pairs = self._reversed[asked][:, None] == self._reversed[support][None]
+        pairs &= self._reversed[support][None] >= 0
+        ends = pairs.cumprod(-1).sum(-1)
+        same = edits == edits[:, None]
+        itself = asked[:, None] == support  # which is not counted
+        counts = same.sum(1) - itself.astype(np.int64) @ same
+        return ends * (len(support) + 1) + counts
+
+    def _edit(self, row: int) -> int:
+        """The number of a row's edit."""
+        if row not in self._of_row:
+            edit = edit_of(*self._rows[row])
+            number = self._numbers.setdefault(edit, len(self._numbers))
+            self._edits += [edit] * (number == len(self._edits))
+            self._of_row[row] = number
+        return self._of_row[row]
+
+    def _apply(self, edit: int, row: int) -> Row | None:
+        """What an edit makes of the input of a row, if it fits."""
+        if (edit, row) not in self._made:
+            x, one = self._rows[row][0], self._edits[edit]
+            self._made[edit, row] = one.apply(x) if one.fits(x) else None
+        return self._made[edit, row]
+
+
+class VotedEdits:
+    """Edits of the input, and edits of what other tasks answer to the same input, which vote.
+
+    Where tasks share inputs, as the columns of a table do, the answer of another task may be closer than the
+    input: the plural "lives" gives "of lives" more easily than "life" does. Each other task, and the input
+    itself, has an `EditRule`. Its best answer has as many votes as the square of the share of the support
+    that it gets right, each example by the others; its further answers have less.
+
+    Args:
+        rows: Examples, as for `EditRule`.
+        others: For each row the answers of other tasks to the same input, by the number of the task.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]]) -> None:
+        self._rows = rows
+        self._rules = [(EditRule(rows), {row: row for row in range(len(rows))})]
+        tasks = dict.fromkeys(task for answers in others for task in answers)
+        for task in tasks:
+            having = [row for row, answers in enumerate(others) if task in answers]
+            rule = EditRule([(others[row][task], rows[row][1]) for row in having])
+            self._rules.append((rule, {row: place for place, row in enumerate(having)}))
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row that is asked the different answers by other rows of the support, best first."""
+        votes = [Counter[Row]() for _ in asked]
+        for rule, places in self._rules:
+            members = [row for row in support if row in places]
+            rows = [row for row in asked if row in places]
+            if members and rows:
+                self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
+        return [[answer for answer, _ in one.most_common(most)] for one in votes]
+
+    def _vote(
+        self,
+        rule: EditRule,
+        places: Mapping[int, int],
+        members: Sequence[int],
+        asked: Sequence[int],
+        votes: Mapping[int, Counter[Row]],
+        most: int,
+    ) -> None:
+        given = rule.answers(
+            [places[row] for row in members], [places[row] for row in (*members, *asked)], most
+        )
+        right = {
+            row: answers[:1] == [self._rows[row][1]]
+            for row, answers in zip(members, given[: len(members)], strict=True)
+        }
+        for row, answers in zip(asked, given[len(members) :], strict=True):
+            hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
+            weight = ((hits + 0.5) / (count + 1)) ** 2
+            for number, answer in enumerate(answers):
+                votes[row][answer] += weight * (1.0 if number == 0 else _FURTHER)
