@@ -1,6 +1,5 @@
 """Edits of the beginning and the end of a sequence, as one example shows them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -147,13 +146,13 @@ class VotedEdits:
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row that is asked the different answers by other rows of the support, best first."""
-        votes = [Counter[Row]() for _ in asked]
+        votes = [dict[Row, float]() for _ in asked]
         for rule, places in self._rules:
             members = [row for row in support if row in places]
             rows = [row for row in asked if row in places]
             if members and rows:
                 self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
-        return [[answer for answer, _ in one.most_common(most)] for one in votes]
+        return [sorted(one, key=lambda answer: -one[answer])[:most] for one in votes]
 
     def _vote(
         self,
@@ -161,7 +160,7 @@ class VotedEdits:
         places: Mapping[int, int],
         members: Sequence[int],
         asked: Sequence[int],
-        votes: Mapping[int, Counter[Row]],
+        votes: Mapping[int, dict[Row, float]],
         most: int,
     ) -> None:
         given = rule.answers(
@@ -175,4 +174,5 @@ class VotedEdits:
             hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
             weight = ((hits + 0.5) / (count + 1)) ** 2
             for number, answer in enumerate(answers):
-                votes[row][answer] += weight * (1.0 if number == 0 else _FURTHER)
+                share = weight * (1.0 if number == 0 else _FURTHER)
+                votes[row][answer] = votes[row].get(answer, 0.0) + share
