@@ -194,7 +194,7 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
     for kind, order in orders.items():
         assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
     by_exact_match = sorted(
-        [neither, exact, both, calibrated], key=lambda s: quality(s, "transduction", "accuracy")
+        [neither, exact, both, calibrated], key=lambda s: quality(s, "transduction", choose_by="accuracy")
     )
     assert by_exact_match == orders["classification"]
 

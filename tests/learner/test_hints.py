@@ -43,6 +43,15 @@ def test_an_answer_may_have_tokens_that_no_training_task_and_no_input_has(learne
     assert learner.predict(rule, [list("sit"), list("яfя")]) == [list("sitЖЩ"), list("яfяЖЩ")]
 
 
+def test_with_rotary_positions_longer_inputs_have_whole_hints() -> None:
+    tasks = tam.tasks_from({f"{number}": suffixed(number) for number in range(8)})
+    options: Any = {"steps": 1, "rate": 0.0, "shots": (4,), "positions": "rotary"}
+    long = tam.Learner("tam", "smoke", **options).fit(tasks, log=lambda _: None)
+    rule = long.adapt(suffixed(0, "ЖЩ")[:4])
+    word = "antidisestablishmentarianism"
+    assert long.predict(rule, [list(word), list("яfя")]) == [list(word + "ЖЩ"), list("яfяЖЩ")]
+
+
 def test_inputs_of_different_tasks_are_answered_together_as_alone(learner: tam.Learner) -> None:
     first, second = learner.adapt_many([suffixed(1)[:4], iter(suffixed(5)[4:9])])
     rules, inputs = [first, second, first], [list("sit"), list("sit"), list("mam")]

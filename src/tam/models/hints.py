@@ -146,7 +146,7 @@ class Hints:
             for row, given in zip(some.tolist(), by_row, strict=True):
                 x = rows[row][0]
                 answers = [*(given or [x]), *[()] * self.spec.hints][: self.spec.hints]
-                told = [token for one in answers for token in (*one[: self.spec.max_y], separator)]
+                told = [token for one in answers for token in (*one[: self.spec.longest_y], separator)]
                 found.append([*told, *x])
         return found
 

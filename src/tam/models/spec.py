@@ -200,7 +200,7 @@ class ModelSpec:
     @property
     def most_places(self) -> int:
         """Places of the longest x that the network takes, with its hints."""
-        return self.x_places - self.max_x + self.longest_x
+        return self.longest_x + self.hints * (1 if self.kind == "classification" else 1 + self.longest_y)
 
     @property
     def outputs(self) -> int:
