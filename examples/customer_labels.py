@@ -39,7 +39,7 @@ def task(subject: str) -> list[tuple[list[str], str]]:
 
 def main() -> None:
     tasks = tam.tasks_from({subject: task(subject) for subject in SUBJECTS if subject != "travel"})
-    learner = tam.Learner(preset="smoke", steps=100, rate=0.01, shots=(5,)).fit(tasks)
+    learner = tam.Learner(preset="smoke", steps=100, validate_every=25, rate=0.01, shots=(5,)).fit(tasks)
 
     examples = [(f"my {word} is late".split(), "travel") for word in SUBJECTS["travel"]]
     examples += [(f"my {word} is late".split(), "other") for word in SUBJECTS["fee"]]

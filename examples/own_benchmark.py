@@ -24,7 +24,9 @@ def main() -> None:
     tasks = tam.tasks_from({f"tokens {a} and {b}": task((a, b), draw) for a, b in pairs}, seed=0)
     tasks.write("own-benchmark.jsonl")  # for `tam train own-benchmark.jsonl`
 
-    learner = tam.Learner("tam", preset="smoke", steps=120, rate=0.01, shots=(SHOTS,)).fit(tasks)
+    learner = tam.Learner("tam", preset="smoke", steps=120, validate_every=30, rate=0.01, shots=(SHOTS,)).fit(
+        tasks
+    )
     protocol = Protocol(shots=(SHOTS,), supports=4, queries=20)
     print(f"tam: {learner.evaluate(tasks.test)[0].accuracy:.0%}")
     for name, (score,) in floors(tasks.test, protocol).items():

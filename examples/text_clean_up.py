@@ -28,7 +28,7 @@ def task(clean_up: Callable[[str], str]) -> list[tuple[list[str], list[str]]]:
 
 def main() -> None:
     tasks = tam.tasks_from({name: task(clean_up) for name, clean_up in CLEAN_UPS.items()})
-    learner = tam.Learner(preset="smoke", steps=10, shots=(3,)).fit(tasks)
+    learner = tam.Learner(preset="smoke", steps=10, validate_every=10, shots=(3,)).fit(tasks)
 
     shown = {"mary": "<mary/>", "tom": "<tom/>", "zoë": "<zoë/>"}
     rule = learner.adapt([(list(before), list(after)) for before, after in shown.items()])
