@@ -21,8 +21,9 @@ def scores(results: Results) -> str:
 def _row(run: Facts) -> list[str]:
     prior = run["tasks"].get("prior", {}).get("tasks", 0)
     device = f"a CPU, one thread, load {run['load']:g}" if run["config"]["device"] == "cpu" else run["device"]
+    hints = ", with hints" if run["config"]["network"].get("hints") else ""
     return [
-        f"**{run['method']}**",
+        f"**{run['method']}{hints}**",
         number(prior) if prior else "none",
         f"{run['seconds']:.0f}",
         device,
