@@ -30,7 +30,11 @@ def sharing(results: Results) -> str:
                 run["gpu_seconds"] * run["at_once"] / run["wall_seconds"]
             )
     rows = [
-        [f"{at_once}", f"{len(gains)}", f"{min(gains):.2f} to {max(gains):.2f}"]
+        [
+            f"{at_once}",
+            f"{len(gains)}",
+            " to ".join(dict.fromkeys(f"{x:.2f}" for x in (min(gains), max(gains)))),
+        ]
         for at_once, gains in sorted(found.items())
     ]
     head = ["runs at once", "finished runs", "GPU-seconds of training per second of the machine"]

@@ -15,6 +15,8 @@ from tam.training.checkpoint import write_json
 
 def main(words: list[str]) -> None:
     """Train, score, and keep the result."""
+    if len(words) < 2:
+        sys.exit("error: give a name for the result, the data, and any options of tam train")
     name, data, *options = words
     folder = Path("runs/own") / name
     train = [sys.executable, "-m", "tam", "train", data, *options, "--out", str(folder)]
