@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tam.methods import Matching
-from tam.methods.episodes import unknown_primitive
+from tam.methods.episodes import episode, unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.support_networks import CompareModel
@@ -121,3 +121,23 @@ def test_the_state_is_the_support() -> None:
         found = method.outcomes(model, state, query)
     asked = replace(query, support=support)
     torch.testing.assert_close(found, combine(scores_of(model, asked), asked, 3))
+
+
+def test_what_all_scores_share_is_neither_learned_nor_rounded_away_in_bfloat16() -> None:
+    """Else it grows without end, and scores become equal: the loss is that of a guess, with no gradient."""
+    spec = replace(PLAIN, classes=2)
+    batch = replace(make_batch(spec, 8, 30), y=(torch.arange(30) % 2).expand(8, 30))
+    model = build_model(Matching(shots=5).spec(spec, 1), torch.Generator().manual_seed(0))
+    spread: list[Tensor] = []
+    for offset in (0.0, 300.0):
+        with torch.no_grad():
+            model.head.bias.fill_(offset)
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            Matching(shots=5).training_step(model, batch, lambda _: None, 0)
+            scores = scores_of(model, episode(batch, 5, spec.classes))
+        assert model.head.bias.grad is not None
+        assert model.head.weight.grad is not None
+        assert model.head.bias.grad.abs() < 1e-4 * model.head.weight.grad.abs().max()
+        spread.append(scores - scores.mean(-1, keepdim=True))
+    torch.testing.assert_close(spread[0], spread[1], rtol=0, atol=1e-3)

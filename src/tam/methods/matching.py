@@ -27,7 +27,7 @@ _NEVER = -1e9  # stands for log 0: −∞ would give NaN gradients
 class Matching(MatchingSettings, EpisodicMethod):
     """Matching networks with their settings; a task's state is its support."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     classification_only: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
