@@ -49,48 +49,38 @@ class Model(nn.Module):
     rotary positions are counted from, `tam.models.rotary` says.
 
     Attributes:
-        spec: What was built.
         precision: What matrix products are computed in, on a GPU; on a CPU always float32.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
-        task_embeddings: The training tasks' embeddings `[tasks, S]`, zero at first, if the spec asks.
-        kept: The training tasks' last embeddings `[tasks, S]`, zero at first, if the spec asks; no weights.
-        unknown: The embedding of any unknown primitive `[1, S]`, zero at first, if the spec asks.
-        proposer: Proposes a task embedding from examples, if the spec asks.
-        token_weights: How much each token says about a class `[V]`, if there are hints; no weights of θ.
-        memory: Training examples that hints look up, `[examples, …]`, if the spec asks; no weights of θ.
+        task_embeddings: The training tasks' embeddings `[tasks, S]`, for a method that keeps them in θ.
+        kept: The training tasks' last embeddings `[tasks, S]`; no weights.
+        unknown: The embedding of any unknown primitive `[1, S]`.
+        token_weights: How much each token says about a class `[V]`, if there are hints; no weights.
+        memory: Training examples that hints look up, `[examples, …]`; no weights.
     """
 
     tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator):
         super().__init__()
-        self.spec = spec
+        self.spec, self.task_size = spec, task_size(spec)
         self.precision: Precision = "float32"
-        self.task_size = task_size(spec)
-        table = spec.positions == "table" and spec.encoder is None
-        self.x = Embedding(spec.vocabulary, spec.x_places if table else None, spec.width, generator)
-        self.y: Embedding | None = None
-        if spec.kind == "transduction":
-            self.y = Embedding(spec.vocabulary, spec.max_y if table else None, spec.width, generator)
+        width, decodes, size = spec.width, spec.kind == "transduction", self.task_size
+        max_x, max_y = spec.x_places, spec.max_y
+        if spec.positions == "rotary" or spec.encoder is not None:
+            max_x = max_y = None
+        self.x = Embedding(spec.vocabulary, max_x, width, generator)
+        self.y = Embedding(spec.vocabulary, max_y, width, generator) if decodes else None
         # The position embeddings of the task's tokens. Where there are none, and at z = 0, the first
         # stands alone, as a learned token.
-        self.places = normal(generator, spec.task_places, spec.width, std=PLACE_STD)
-        self.front_places: nn.Parameter | None = None
-        if spec.kind == "transduction" and spec.task_first:
-            self.front_places = normal(generator, spec.task_places, spec.width, std=PLACE_STD)
-        self.primitives: nn.Parameter | None = None
-        self.cls: nn.Parameter | None = None
-        if spec.compositional:
-            self.primitives = normal(generator, spec.primitives, self.task_size, std=EMBEDDING_STD)
-            if spec.kind == "classification":
-                self.cls = normal(generator, 1, spec.width, std=EMBEDDING_STD)
-        # For methods that keep embeddings in θ. `forward` does not look at them: it takes z as a value.
-        self.task_embeddings: nn.Parameter | None = None
-        self.unknown: nn.Parameter | None = None
-        if spec.tasks:
-            self.task_embeddings = constant(generator, spec.tasks, self.task_size, value=0.0)
-        if spec.unknown:
-            self.unknown = constant(generator, 1, self.task_size, value=0.0)
+        places = spec.task_places, width
+        self.places = normal(generator, *places, std=PLACE_STD)
+        first = decodes and spec.task_first
+        self.front_places = normal(generator, *places, std=PLACE_STD) if first else None
+        composed, read_at_cls = spec.compositional, spec.compositional and not decodes
+        self.primitives = normal(generator, spec.primitives, size, std=EMBEDDING_STD) if composed else None
+        self.cls = normal(generator, 1, width, std=EMBEDDING_STD) if read_at_cls else None
+        self.task_embeddings = constant(generator, spec.tasks, size, value=0.0) if spec.tasks else None
+        self.unknown = constant(generator, 1, size, value=0.0) if spec.unknown else None
         self.kept: Tensor | None
         self.register_buffer("kept", self.blank(spec.kept) if spec.kept else None)
         self.backbone, features = _backbone(spec, generator)
@@ -98,16 +88,15 @@ class Model(nn.Module):
             freeze(self.backbone.encoder)
             freeze(self.x)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
-        self.copier = Copier(spec.width, generator, spec.hints) if spec.copies else None
-        self.proposer = Proposer(spec, self.task_size, generator) if spec.proposer else None
+        self.copier = Copier(width, generator, spec.hints) if spec.copies else None
+        self.proposer = Proposer(spec, size, generator) if spec.proposer else None
         self.token_weights: Tensor | None
-        weighs = spec.hints > 0 and spec.kind == "classification"
-        self.register_buffer("token_weights", self.places.new_ones(spec.vocabulary) if weighs else None)
+        weights = self.places.new_ones(spec.vocabulary) if spec.hints and not decodes else None
+        self.register_buffer("token_weights", weights)
         self.memory: Tensor | None
-        columns, ids = 3 + spec.max_x + spec.max_y, torch.int32
-        self.register_buffer(
-            "memory", self.places.new_zeros(spec.memory, columns, dtype=ids) if spec.memory else None
-        )
+        rows = spec.memory, 3 + spec.max_x + spec.max_y
+        memory = self.places.new_zeros(rows, dtype=torch.int32) if spec.memory else None
+        self.register_buffer("memory", memory)
 
     def blank(self, tasks: int) -> Tensor:
         """Task embeddings at their start: zeros `[tasks, S]`."""
@@ -129,20 +118,19 @@ class Model(nn.Module):
         """
         spec, encodes = self.spec, self.spec.kind == "classification"
         alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
-        alone = alone and self.front_places is None
-        if not alone or not isinstance(self.backbone, Transformer) or batch.x.shape[-1] == 0:
+        alone = alone and self.front_places is None and batch.x.shape[-1] > 0
+        if not alone or not isinstance(self.backbone, Transformer):
             return batch
         if encodes and engine.engine(self.places) != "cpu":
             return batch
-        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        vectors = engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
+        in_x = _in_x(batch)
+        vectors, positions = self._embedded_x(batch, in_x), self._positions([in_x])
         front = in_x.shape[1] if spec.x_mask == "full" else 0
         mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
-        of_x = self._positions([in_x])
-        if not (cache := engine.x_cache(self.backbone, vectors, mask, of_x)):
+        if not (cache := engine.x_cache(self.backbone, vectors, mask, positions)):
             return batch
         if self.copier is not None:  # which looks at x itself
-            cache = (*cache, engine.transform(self.backbone, vectors, mask, positions=of_x))
+            cache = (*cache, engine.transform(self.backbone, vectors, mask, positions=positions))
         return replace(batch, x_cache=tuple(part.unflatten(0, batch.x.shape[:2]) for part in cache))
 
     @in_own_precision
@@ -195,6 +183,7 @@ class Model(nn.Module):
         of_class = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
         return -of_class.view(batch.tasks, batch.rows, 1)
 
+    @in_own_precision
     def log_prob(self, condition: Condition, batch: Batch) -> Tensor:
         """Log-probabilities of the answers.
 
@@ -203,51 +192,15 @@ class Model(nn.Module):
             Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in
             the padding.
         """
-        if self.copier is not None and batch.y_length is not None:
-            return self._copied_log_prob(condition, batch)
-        outcomes = self.outcomes(condition, batch)
-        return outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
-
-    @in_own_precision
-    def _copied_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
-        """`target_log_prob` of the outcomes, without those of all other tokens."""
+        if self.copier is None or batch.y_length is None:
+            outcomes = self.outcomes(condition, batch)
+            return outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
         condition.check(batch.tasks, batch.rows)
         end = self.spec.vocabulary + batch.x.shape[-1]
         target, scored = token_targets(batch, end)
-        x = batch.x.flatten(0, 1)
-        mixed, separator = self._mixed(condition, batch), self.spec.separator
-        found = of_targets(mixed, x, _in_x(batch), target.flatten(0, 1), end, separator)
+        mixed, x, of_target = self._mixed(condition, batch), batch.x.flatten(0, 1), target.flatten(0, 1)
+        found = of_targets(mixed, x, _in_x(batch), of_target, end, self.spec.separator)
         return found.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
-
-    def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
-        """What a decoder says of the next tokens by its vocabulary, and by pointing at x."""
-        assert self.copier is not None
-        assert batch.y_length is not None
-        hidden = self._decode(condition, batch, batch.y_length)
-        if batch.x_cache:
-            x_hidden = batch.x_cache[1].flatten(0, 1).to(hidden.dtype)
-        else:
-            x_hidden = hidden[:, : batch.x.shape[-1]]
-            hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        followed, in_x = None, _in_x(batch)
-        if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
-            x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
-            followed = follow(x, in_x, y, self.spec.hints, separator)
-        log_prob, rotations = _log_softmax(self.head(hidden)), self._copying(in_x, hidden)
-        return self.copier(log_prob, hidden, x_hidden, in_x, rotations, followed)
-
-    def _copying(self, in_x: Tensor, hidden: Tensor) -> tuple[Rotation, Rotation] | None:
-        """The rotations of the places that predict, from the task's last on, and of x, `[R, X]`."""
-        if self.spec.positions == "table":
-            return None
-        dtype = torch.promote_types(hidden.dtype, torch.float32)
-        counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
-        of_y, of_x = (Rotation.of(count, self.spec.width, dtype) for count in counts)
-        return of_y, of_x
-
-    def _readable(self, ids: Tensor) -> Tensor:
-        """Ids with the unknown token's in the place of those that only say what can be copied."""
-        return ids if self.copier is None else ids.clamp(max=self.spec.vocabulary - 1)
 
     @in_own_precision
     def outcomes(self, condition: Condition, batch: Batch) -> Tensor:
@@ -263,23 +216,22 @@ class Model(nn.Module):
             raise ValueError(f"the model is for {self.spec.kind}, the batch for {given}")
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
-            return self._class_log_prob(condition, batch)
-        if self.copier is not None:
-            mixed, separator = self._mixed(condition, batch), self.spec.separator
-            found = copied_outcomes(mixed, batch.x.flatten(0, 1), _in_x(batch), separator)
-            return found.unflatten(0, (batch.tasks, batch.rows))
-        hidden = self._decode(condition, batch, batch.y_length)
-        return _log_softmax(self.head(hidden)).unflatten(0, (batch.tasks, batch.rows))
+            found = _log_softmax(self._class_logits(condition, batch))
+        elif self.copier is None:
+            found = _log_softmax(self.head(self._decode(condition, batch)))
+        else:
+            mixed, x = self._mixed(condition, batch), batch.x.flatten(0, 1)
+            found = copied_outcomes(mixed, x, _in_x(batch), self.spec.separator)
+        return found.unflatten(0, (batch.tasks, batch.rows))
 
     def _check(self, z: Tensor | None, batch: Batch) -> None:
         """Raise an error unless z is what this model needs for the batch."""
+        needed, where = self.task_size > 0, "of a model whose conditioning is not 'none'"
         if self.spec.compositional:
+            needed, where = batch.unknown is not None, "of a batch in which a slot is unknown"
             slots = None if batch.primitives is None else batch.primitives.shape[1]
             if slots != self.spec.slots:
                 raise ValueError(f"each task has {self.spec.slots} primitives in this model, not {slots}")
-            needed, where = batch.unknown is not None, "of a batch in which a slot is unknown"
-        else:
-            needed, where = self.task_size > 0, "of a model whose conditioning is not 'none'"
         if needed != (z is not None):
             raise ValueError(f"z is for the tasks {where}: {'give one' if needed else 'give None'}")
         shapes = [(batch.tasks, copies, self.task_size) for copies in (1, batch.rows)]
@@ -308,21 +260,22 @@ class Model(nn.Module):
         lead = _at_places(self.places, condition, rows)
         return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
 
-    def _class_log_prob(self, condition: Condition, batch: Batch) -> Tensor:
-        logits = self.head(self._features(condition, batch)).unflatten(0, (batch.tasks, batch.rows))
-        if batch.classes is not None:
-            has = within(batch.classes, self.spec.classes)
-            logits = logits.masked_fill(~has.unsqueeze(1), -math.inf)
-        return _log_softmax(logits)
+    def _class_logits(self, condition: Condition, batch: Batch) -> Tensor:
+        """The logits of the classes `[R, C]`, −∞ for those that the task has not."""
+        logits = self.head(self._features(condition, batch))
+        if batch.classes is None:
+            return logits
+        has = within(batch.classes, self.spec.classes).repeat_interleave(batch.rows, dim=0)
+        return logits.masked_fill(~has, -math.inf)
 
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
         sequence = lead = self._lead(condition, batch.rows)
         if isinstance(self.backbone, TextEncoder):
             return self.backbone(self.x, lead, batch)
-        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
+        in_x = _in_x(batch)
         if not batch.x_cache:
-            sequence = torch.cat([lead, engine.embed(self.x, batch.x.flatten(0, 1), in_x)], dim=1)
+            sequence = torch.cat([lead, self._embedded_x(batch, in_x)], dim=1)
         seen = [in_x.new_ones(lead.shape[:2]), in_x]
         valid, positions = torch.cat(seen, dim=1), self._positions(seen, seen[0])
         if isinstance(self.backbone, LSTM):
@@ -330,30 +283,57 @@ class Model(nn.Module):
         mask = Mask(valid, causal=False, padded=batch.padded)
         return self._transform(sequence, mask, condition, batch, slice(0, 1), positions).squeeze(1)
 
-    def _decode(self, condition: Condition, batch: Batch, y_length: Tensor) -> Tensor:
+    def _decode(self, condition: Condition, batch: Batch) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`.
 
         To copy, those of x and z come before them, unless they are cached.
         """
         assert self.y is not None
-        y = self._readable(batch.y.flatten(0, 1))
-        in_x = within(batch.x_length.flatten(), batch.x.shape[-1])
-        in_y = within(y_length.flatten(), y.shape[-1])
-        lead = self._lead(condition, batch.rows)
+        assert batch.y_length is not None
+        y, in_x = self._readable(batch.y.flatten(0, 1)), _in_x(batch)
+        in_y, lead = within(batch.y_length.flatten(), y.shape[-1]), self._lead(condition, batch.rows)
         task = in_x.new_ones(lead.shape[:2])
         parts, seen = [lead, engine.embed(self.y, y, in_y)], [in_x, task, in_y]
         if not batch.x_cache:
-            parts = [engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x), *parts]
+            parts = [self._embedded_x(batch, in_x), *parts]
         if self.front_places is not None:
             parts, seen = [_at_places(self.front_places, condition, batch.rows), *parts], [task, *seen]
         positions = self._positions(seen, task)
-        sequence, seen = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
-        front = seen.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
-        mask = Mask(seen, causal=True, front=front, padded=batch.padded)
+        sequence, valid = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
+        front = valid.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
+        mask = Mask(valid, causal=True, front=front, padded=batch.padded)
         read = slice(sequence.shape[1] - y.shape[1] - 1, None)
         if self.copier is not None and not batch.x_cache:
             read = slice(0 if self.front_places is None else len(self.front_places), None)
         return self._transform(sequence, mask, condition, batch, read, positions)
+
+    def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
+        """What a decoder says of the next tokens by its vocabulary, and by pointing at x."""
+        assert self.copier is not None
+        hidden, in_x = self._decode(condition, batch), _in_x(batch)
+        if batch.x_cache:
+            x_hidden = batch.x_cache[1].flatten(0, 1).to(hidden.dtype)
+        else:
+            x_hidden = hidden[:, : batch.x.shape[-1]]
+            hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
+        rotations = followed = None
+        if self.spec.positions == "rotary":  # counted from the task's last place on, and in x
+            dtype = torch.promote_types(hidden.dtype, torch.float32)
+            counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
+            rotations = tuple(Rotation.of(count, self.spec.width, dtype) for count in counts)
+        if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
+            x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
+            followed = follow(x, in_x, y, self.spec.hints, separator)
+        log_prob = _log_softmax(self.head(hidden))
+        return self.copier(log_prob, hidden, x_hidden, in_x, rotations, followed)
+
+    def _embedded_x(self, batch: Batch, in_x: Tensor) -> Tensor:
+        """The vectors of x, `[R, X, d]`."""
+        return engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
+
+    def _readable(self, ids: Tensor) -> Tensor:
+        """Ids with the unknown token's in the place of those that only say what can be copied."""
+        return ids if self.copier is None else ids.clamp(max=self.spec.vocabulary - 1)
 
     def _positions(self, parts: Sequence[Tensor], task: Tensor | None = None) -> Tensor | None:
         """See `rotary.positions`; None unless positions are rotary."""

@@ -202,8 +202,8 @@ class CompareModel(Model):
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
         mask, positions = Mask(valid, causal=False), self._positions(seen, seen[0])
         hidden = self._transform(sequence, mask, condition, batch, slice(0, 1), positions)
-        # Scores count up to a number that all share. In bfloat16 the rounded gradients of a query's scores do
-        # not sum to 0, so Adam moves that number on and on, until scores so large are all rounded to the same.
+        # What all scores share counts for nothing. In bfloat16 the rounded gradients of a query's scores do
+        # not sum to 0, so Adam moves that number on and on, until scores so large are rounded to the same.
         with torch.autocast(hidden.device.type, enabled=False):
             return self.head(hidden.to(self.head.weight.dtype)).view(shape)
 
