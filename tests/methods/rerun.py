@@ -5,8 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
+from tam.methods.replay import CudaRecorder
 
-class Rerun:
+
+class Rerun(CudaRecorder):
     """Runs a body again where a recording would be replayed.
 
     As with a recording, Python is as it was when the body was recorded, and tensors are the same ones: only

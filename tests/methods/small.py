@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +10,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from tam.models import Batch, Model, ModelSpec, build_model
+
+T = TypeVar("T")
 
 ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
 DECODER = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2, layers=1, width=8, heads=2)
@@ -25,8 +28,8 @@ SPECS: dict[str, ModelSpec] = {
 }
 
 
-def some(value: Tensor | None) -> Tensor:
-    """A tensor that is there."""
+def some(value: T | None) -> T:
+    """A value that is there."""
     assert value is not None
     return value
 

@@ -10,7 +10,8 @@ from tam.errors import UserError
 from tam.methods.episodes import check_shots, episode, in_parts, in_support, learn, split
 from tam.methods.losses import ExampleLosses, example_losses
 from tam.models import Batch, ModelSpec
-from tests.methods.small import make_batch, make_model
+from tam.models.support_state import pack
+from tests.methods.small import make_batch, make_model, some
 
 
 def uneven(spec: ModelSpec) -> Batch:
@@ -52,7 +53,6 @@ def test_support_and_queries(plain_spec: ModelSpec, shots: int, queries: int | N
     made = episode(batch, shots, plain_spec.classes, queries)
     assert made.support is not None
     assert made.support.present is not None
-    assert made.present is not None
     size = shots * max(plain_spec.classes, 1)
     assert (made.support.rows, made.rows) == (size, queries or 14 - size)
     for task in range(4):
@@ -65,8 +65,7 @@ def test_support_and_queries(plain_spec: ModelSpec, shots: int, queries: int | N
         kept = others[size - len(chosen) :][:queries]
         for place, row in enumerate(kept):
             assert same_row(made, place, batch, row, task)
-            assert batch.present is not None
-            assert made.present[task, place] == batch.present[task, row]
+            assert some(made.present)[task, place] == some(batch.present)[task, row]
 
 
 def test_a_mask_of_the_support_with_shots_of_each_tasks_own(plain_spec: ModelSpec) -> None:
@@ -81,8 +80,7 @@ def test_a_mask_of_the_support_with_shots_of_each_tasks_own(plain_spec: ModelSpe
 def test_no_value_is_read_back(plain_spec: ModelSpec) -> None:
     """On the meta device there are no values, so any read-back is an error."""
     made = episode(make_batch(plain_spec, 3, 14).to("meta"), 2, plain_spec.classes)
-    assert made.support is not None
-    assert made.support.rows == 2 * max(plain_spec.classes, 1)
+    assert some(made.support).rows == 2 * max(plain_spec.classes, 1)
 
 
 def test_a_batch_that_is_all_support_is_an_error(plain_spec: ModelSpec) -> None:
@@ -134,15 +132,14 @@ def test_a_support_of_another_size_is_an_error(plain_spec: ModelSpec) -> None:
 
 @pytest.mark.parametrize("numbers", [1, 2**26, 2**28])
 def test_parts_are_put_together_again(plain_spec: ModelSpec, numbers: int) -> None:
-    batch = make_batch(plain_spec, 5, 3)
-    sizes: list[int] = []
+    batch, support, sizes = make_batch(plain_spec, 5, 3), make_batch(plain_spec, 5, 1, seed=1), list[int]()
 
-    def outcomes(states: Tensor, part: Batch) -> Tensor:
+    def outcomes(part: Batch) -> Tensor:
         sizes.append(part.tasks)
-        return states * part.x_length
+        return part.x_length * some(part.support).x_length
 
-    states = torch.arange(5).unsqueeze(1)
-    assert torch.equal(in_parts(states, batch, numbers, outcomes), states * batch.x_length)
+    found = in_parts(make_model(plain_spec), pack(support, plain_spec), batch, numbers, outcomes)
+    assert torch.equal(found, batch.x_length * support.x_length)
     assert max(sizes) == min(5, max(1, 2**27 // numbers))
 
 

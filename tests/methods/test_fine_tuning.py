@@ -10,7 +10,7 @@ from torch import Tensor
 from tam.methods import CAVIA, MAML, TAM, Agnostic, Method, Multitask
 from tam.methods.losses import task_losses
 from tam.models import Model, ModelSpec
-from tests.methods.small import SPECS, make_batch, make_model, plain_loss
+from tests.methods.small import SPECS, make_batch, make_model, plain_loss, some
 
 PLAIN = ("encoder", "decoder")
 MAML_SPECS = (*PLAIN, "lstm", "encoder-compositional", "decoder-compositional")
@@ -44,8 +44,7 @@ def start(method: Method, model: Model) -> tuple[Tensor | None, list[Tensor]]:
         table = (
             model.unknown if model.task_embeddings is None else model.task_embeddings.mean(0, keepdim=True)
         )
-        assert table is not None
-        z = table.detach().clone()
+        z = some(table).detach().clone()
     z.requires_grad_()
     moves_all = isinstance(method, Multitask) and method.finetune == "all"
     return z, [z, *model.parameters()] if moves_all else [z]

@@ -84,14 +84,13 @@ def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
     batch = with_support(PLAIN)
     support = batch.support
     assert support is not None
-    assert support.present is not None
     scores = 3 * torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = combine(scores, batch, 3).exp()
     for task in range(3):
         for row in range(4):
             shares = [0.0, 0.0, 0.0]
             for other in range(6):
-                if support.present[task, other]:
+                if some(support.present)[task, other]:
                     shares[int(support.y[task, other])] += math.exp(scores[task, row, other])
             expected = [share / sum(shares) for share in shares]
             assert found[task, row].tolist() == pytest.approx(expected)
@@ -99,8 +98,7 @@ def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
 
 def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
     batch = with_support(PLAIN)
-    assert batch.support is not None
-    batch = replace(batch, support=replace(batch.support, y=torch.tensor([[0, 1, 0, 0, 1, 1]] * 3)))
+    batch = replace(batch, support=replace(some(batch.support), y=torch.tensor([[0, 1, 0, 0, 1, 1]] * 3)))
     scores = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), requires_grad=True)
     log_prob = combine(scores, batch, 3)
     assert (log_prob[..., 2] == -torch.inf).all()
@@ -136,8 +134,6 @@ def test_what_all_scores_share_is_neither_learned_nor_rounded_away_in_bfloat16()
         with torch.autocast("cpu", torch.bfloat16):
             Matching(shots=5).training_step(model, batch, lambda _: None, 0)
             scores = scores_of(model, episode(batch, 5, spec.classes))
-        assert model.head.bias.grad is not None
-        assert model.head.weight.grad is not None
-        assert model.head.bias.grad.abs() < 1e-4 * model.head.weight.grad.abs().max()
+        assert some(model.head.bias.grad).abs() < 1e-4 * some(model.head.weight.grad).abs().max()
         spread.append(scores - scores.mean(-1, keepdim=True))
     torch.testing.assert_close(spread[0], spread[1], rtol=0, atol=1e-3)

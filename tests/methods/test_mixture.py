@@ -9,7 +9,7 @@ from tam.methods import TAM
 from tam.methods.mixture import SUPPORT_SHARE, mixed_outcomes, nearest_known
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import mean_loss, task_loss
-from tests.methods.small import make_batch, make_model
+from tests.methods.small import make_batch, make_model, some
 
 METHOD = TAM(starts=3)
 STEPS, RATE = (0, 2), 0.1
@@ -25,8 +25,7 @@ def knowing(spec: ModelSpec) -> Model:
 
 def known_to(model: Model) -> Tensor:
     known = model.kept if model.primitives is None else model.primitives.detach()
-    assert known is not None
-    return known
+    return some(known)
 
 
 def whole_answer(outcomes: Tensor, batch: Batch) -> Tensor:

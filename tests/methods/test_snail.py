@@ -72,8 +72,7 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
         if support.y_length is None:
             answer = [some(model.labels)[support.y[task, number]]]
         else:
-            assert model.y is not None
-            answer = embedded(model.y, support.y[task, number, : support.y_length[task, number]])
+            answer = embedded(some(model.y), support.y[task, number, : support.y_length[task, number]])
         nothing = torch.zeros(spec.width, dtype=torch.float64)
         add(number, *(token + sum(answer, nothing) / max(len(answer), 1) for token in given))
         add(number, *(token + sum(given, nothing) / max(len(given), 1) for token in answer))
@@ -84,8 +83,7 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
         add(-2, *x)
         read = slice(context, context + 1)
     else:
-        assert model.y is not None
-        y = embedded(model.y, batch.y[task, row, : batch.y_length[task, row]])
+        y = embedded(some(model.y), batch.y[task, row, : batch.y_length[task, row]])
         add(-2, *x)
         add(-2, *task_tokens, counted=False)
         add(-2, *y)

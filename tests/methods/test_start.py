@@ -12,7 +12,7 @@ from tam.methods.objective import Objective
 from tam.methods.start import Start
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import losses_at
-from tests.methods.small import make_batch, make_model
+from tests.methods.small import make_batch, make_model, some
 
 SETTINGS = TAM(inner_steps=2, inner_rate=0.1, patience=None, learn_blank=True, proposer=True)
 
@@ -21,15 +21,13 @@ SETTINGS = TAM(inner_steps=2, inner_rate=0.1, patience=None, learn_blank=True, p
 def proposing(plain_spec: ModelSpec) -> Model:
     """A model whose proposals are far from 0."""
     model = make_model(SETTINGS.spec(plain_spec, 3))
-    assert model.proposer is not None
     with torch.no_grad():
-        model.proposer.out.weight.normal_(generator=torch.Generator().manual_seed(1))
+        some(model.proposer).out.weight.normal_(generator=torch.Generator().manual_seed(1))
     return model
 
 
 def propose(model: Model, batch: Batch, rows: Tensor | None = None) -> Tensor:
-    assert model.proposer is not None
-    return model.proposer(batch, rows)
+    return some(model.proposer)(batch, rows)
 
 
 def test_the_first_proposal_is_the_blank_embedding(plain_spec: ModelSpec) -> None:
@@ -78,8 +76,7 @@ def test_the_encoder_learns_by_the_gradient_of_the_loss_over_all_rows(
             each = losses_at(proposing, propose(proposing, batch, chosen), batch)
         return float(each[0] + each[2])
 
-    assert proposing.proposer is not None
-    for name, weight in proposing.proposer.named_parameters():
+    for name, weight in some(proposing.proposer).named_parameters():
         found, flat = weight.grad, weight.data.view(-1)
         assert found is not None, name
         place = int(found.abs().argmax())

@@ -19,7 +19,7 @@ from tests.methods.algorithm_1 import (
     take,
     task_loss,
 )
-from tests.methods.small import make_batch, make_model
+from tests.methods.small import make_batch, make_model, some
 
 
 @pytest.mark.parametrize("patience", [None, 1])
@@ -54,8 +54,7 @@ def test_a_search_may_start_elsewhere_and_theta_learn_there(spec: ModelSpec, the
     assert_same_theta(model, reference)
     assert counts == ([3 * 4] if theta_update == "accumulated" else [3] * 4)
     assert losses[0].steps.item() == 3
-    assert losses[0].z is not None
-    torch.testing.assert_close(losses[0].z, torch.stack([walk.z.detach() for walk in walks]))
+    torch.testing.assert_close(some(losses[0].z), torch.stack([walk.z.detach() for walk in walks]))
 
 
 @pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
@@ -137,8 +136,7 @@ def test_gradients_equal_finite_differences(spec: ModelSpec) -> None:
 def _one_step(model: Model, batch: Batch) -> tuple[Losses, Tensor]:
     losses = TAM(inner_steps=3, inner_rate=0.1).training_step(model, batch, lambda _: None, 0)
     assert model.primitives is not None
-    assert model.primitives.grad is not None
-    return losses, model.primitives.grad
+    return losses, some(model.primitives.grad)
 
 
 def test_algorithm_2_trains_the_known_primitives_and_infers_the_unknown(
@@ -155,9 +153,8 @@ def test_algorithm_2_trains_the_known_primitives_and_infers_the_unknown(
     assert used.tolist() == [False, True, False, True, False, False]  # rows 2 and 4 play unknown
     # Inferred from zero: the first loss is that of a table whose unknown rows are zero, with no z at all.
     spelled = deepcopy(model)
-    assert spelled.primitives is not None
     with torch.no_grad():
-        spelled.primitives[[2, 4]] = 0
+        some(spelled.primitives)[[2, 4]] = 0
         known = [replace(take(batch, task, range(5)), unknown=None) for task in range(2)]
         by_hand = [mean_loss(spelled.outcomes(spelled.condition(None, one), one), one) for one in known]
     torch.testing.assert_close(losses.start, torch.stack(by_hand).mean())

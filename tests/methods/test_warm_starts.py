@@ -2,6 +2,7 @@ import torch
 
 from tam.methods.warm_starts import WarmStarts
 from tam.models import Batch
+from tests.methods.small import some
 
 
 def batch_of(task: list[int], unknown: list[int] | None = None) -> Batch:
@@ -18,8 +19,7 @@ def batch_of(task: list[int], unknown: list[int] | None = None) -> Batch:
 
 def start_of(warm: WarmStarts, batch: Batch, seed: int = 0) -> torch.Tensor:
     start = warm.begin(batch, torch.Generator().manual_seed(seed)).start
-    assert start is not None
-    return start
+    return some(start)
 
 
 def test_a_task_starts_where_its_last_visit_ended() -> None:

@@ -11,6 +11,7 @@ from tam.errors import UserError
 from tam.models.batch import collate, collate_inputs
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
+from tests.methods.small import some
 
 LETTERS = Vocabulary("abcdef")
 
@@ -39,15 +40,13 @@ def test_classes() -> None:
     assert batch.x.tolist() == [[[4, 0, 0, 0], [5, 4, 3, 2]], [[2, 3, 0, 0], [0, 0, 0, 0]]]
     assert batch.x_length.tolist() == [[1, 4], [2, 0]]
     assert batch.y.tolist() == [[2, 2], [1, 0]]
-    assert batch.classes is not None
-    assert batch.classes.tolist() == [3, 2]
+    assert some(batch.classes).tolist() == [3, 2]
     assert batch.y_length is batch.present is batch.primitives is batch.unknown is None
 
 
 def test_where_numbers_of_rows_differ_present_tells() -> None:
     batch = collate([SHORT, LONG, SHORT], [rows(1), rows(2, 1, 0), rows()])
-    assert batch.present is not None
-    assert batch.present.tolist() == [[True, False, False], [True] * 3, [False] * 3]
+    assert some(batch.present).tolist() == [[True, False, False], [True] * 3, [False] * 3]
     assert batch.x_length.tolist() == [[2, 0, 0], [3, 2, 4], [0, 0, 0]]
     assert batch.y.tolist() == [[1, 0, 0], [0, 1, 2], [0, 0, 0]]
 
@@ -56,13 +55,11 @@ def test_sequences() -> None:
     first = transducing("first", [[1, 2], [3]], [[4, 4, 5], []])
     second = transducing("second", [[0]], [[2]])
     batch = collate([first, second, first], [rows(1, 0), rows(0), rows(0)])
-    assert batch.y_length is not None
-    assert batch.present is not None
     assert batch.classes is None
     assert batch.x.tolist() == [[[3, 0], [1, 2]], [[0, 0], [0, 0]], [[1, 2], [0, 0]]]
     assert batch.y.tolist() == [[[0, 0, 0], [4, 4, 5]], [[2, 0, 0], [0, 0, 0]], [[4, 4, 5], [0, 0, 0]]]
-    assert batch.y_length.tolist() == [[0, 3], [1, 0], [3, 0]]
-    assert batch.present.tolist() == [[True, True], [True, False], [True, False]]
+    assert some(batch.y_length).tolist() == [[0, 3], [1, 0], [3, 0]]
+    assert some(batch.present).tolist() == [[True, True], [True, False], [True, False]]
 
 
 def test_the_primitive_without_an_id_is_the_unknown_slot() -> None:
@@ -73,8 +70,7 @@ def test_the_primitive_without_an_id_is_the_unknown_slot() -> None:
     ]
     batch = collate(tasks, [rows(0), rows(0)], ids)
     assert batch.primitives is not None
-    assert batch.unknown is not None
-    assert batch.unknown.tolist() == [1, 0]
+    assert some(batch.unknown).tolist() == [1, 0]
     assert batch.primitives[0, [0, 2]].tolist() == [0, 2]
     assert batch.primitives[1, [1, 2]].tolist() == [1, 0]
     assert batch.primitives.min() >= 0
@@ -83,8 +79,7 @@ def test_the_primitive_without_an_id_is_the_unknown_slot() -> None:
 def test_without_an_unknown_primitive_there_is_no_unknown_slot() -> None:
     task = classifying("a", [[1]], [0], 2, ("p", "q"))
     batch = collate([task], [rows(0)], {"p": 3, "q": 1})
-    assert batch.primitives is not None
-    assert batch.primitives.tolist() == [[3, 1]]
+    assert some(batch.primitives).tolist() == [[3, 1]]
     assert batch.unknown is None
     assert collate([task], [rows(0)]).primitives is None  # a model that does not use them
 

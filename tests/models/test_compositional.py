@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
+from tests.methods.small import some
 from tests.models.conftest import make_batch, make_model, make_z
 
 IDS = torch.tensor([[1, 2, 3], [4, 2, 3], [1, 5, 3]])
@@ -16,8 +17,7 @@ def batch_of(batch: Batch, ids: Tensor = IDS, unknown: Tensor | None = UNKNOWN) 
 
 
 def table_gradient(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
-    assert model.primitives is not None
-    return torch.autograd.grad(model(z, batch).exp().square().sum(), model.primitives)[0]
+    return torch.autograd.grad(model(z, batch).exp().square().sum(), some(model.primitives))[0]
 
 
 def test_the_unknown_id_is_not_looked_at(compositional_spec: ModelSpec) -> None:
@@ -68,8 +68,7 @@ def test_a_row_counts_where_it_is_known(compositional_spec: ModelSpec) -> None:
 
 def test_z_in_place_of_a_primitive_equals_that_primitive(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec))
-    assert model.primitives is not None
-    z = model.primitives[IDS.gather(1, UNKNOWN[:, None])]
+    z = some(model.primitives)[IDS.gather(1, UNKNOWN[:, None])]
     torch.testing.assert_close(model(z, batch), model(None, batch_of(batch, unknown=None)))
 
 

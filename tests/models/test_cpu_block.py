@@ -11,13 +11,14 @@ from torch.func import functional_call, grad, vmap
 
 from tam.models import no_weight_gradients
 from tam.models.attention import ALL, Mask, additive
-from tam.models.conditioning import BlockOffsets
+from tam.models.conditioning import Modulation
 from tam.models.fast.context import wants_weight_gradients
 from tam.models.fast.cpu_block import first_block, whole_block
 from tam.models.fast.engine import engine, transform
 from tam.models.fast.weights import PER_BLOCK, BlockWeights
 from tam.models.rotary import Rotation
 from tam.models.transformer import Block, Transformer
+from tests.methods.small import some
 
 ROWS, PLACES, WIDTH, HEADS = 3, 5, 8, 2
 READS = {"all": ALL, "one": slice(0, 1), "another": slice(3, 4), "some": slice(2, None)}
@@ -53,7 +54,7 @@ def plain(block: Block) -> Callable[..., Tensor]:
         rotation: Rotation | None = None,
     ) -> Tensor:
         names = [name for name, _ in block.named_parameters()]
-        given = hidden, bias, BlockOffsets(), read, keys_values, rotation
+        given = hidden, bias, Modulation(), read, keys_values, rotation
         return functional_call(block, dict(zip(names, weights, strict=True)), given)
 
     return run
@@ -75,8 +76,7 @@ def some_bias(causal: bool, read: slice) -> Tensor:
     """With padding: 0, 2 and 4 places of it."""
     seen = torch.arange(PLACES) < torch.tensor([[5], [3], [1]])
     mask = Mask(seen, causal=causal).matrix(PLACES)
-    assert mask is not None
-    bias = additive(mask, torch.float64).unsqueeze(1)
+    bias = additive(some(mask), torch.float64).unsqueeze(1)
     return bias[..., read, :] if causal else bias
 
 
@@ -146,8 +146,7 @@ def test_cached_keys_and_values_before_the_places_are_further_inputs(
     places = torch.arange(4 + PLACES)
     seen = (places < torch.tensor([[9], [7], [5]])) & (places != 2)
     matrix = Mask(seen, causal=True).matrix(PLACES)
-    assert matrix is not None
-    bias = additive(matrix, torch.float64).unsqueeze(1)[..., read, :]
+    bias = additive(some(matrix), torch.float64).unsqueeze(1)[..., read, :]
     inputs, given = [hidden, cache, *weights], {"read": read, "rotation": rotation}
     expected = in_turn(plain(hidden, bias, *weights, keys_values=cache, **given), inputs)
     found = whole(hidden, bias, *weights, x_cache=cache.unbind(1), **given)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, ModelSpec
+from tests.methods.small import some
 from tests.models.conftest import DECODER, ENCODER, make_batch, make_model
 
 
@@ -14,22 +15,18 @@ def by_hand(model: Model, z: Tensor, batch: Batch, task: int, row: int) -> Tenso
     """The log-probabilities of everything that could be answered in one row, without any padding."""
     spec, task_tokens = model.spec, z[task].view(-1, model.spec.width)
     x_ids = batch.x[task, row, : batch.x_length[task, row]]
-    assert model.x.position is not None
-    x = model.x.token[x_ids] + model.x.position[: len(x_ids)]
+    x = model.x.token[x_ids] + some(model.x.position)[: len(x_ids)]
     own = model.places + task_tokens
     if spec.kind == "classification":
         sequence = torch.cat([own, x])
         mask = torch.ones(len(sequence), len(sequence), dtype=torch.bool)
         return model.head(model.backbone(sequence[None], mask[None])[0, 0]).log_softmax(-1)
-    assert batch.y_length is not None
     assert model.y is not None
-    y_ids = batch.y[task, row, : batch.y_length[task, row]]
-    assert model.y.position is not None
-    y = model.y.token[y_ids] + model.y.position[: len(y_ids)]
+    y_ids = batch.y[task, row, : some(batch.y_length)[task, row]]
+    y = model.y.token[y_ids] + some(model.y.position)[: len(y_ids)]
     parts = [x, own, y]
     if spec.task_first:
-        assert model.front_places is not None
-        parts = [model.front_places + task_tokens, *parts]
+        parts = [some(model.front_places) + task_tokens, *parts]
     sequence = torch.cat(parts)
     front = len(sequence) - len(own) - len(y)
     mask = torch.tensor(

@@ -4,18 +4,18 @@ import pytest
 import torch
 
 from tam.models import Batch, ModelSpec
+from tests.methods.small import some
 from tests.models.conftest import make_batch, make_model, make_z
 
 
 def full(batch: Batch) -> Batch:
     """The same, all sequences as long as can be."""
-    assert batch.y_length is not None
     return replace(
         batch,
         x=batch.x % 7,
         y=batch.y % 7,
         x_length=torch.full_like(batch.x_length, batch.x.shape[-1]),
-        y_length=torch.full_like(batch.y_length, batch.y.shape[-1]),
+        y_length=torch.full_like(some(batch.y_length), batch.y.shape[-1]),
     )
 
 
@@ -42,15 +42,13 @@ def test_padding_has_log_probability_zero_and_the_end_token_has_not(decoder_spec
     model, batch = make_model(decoder_spec), make_batch(decoder_spec, 3, 20)
     log_prob = model(make_z(model, batch), batch)
     assert log_prob.shape == (3, 20, batch.y.shape[-1] + 1)
-    assert batch.y_length is not None
-    scored = torch.arange(log_prob.shape[-1]) <= batch.y_length[..., None]
+    scored = torch.arange(log_prob.shape[-1]) <= some(batch.y_length)[..., None]
     assert log_prob[scored].lt(0).all()
     assert log_prob[~scored].eq(0).all()
 
 
 def test_no_prediction_depends_on_what_comes_later(decoder_spec: ModelSpec) -> None:
     model, batch = make_model(decoder_spec), full(make_batch(decoder_spec))
-    assert batch.y_length is not None
     z = make_z(model, batch)
     before = model(z, batch)
     for place in range(batch.y.shape[-1]):
@@ -59,7 +57,7 @@ def test_no_prediction_depends_on_what_comes_later(decoder_spec: ModelSpec) -> N
         after = model(z, replace(batch, y=y))
         torch.testing.assert_close(after[..., :place], before[..., :place])
         assert (after[..., place:] != before[..., place:]).all()
-        shorter = model(z, replace(batch, y_length=torch.full_like(batch.y_length, place)))
+        shorter = model(z, replace(batch, y_length=torch.full_like(some(batch.y_length), place)))
         torch.testing.assert_close(shorter[..., :place], before[..., :place])
         assert shorter[..., place + 1 :].eq(0).all()
 

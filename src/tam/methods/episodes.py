@@ -12,12 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tam.config.methods import SnailSettings
 from tam.errors import SettingError, UserError
-from tam.methods.losses import ExampleLosses, backward
+from tam.methods.losses import ExampleLosses, backward, losses_of
 from tam.methods.method import Losses, Method, Rate, TaskStates, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.spec import Purpose
-from tam.models.support_state import pack
+from tam.models.support_state import pack, unpack
 
 
 def log_uniform(sizes: tuple[int, int], chance: Tensor) -> Tensor:
@@ -124,15 +125,29 @@ def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpisodicMethod(Method):
+class EpisodicMethod(SnailSettings, Method):
     """A method that is trained in episodes of one k, and whose task state is the support itself."""
 
+    purpose: ClassVar[Purpose]
     keeps_support: ClassVar[bool] = True
     shots: int
+
+    def log_prob(self, model: Model, query: Batch) -> Tensor:
+        """`Model.log_prob` of queries, given their support."""
+        raise NotImplementedError
+
+    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
+        """A network for this purpose."""
+        return network_for(self.purpose, spec)
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
         """An episode needs more rows than its support."""
         check_rows(rows, shots, classes)
+
+    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
+        """One episode of each task."""
+        query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
+        return learn(model, losses_of(self.log_prob(model, query), query), update)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[TaskStates]:
         """The support itself; steps and rate are ignored."""
@@ -172,12 +187,13 @@ def unknown_primitive(model: Model, batch: Batch) -> Tensor | None:
 
 
 def in_parts(
-    states: Tensor, batch: Batch, numbers: int, outcomes: Callable[[Tensor, Batch], Tensor]
+    model: Model, states: Tensor, batch: Batch, numbers: int, outcomes: Callable[[Batch], Tensor]
 ) -> Tensor:
-    """The outcomes of all tasks, in parts small enough to fit into memory.
+    """The outcomes of queries, given their packed supports, in parts small enough to fit into memory.
 
     `numbers` is how many numbers one task takes; a part takes 2²⁷ at most.
     """
     size = max(1, 2**27 // max(numbers, 1))
+    batch = replace(batch, support=unpack(states, model.spec))
     parts = [slice(start, start + size) for start in range(0, batch.tasks, size)]
-    return torch.cat([outcomes(states[part], batch.part(part)) for part in parts])
+    return torch.cat([outcomes(batch.part(part)) for part in parts])

@@ -7,18 +7,17 @@ One model per k; nothing is fitted at test time. Classification only.
 Shapes: B tasks, N queries and M support examples of each, C classes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from tam.config.methods import MatchingSettings
-from tam.methods.episodes import EpisodicMethod, episode, in_parts, learn, network_for, unknown_primitive
-from tam.methods.losses import losses_of
-from tam.methods.method import Losses, Update
-from tam.models import Batch, Model, ModelSpec
-from tam.models.support_state import unpack
+from tam.methods.episodes import EpisodicMethod, in_parts, unknown_primitive
+from tam.models import Batch, Model
+from tam.models.spec import Purpose
 
 _NEVER = -1e9  # stands for log 0: −∞ would give NaN gradients
 
@@ -28,27 +27,18 @@ class Matching(MatchingSettings, EpisodicMethod):
     """Matching networks with their settings; a task's state is its support."""
 
     version: ClassVar[int] = 3
+    purpose: ClassVar[Purpose] = "compare"
     classification_only: ClassVar[bool] = True
 
-    def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network that compares inputs."""
-        return network_for("compare", spec)
-
-    def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """One episode of each task."""
-        query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
-        scores = model(unknown_primitive(model, query), query)
-        return learn(model, losses_of(combine(scores, query, model.spec.classes), query), update)
+    def log_prob(self, model: Model, query: Batch) -> Tensor:
+        """That of the classes, by how alike a query and each example of its support are."""
+        return combine(model(unknown_primitive(model, query), query), query, model.spec.classes)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, the support; θ)."""
-
-        def answers(states: Tensor, batch: Batch) -> Tensor:
-            query = replace(batch, support=unpack(states, model.spec))
-            return combine(model(unknown_primitive(model, query), query), query, model.spec.classes)
-
         inside = 4 * model.spec.width  # numbers per token in the widest layer
-        return in_parts(states, batch, batch.rows * states.shape[1] * 2 * inside, answers)
+        numbers = batch.rows * states.shape[1] * 2 * inside
+        return in_parts(model, states, batch, numbers, partial(self.log_prob, model))
 
 
 def combine(scores: Tensor, batch: Batch, classes: int) -> Tensor:

@@ -19,7 +19,7 @@ from tam.methods.episodes import in_parts
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.layers import within
-from tam.models.support_state import pack, unpack
+from tam.models.support_state import pack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,16 +31,9 @@ class Nearest(NearestSettings, Method):
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The smallest network there is; it is never used."""
-        small = {
-            "layers": 1,
-            "width": 1,
-            "heads": 1,
-            "bottleneck": None,
-            "primitives": 0,
-            "slots": 0,
-            "copies": False,
-        }
-        return replace(spec, conditioning="none", backbone="transformer", **small)
+        none = {"primitives": 0, "slots": 0, "copies": False, "bottleneck": None, "conditioning": "none"}
+        plain = {"backbone": "transformer", "positions": "table"}
+        return replace(spec, layers=1, width=1, heads=1, **none, **plain)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """An error: there is nothing to train."""
@@ -53,16 +46,15 @@ class Nearest(NearestSettings, Method):
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """The nearest examples' answers with probability 1 − smoothing, and any answer with the rest."""
 
-        def answers(states: Tensor, batch: Batch) -> Tensor:
-            support = unpack(states, model.spec)
+        def answers(batch: Batch) -> Tensor:
+            support = batch.support
+            assert support is not None
             weights = nearest(batch, support)
             if batch.y_length is None:
                 found = weights @ _one_hot(support.y, model.spec.outputs)
-                known = (
-                    batch.classes
-                    if batch.classes is not None
-                    else torch.full_like(batch.x_length[:, 0], model.spec.classes)
-                )
+                known = batch.classes
+                if known is None:
+                    known = torch.full_like(batch.x_length[:, 0], model.spec.classes)
                 even = within(known, model.spec.classes) / known.unsqueeze(1)  # [B, C]
                 return self._smooth(found, even.unsqueeze(1))
             target, _ = token_targets(support, end=model.spec.vocabulary)
@@ -70,7 +62,8 @@ class Nearest(NearestSettings, Method):
             found = torch.einsum("bnm,bmyv->bnyv", weights, _one_hot(target, model.spec.outputs))
             return self._smooth(found, torch.full_like(found[:1, :1, :1], 1 / model.spec.outputs))
 
-        return in_parts(states, batch, (batch.rows + 1) * states.shape[1] * model.spec.outputs, answers)
+        numbers = (batch.rows + 1) * states.shape[1] * model.spec.outputs
+        return in_parts(model, states, batch, numbers, answers)
 
     def _smooth(self, found: Tensor, even: Tensor) -> Tensor:
         return ((1 - self.smoothing) * found + self.smoothing * even).log()

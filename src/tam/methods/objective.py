@@ -25,11 +25,6 @@ class Gradients(NamedTuple):
     of_rows: Tensor
     """The gradient of the loss over all rows, in each row's copy of z, `[B, N, S]`, or in z, `[B, 1, S]`."""
 
-    @property
-    def over_all_rows(self) -> Tensor:
-        """The gradient in z of the loss over all rows, `[B, S]`."""
-        return self.of_rows.sum(1)
-
 
 class Objective:
     """The losses of a batch's tasks.

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 from threading import RLock
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,28 +13,11 @@ _FEWEST = 8  # with fewer repetitions, recording costs more than it saves
 _LOCK = RLock()  # torch can record only one graph at a time in a process
 
 
-class Recorder(Protocol):
-    """Records the GPU work of a function, and replays it on the same tensors without running Python."""
-
-    def run(self, body: Callable[[], None]) -> None:
-        """Run it on the stream that would record it, without recording."""
-        ...
-
-    def record(self, body: Callable[[], None]) -> None:
-        """Record it without running it."""
-        ...
-
-    def replay(self) -> None:
-        """Run what was recorded."""
-        ...
-
-    def free(self) -> None:
-        """Drop the recording and free its memory."""
-        ...
-
-
 class CudaRecorder:
-    """Records on a side stream. Tensors made while recording keep their addresses in every replay."""
+    """Records a function's GPU work on a side stream, and replays it on the same tensors without Python.
+
+    Tensors made while recording keep their addresses in every replay.
+    """
 
     def __init__(self, generator: torch.Generator | None = None) -> None:
         self._stream, self._graph = _stream_of(torch.cuda.current_device()), torch.cuda.CUDAGraph()
@@ -43,14 +25,14 @@ class CudaRecorder:
         self._replays = 0
 
     def run(self, body: Callable[[], None]) -> None:
-        """Run it on the side stream."""
+        """Run it on the side stream, without recording."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with _LOCK, torch.cuda.stream(self._stream):
             body()
         torch.cuda.current_stream().wait_stream(self._stream)
 
     def record(self, body: Callable[[], None]) -> None:
-        """Record it; other threads may use the GPU meanwhile."""
+        """Record it without running it; other threads may use the GPU meanwhile."""
         if self._generator is not None:
             self._graph.register_generator_state(self._generator)
         with (
@@ -78,14 +60,14 @@ def _stream_of(device: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-def recorder_for(tensor: Tensor, times: int) -> Recorder | None:
+def recorder_for(tensor: Tensor, times: int) -> CudaRecorder | None:
     """A recorder for work repeated on such tensors; None where recording is impossible or not worth it."""
     if not tensor.is_cuda or times < _FEWEST or torch.cuda.is_current_stream_capturing():
         return None
     return CudaRecorder()
 
 
-def repeat(owner: object, change: Callable[[], None], times: int, recorder: Recorder) -> Iterator[int]:
+def repeat(owner: object, change: Callable[[], None], times: int, recorder: CudaRecorder) -> Iterator[int]:
     """Call `change` repeatedly through a recording; yields 0, 1, … after each call.
 
     `change` may carry state from one call to the next only in tensors that are attributes of `owner`. Each

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tam.methods.losses import example_losses
 from tam.methods.method import Rate
-from tam.methods.replay import Recorder, recorder_for, repeat
+from tam.methods.replay import CudaRecorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
@@ -60,7 +60,7 @@ class Descent:
         self.z = self.z - self.rate * gradient * self.active.unsqueeze(1)
 
     def follow(
-        self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: Recorder | None = None
+        self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: CudaRecorder | None = None
     ) -> list[Tensor]:
         """Descend; return the z with the lowest loss within each number of steps, `[B, S]` each.
 

@@ -35,5 +35,5 @@ class Start:
         """Propagate the gradient at `z` into the `.grad` of the encoder's weights, if there is an encoder."""
         if self._encoder is not None:
             weights = list(self._encoder.parameters())
-            gradient = found.over_all_rows * self._learns
+            gradient = found.of_rows.sum(1) * self._learns  # over all rows, whichever z follows
             torch.autograd.backward(self._proposed, gradient, inputs=weights)

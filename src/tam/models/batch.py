@@ -112,10 +112,10 @@ class Batch:
         batch: where steps are recorded as CUDA graphs, batches keep their width.
         """
         x = self.x[..., : int(self.x_length.max()) if self.x_length.numel() else 0]
-        y = self.y
+        y, padded = self.y, _is_padded(x, self.x_length)
         if self.y_length is not None:
             y = y[..., : int(self.y_length.max()) if self.y_length.numel() else 0]
-        padded = _is_padded(x, self.x_length) or (self.y_length is not None and _is_padded(y, self.y_length))
+            padded = padded or _is_padded(y, self.y_length)
         cache = tuple(part[..., : x.shape[-1], :] for part in self.x_cache)
         return replace(self, x=x, y=y, padded=padded, x_cache=cache)
 
@@ -124,22 +124,20 @@ class Batch:
         return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        tensors: dict[str, Tensor | None] = {name: getattr(self, name) for name in _ROWS}
-        changed: dict[str, Any] = {n: None if t is None else change(t) for n, t in tensors.items()}
-        return replace(self, **changed, x_cache=tuple(change(tensor) for tensor in self.x_cache))
+        names = (*_ROWS, "x_cache")
+        return replace(self, **{name: self._changed(getattr(self, name), change) for name in names})
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        changed: dict[str, Any] = {}
-        for field in fields(self):
-            value: Tensor | tuple[Tensor, ...] | Batch | bool | None = getattr(self, field.name)
-            if isinstance(value, Batch):
-                value = value._each(change)
-            elif isinstance(value, Tensor):
-                value = change(value)
-            elif isinstance(value, tuple):
-                value = tuple(change(tensor) for tensor in value)
-            changed[field.name] = value
-        return Batch(**changed)
+        return Batch(**{one.name: self._changed(getattr(self, one.name), change) for one in fields(self)})
+
+    @staticmethod
+    def _changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+        """A field with its tensors changed."""
+        if isinstance(value, Tensor):
+            return change(value)
+        if isinstance(value, tuple):
+            return tuple(change(tensor) for tensor in value)
+        return value._each(change) if isinstance(value, Batch) else value
 
 
 def collate(

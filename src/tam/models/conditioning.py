@@ -8,22 +8,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tam.models.layers import (
-    AdapterOffset,
-    NormOffset,
-    adapter_size,
-    split_adapter_offsets,
-    split_norm_offsets,
-)
+from tam.models.layers import AdapterOffset, NormOffset, adapter_size, split_offsets
 from tam.models.spec import ModelSpec
-
-
-@dataclass(frozen=True, eq=False)
-class BlockOffsets:
-    """Offsets for the two LayerNorms and the two adapters of one block."""
-
-    norms: tuple[NormOffset | None, ...] = (None, None)
-    adapters: tuple[AdapterOffset | None, ...] = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +19,18 @@ class Modulation:
     norms: tuple[NormOffset, ...] = ()
     adapters: tuple[AdapterOffset, ...] = ()
 
-    def block(self, index: int) -> BlockOffsets:
-        """The offsets of one block."""
+    def block(self, index: int) -> "Modulation":
+        """The offsets of one block, two of each sort."""
         pair = slice(2 * index, 2 * index + 2)
-        return BlockOffsets(self.norms[pair] or (None, None), self.adapters[pair] or (None, None))
+        return Modulation(self.norms[pair], self.adapters[pair])
 
-    @property
-    def final_norm(self) -> NormOffset | None:
-        """The offset of the LayerNorm after the last block."""
-        return self.norms[-1] if self.norms else None
+    def norm(self, index: int) -> NormOffset | None:
+        """That of one LayerNorm, if there are such."""
+        return self.norms[index] if self.norms else None
+
+    def adapter(self, index: int) -> AdapterOffset | None:
+        """That of one adapter, if there are such."""
+        return self.adapters[index] if self.adapters else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +78,13 @@ def task_size(spec: ModelSpec) -> int:
 
 def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation | None:
     """Read task embeddings `[G, S]` as offsets, in the order in which the network uses them."""
+    width, inside = spec.width, spec.bottleneck
     if spec.conditioning == "norm":
-        return Modulation(norms=split_norm_offsets(z, 2 * spec.layers + 1, spec.width))
-    if spec.bottleneck is not None:
-        return Modulation(adapters=split_adapter_offsets(z, 2 * spec.layers, spec.width, spec.bottleneck))
+        norms = split_offsets(z, 2 * spec.layers + 1, [(1, width), (1, width)])
+        return Modulation(norms=tuple(NormOffset(*parts) for parts in norms))
+    if inside is not None:
+        adapters = split_offsets(
+            z, 2 * spec.layers, [(width, inside), (1, inside), (inside, width), (1, width)]
+        )
+        return Modulation(adapters=tuple(AdapterOffset(*parts) for parts in adapters))
     return None

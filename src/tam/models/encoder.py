@@ -102,8 +102,7 @@ def load_pretrained(model: "Model", name: str) -> None:
     """Copy the weights of a pretrained encoder into a model's backbone and its table of tokens."""
     backbone, token = model.backbone, model.x.token
     assert isinstance(backbone, TextEncoder)
-    transformers = _transformers()
-    with _quiet(transformers), _errors(name):
+    with _transformers(name) as transformers:
         source = transformers.AutoModel.from_pretrained(name, dtype=torch.float32, use_safetensors=True)
     words = source.get_input_embeddings().weight
     token[: len(words)] = words.to(token.device)
@@ -115,13 +114,12 @@ def load_pretrained(model: "Model", name: str) -> None:
 @lru_cache(maxsize=4)
 def describe(name: str, *, frozen: bool) -> Described:
     """What an encoder is, by its config and its tokenizer: a folder, or a name on the Hugging Face hub."""
-    transformers = _transformers()
-    with _quiet(transformers), _errors(name):
+    with _transformers(name) as transformers:
         config = transformers.AutoConfig.from_pretrained(name)
     encoders = transformers.models.auto.modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if config.model_type not in encoders or getattr(config, "is_encoder_decoder", False):
         raise UserError(f"{name}: must be an encoder, such as BERT: got a model of type {config.model_type}")
-    with _quiet(transformers), _errors(name), torch.device("meta"):
+    with _transformers(name), torch.device("meta"):
         network = transformers.AutoModel.from_config(config)
     tokens, width = network.get_input_embeddings().weight.shape
     tokenizer = read_tokenizer(tokenizer_file(name))
@@ -158,9 +156,9 @@ def _longest(config: Any, network: nn.Module) -> int:
 
 def _built(config: str, generator: torch.Generator) -> Any:
     """An encoder with random weights."""
-    transformers, values = _transformers(), json.loads(config)
+    values = json.loads(config)
     seed = int(torch.randint(2**31, (), generator=generator, device=generator.device))
-    with torch.random.fork_rng(devices=[]), _quiet(transformers), _errors(values.get("model_type", "?")):
+    with torch.random.fork_rng(devices=[]), _transformers(values.get("model_type", "?")) as transformers:
         torch.manual_seed(seed)
         made = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
         # Torch's own attention has no second derivative.
@@ -175,34 +173,23 @@ def _without_tokens(encoder: Any) -> Any:
     return encoder.eval()
 
 
-def _transformers() -> Any:
+@contextmanager
+def _transformers(name: str) -> Generator[Any]:
+    """Transformers, without its notes and bars; what it raises about an encoder is an error of the user's."""
     try:
         import transformers
     except ImportError:
         raise UserError("a text encoder needs transformers: pip install 'tam-fewshot[text]'") from None
-    return transformers
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Generator[None]:
-    """Keep notes on unused weights, and bars of progress, from the user."""
     logging = transformers.utils.logging
     before, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        yield transformers
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{name}: not an encoder that transformers can read: {reason}") from None
     finally:
         logging.set_verbosity(before)
         if bar:
             logging.enable_progress_bar()
-
-
-@contextmanager
-def _errors(name: str) -> Generator[None]:
-    """Turn what transformers raises about an encoder that it cannot read into an error of the user's."""
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{name}: not an encoder that transformers can read: {reason}") from None

@@ -6,8 +6,8 @@ is passed in, so that building a model changes nothing else.
 Shapes: R rows in G groups of equal size that share an offset, L places, d width, r bottleneck.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -50,18 +50,11 @@ class Linear(nn.Module):
         return F.linear(x, self.weight, self.bias)
 
 
-@dataclass(frozen=True, eq=False)
-class NormOffset:
-    """What a task adds to one LayerNorm: `scale` and `bias`, both `[G, 1, d]`."""
+class NormOffset(NamedTuple):
+    """What a task adds to one LayerNorm."""
 
-    scale: Tensor
-    bias: Tensor
-
-
-def split_norm_offsets(z: Tensor, norms: int, width: int) -> tuple[NormOffset, ...]:
-    """Read task embeddings `[G, norms · 2 · d]` as offsets: norm after norm, scale before bias."""
-    parts = z.unflatten(-1, (norms, 2, 1, width)).unbind(1)
-    return tuple(NormOffset(*part.unbind(1)) for part in parts)
+    scale: Tensor  # [G, 1, d]
+    bias: Tensor  # [G, 1, d]
 
 
 class LayerNorm(nn.Module):
@@ -82,14 +75,13 @@ class LayerNorm(nn.Module):
         return moved.view(hidden.shape)
 
 
-@dataclass(frozen=True, eq=False)
-class AdapterOffset:
-    """What a task adds to one adapter: `[G, d, r]`, `[G, 1, r]`, `[G, r, d]` and `[G, 1, d]`."""
+class AdapterOffset(NamedTuple):
+    """What a task adds to one adapter."""
 
-    down: Tensor
-    down_bias: Tensor
-    up: Tensor
-    up_bias: Tensor
+    down: Tensor  # [G, d, r]
+    down_bias: Tensor  # [G, 1, r]
+    up: Tensor  # [G, r, d]
+    up_bias: Tensor  # [G, 1, d]
 
 
 def adapter_size(width: int, bottleneck: int) -> int:
@@ -97,16 +89,11 @@ def adapter_size(width: int, bottleneck: int) -> int:
     return 2 * width * bottleneck + bottleneck + width
 
 
-def split_adapter_offsets(z: Tensor, adapters: int, width: int, bottleneck: int) -> tuple[AdapterOffset, ...]:
-    """Read task embeddings `[G, adapters · size]` as offsets: adapter after adapter, down before up."""
-    parts = z.unflatten(-1, (adapters, adapter_size(width, bottleneck))).unbind(1)
-    return tuple(_split(part, width, bottleneck) for part in parts)
-
-
-def _split(part: Tensor, width: int, bottleneck: int) -> AdapterOffset:
-    shapes = (width, bottleneck), (1, bottleneck), (bottleneck, width), (1, width)
-    pieces = part.split([rows * columns for rows, columns in shapes], dim=-1)
-    return AdapterOffset(*(piece.unflatten(-1, shape) for piece, shape in zip(pieces, shapes, strict=True)))
+def split_offsets(z: Tensor, layers: int, shapes: Sequence[tuple[int, int]]) -> Iterator[list[Tensor]]:
+    """Read task embeddings `[G, S]` as the offsets of layers, one after another, each of these shapes."""
+    for part in z.unflatten(-1, (layers, -1)).unbind(1):
+        pieces = part.split([rows * columns for rows, columns in shapes], dim=-1)
+        yield [piece.unflatten(-1, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
 class Adapter(nn.Module):

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tam.models.attention import ALL, Attention, additive, for_places
-from tam.models.conditioning import BlockOffsets, Modulation
+from tam.models.conditioning import Modulation
 from tam.models.dropout import drop
 from tam.models.layers import Adapter, LayerNorm, Linear
 from tam.models.rotary import Rotation
@@ -60,20 +60,20 @@ class Block(nn.Module):
         self,
         hidden: Tensor,
         bias: Tensor | None,
-        offsets: BlockOffsets,
+        offsets: Modulation,
         read: slice,
         x_cache: Tensor | None = None,
         rotation: Rotation | None = None,
     ) -> Tensor:
         """Transform `[R, L, d]`, and return the places `read` alone; the others as in `Attention`."""
-        normed = self.attention_norm(hidden, offsets.norms[0])
+        normed = self.attention_norm(hidden, offsets.norm(0))
         change = self.attention(normed, read, bias, x_cache, rotation)
         hidden = hidden[:, read] + drop(self._adapt(0, change, offsets))
-        change = self.mlp(self.mlp_norm(hidden, offsets.norms[1]))
+        change = self.mlp(self.mlp_norm(hidden, offsets.norm(1)))
         return hidden + drop(self._adapt(1, change, offsets))
 
-    def _adapt(self, index: int, change: Tensor, offsets: BlockOffsets) -> Tensor:
-        return change if self.adapters is None else self.adapters[index](change, offsets.adapters[index])
+    def _adapt(self, index: int, change: Tensor, offsets: Modulation) -> Tensor:
+        return change if self.adapters is None else self.adapters[index](change, offsets.adapter(index))
 
 
 class Transformer(nn.Module):
@@ -122,7 +122,7 @@ class Transformer(nn.Module):
             own = for_places(bias, places), modulation.block(index), places
             cached = None if x_cache is None else x_cache[:, index]
             hidden = block(hidden, *own, cached, rotation)
-        return self.norm(hidden, modulation.final_norm)
+        return self.norm(hidden, modulation.norm(-1))
 
     def rotation(self, positions: Tensor | None, hidden: Tensor) -> Rotation | None:
         """How the heads rotate places at these positions `[L]`; None without positions."""
@@ -147,5 +147,5 @@ class Transformer(nn.Module):
             own = block.attention.keys_values(block.attention_norm(hidden), rotation)
             found.append(torch.stack(own, dim=1))
             if len(found) < len(self.blocks):
-                hidden = block(hidden, bias, BlockOffsets(), ALL, None, rotation)
+                hidden = block(hidden, bias, Modulation(), ALL, None, rotation)
         return torch.stack(found, dim=1)
