@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from tam.methods import CAVIA, MAML, TAM, Method
-from tam.models import ModelSpec
 from tam.models.fast.context import plain
-from tests.methods.small import make_batch, make_model
+from tests.methods.small import DECODER, ENCODER, make_batch, make_model
 
 METHODS: dict[str, Method] = {
     "tam": TAM(inner_steps=3, inner_rate=0.3, patience=None),
@@ -20,11 +19,10 @@ METHODS: dict[str, Method] = {
     "cavia": CAVIA(inner_steps=3, inner_rate=0.3, support_sizes=(1, 3)),
     "cavia of first order": CAVIA(inner_steps=3, inner_rate=0.3, support_sizes=(2, 2), order="first"),
 }
-ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
 SPECS = {
-    "encoder": ENCODER,
-    "compositional": replace(ENCODER, primitives=6, slots=3),
-    "decoder": ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2, layers=2, width=8, heads=2),
+    "encoder": replace(ENCODER, layers=2),
+    "compositional": replace(ENCODER, layers=2, primitives=6, slots=3),
+    "decoder": replace(DECODER, layers=2),
 }
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from tam.methods import CAVIA, MAML
 from tam.models import Batch, Model, ModelSpec
-from tam.training.adam import Adam
 from tests.methods.small import (
     DECODER,
     ENCODER,
@@ -104,21 +103,6 @@ def test_the_meta_gradient_is_the_slope_of_the_query_loss(case: str) -> None:
     model, batch = make_model(spec), make_batch(spec, 2, 7)
     settings(kind).training_step(model, batch, lambda _: None, 0)
     check_slopes(model, lambda: meta_loss(kind, model, batch, "first", [SUPPORT] * 2, SUPPORT))
-
-
-@pytest.mark.parametrize("case", PLAIN)
-def test_the_orders_differ_and_both_move_theta(case: str) -> None:
-    kind, spec = PLAIN[case]
-    moved: list[Model] = [make_model(spec)]
-    for order in ("second", "first"):
-        moved.append(make_model(spec))
-        adam = Adam(moved[-1], (), 1.0)
-        adam.rate.fill_(0.01)
-        settings(kind, order).training_step(moved[-1], make_batch(spec, 3, 7), adam.move, 0)
-    for start, second, first in zip(*(model.parameters() for model in moved), strict=True):
-        assert (second != start).any()
-        assert (first != start).any()
-        assert (second != first).any()
 
 
 @ORDERS

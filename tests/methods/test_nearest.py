@@ -9,7 +9,7 @@ from tam.config.config import Config
 from tam.errors import UserError
 from tam.methods import Nearest
 from tam.models import Batch, ModelSpec, build_model
-from tests.methods.small import make_batch
+from tests.methods.small import DECODER, make_batch
 
 
 def probabilities(
@@ -68,13 +68,18 @@ def test_it_is_a_loop_over_the_support(plain_spec: ModelSpec, smoothing: float) 
 
 def test_a_shorter_answer_is_asked_for_fewer_places() -> None:
     """As decoding does, which starts with no token of the answer."""
-    spec = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2)
+    spec = DECODER
     model = build_model(Nearest().spec(spec, 1), torch.Generator().manual_seed(0))
     (state,) = Nearest().adapt(model, make_batch(spec, 2, 3, seed=1), (0,), 0.0)
     query = make_batch(spec, 2, 4)
     none = replace(query, y=query.y[..., :0], y_length=torch.zeros_like(query.x_length))
     whole = Nearest().outcomes(model, state, query)
     torch.testing.assert_close(Nearest().outcomes(model, state, none), whole[:, :, :1])
+
+
+def test_its_network_takes_rotary_positions_from_nobody() -> None:
+    spec = Nearest().spec(replace(DECODER, positions="rotary"), 1)
+    assert (spec.positions, spec.longest_x) == ("table", DECODER.max_x)
 
 
 def test_there_is_nothing_to_train(plain_spec: ModelSpec) -> None:

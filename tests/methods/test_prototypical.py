@@ -12,11 +12,11 @@ import torch
 import tam
 from tam.methods import METHODS, Prototypical
 from tam.methods.prototypical import near, prototypes
-from tam.models import Batch, ModelSpec, build_model
+from tam.models import Batch, build_model
+from tests.methods.small import ENCODER as SPEC
 from tests.methods.small import make_batch
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
 
 
 def features_of(batch: Batch) -> torch.Tensor:

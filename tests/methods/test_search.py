@@ -57,21 +57,6 @@ def test_a_task_stops_when_its_loss_has_not_improved_on_its_best_for_so_long(pat
             assert (search.z[task] == before[task]).all().item() == stopped
 
 
-@pytest.mark.parametrize("kind", [Descent, Search])
-def test_following_is_a_loop_of_looks_and_steps(kind: type[Descent]) -> None:
-    start = torch.zeros(3, 2, dtype=torch.float64)
-    by_hand, seen = kind(start, 0.05), dict[int, Tensor]()
-    for step in range(8):
-        loss, gradient = bowls(by_hand.z)
-        by_hand.observe(loss)
-        seen[step] = by_hand.best_z
-        by_hand.step(gradient)
-    followed = kind(start, 0.05).follow(lambda z: bowls(z)[0], [7, 0, 2])
-    for step, found in zip([7, 0, 2], followed, strict=True):
-        torch.testing.assert_close(found, seen[step])
-    assert start.eq(0).all()
-
-
 def test_a_search_that_diverges_returns_where_it_was_before() -> None:
     (found,) = Descent(torch.ones(3, 2, dtype=torch.float64), 1e200).follow(lambda z: bowls(z)[0], [6])
     assert found.isfinite().all()

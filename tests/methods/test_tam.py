@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from tam.methods import TAM, Losses
-from tam.methods.objective import Objective
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import (
     algorithm_1,
@@ -17,7 +16,6 @@ from tests.methods.algorithm_1 import (
     mean_loss,
     ours,
     take,
-    task_loss,
 )
 from tests.methods.small import make_batch, make_model, some
 
@@ -95,42 +93,6 @@ def test_once_all_tasks_have_stopped_theta_stands_still(plain_spec: ModelSpec) -
     for later in results[1:]:
         for a, b in zip(results[0].parameters(), later.parameters(), strict=True):
             assert torch.equal(a, b)
-
-
-def test_gradients_equal_finite_differences(spec: ModelSpec) -> None:
-    model, batch = make_model(spec), make_batch(spec, 3, 4)
-    generator = torch.Generator().manual_seed(3)
-    z = 0.3 * torch.randn(3, model.task_size, generator=generator, dtype=torch.float64)
-    weights = torch.tensor([1.0, 0.0, 2.0], dtype=torch.float64)
-    objective = Objective(model, batch)
-    loss, at_rest, _ = objective.at(z)
-    assert all(parameter.grad is None for parameter in model.parameters())
-    loss_too, weighted, _ = objective.at(z, theta=weights)
-    objective.finish()
-    torch.testing.assert_close(loss, loss_too)
-    torch.testing.assert_close(weighted, at_rest * weights.unsqueeze(1))
-
-    def total(where: Tensor) -> Tensor:
-        with torch.no_grad():
-            return torch.stack([task_loss(model, where[task], batch, task) for task in range(3)])
-
-    torch.testing.assert_close(loss, total(z))
-    small = 1e-6
-    for _ in range(3):
-        direction = torch.randn(z.shape, generator=generator, dtype=torch.float64)
-        slope = (total(z + small * direction) - total(z - small * direction)) / (2 * small)
-        torch.testing.assert_close((at_rest * direction).sum(1), slope, rtol=1e-5, atol=1e-6)
-    for parameter in model.parameters():
-        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-        values: list[Tensor] = []
-        for sign in (1, -1):
-            with torch.no_grad():
-                parameter += sign * small * direction
-                values.append((total(z) * weights).sum())
-                parameter -= sign * small * direction
-        slope = (values[0] - values[1]) / (2 * small)
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        torch.testing.assert_close((gradient * direction).sum(), slope, rtol=1e-5, atol=1e-6)
 
 
 def _one_step(model: Model, batch: Batch) -> tuple[Losses, Tensor]:

@@ -24,15 +24,6 @@ def test_adapting_leaves_theta_alone(spec: ModelSpec) -> None:
         assert some(parameter.grad).eq(1).all()
 
 
-def test_one_trajectory_yields_the_states_of_all_step_counts(spec: ModelSpec) -> None:
-    model, batch, settings = make_model(spec), make_batch(spec, 3, 5), TAM()
-    steps = [5, 1, 0, 9]
-    for count, state in zip(steps, settings.adapt(model, batch, steps, 0.5), strict=True):
-        (separate,) = settings.adapt(model, batch, [count], 0.5)
-        assert torch.equal(state, separate)
-        assert not state.requires_grad
-
-
 def test_adapting_returns_the_embedding_of_lowest_support_loss(spec: ModelSpec) -> None:
     """Of all that are met: patience is for training."""
     model, batch, settings = make_model(spec), make_batch(spec, 4, 8, seed=1), TAM(patience=1)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from tam.models import Batch, ModelSpec
+from tam.models import ModelSpec
 from tests.models.conftest import make_batch, make_model, make_z
 
 
@@ -57,19 +57,6 @@ def test_a_batch_of_the_other_kind_is_refused(encoder_spec: ModelSpec) -> None:
     sequences = replace(batch, y=batch.x, y_length=batch.x_length)
     with pytest.raises(ValueError, match="for classification, the batch for transduction"):
         model(z, sequences)
-
-
-def test_cached_x_changes_nothing(encoder_spec: ModelSpec) -> None:
-    model, batch = make_model(encoder_spec), make_batch(encoder_spec)
-    given, z = model.with_x_cache(batch), make_z(model, batch)
-    token = encoder_spec.conditioning in ("token", "none") and encoder_spec.backbone == "transformer"
-    assert bool(given.x_cache) == token
-
-    def gradients(batch: Batch) -> list[torch.Tensor]:
-        loss = model(z, batch)[..., 0].sum()
-        return [loss, *torch.autograd.grad(loss, list(model.parameters()))]
-
-    torch.testing.assert_close(gradients(given), gradients(batch))
 
 
 @pytest.mark.parametrize("change", [{"layers": 1}, {"purpose": "embed", "conditioning": "none"}])

@@ -95,26 +95,20 @@ ROTATION = Rotation.of(torch.tensor([0, 1, 2, 3, 1]), WIDTH // HEADS, torch.floa
 
 
 @pytest.mark.parametrize("rotation", [None, ROTATION], ids=["table", "rotary"])
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal", [False, True, None])  # None: without a mask
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_outputs_and_two_derivatives_are_those_of_torch(
     block: Block,
     hidden: Tensor,
     plain: Callable[..., Tensor],
-    causal: bool,
+    causal: bool | None,
     read: slice,
     rotation: Rotation | None,
 ) -> None:
-    bias, weights = some_bias(causal, read), list(block.parameters())
+    bias, weights = None if causal is None else some_bias(causal, read), list(block.parameters())
     inputs, given = [hidden, *weights], {"read": read, "rotation": rotation}
     expected = in_turn(plain(hidden, bias, *weights, **given), inputs)
     torch.testing.assert_close(in_turn(whole(hidden, bias, *weights, **given), inputs), expected)
-
-
-def test_without_a_mask(block: Block, hidden: Tensor, plain: Callable[..., Tensor]) -> None:
-    weights = list(block.parameters())
-    expected = in_turn(plain(hidden, None, *weights), [hidden, *weights])
-    torch.testing.assert_close(in_turn(whole(hidden, None, *weights), [hidden, *weights]), expected)
 
 
 def projected(block: Block, hidden: Tensor) -> list[Tensor]:

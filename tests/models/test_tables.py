@@ -7,9 +7,8 @@ import torch
 
 from tam.models import ModelSpec, build_model
 from tam.models.layers import table_names
+from tests.methods.small import DECODER, ENCODER
 
-ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
-DECODER = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=2, layers=1, width=8, heads=2)
 OF_X = {"x.token", "x.position"}
 OF_Y = {"y.token", "y.position"}
 TABLES: list[tuple[ModelSpec, set[str]]] = [

@@ -46,7 +46,7 @@ class Descent:
 
     def observe(self, loss: Tensor) -> None:
         """Note the loss at z, `[B]`, and z where it is the lowest so far; tasks stop as in `watch`."""
-        self.best_z = _lower(loss.detach(), self.best, self.z, self.best_z)
+        self.best_z = torch.where((loss.detach() < self.best).unsqueeze(1), self.z, self.best_z)
         self.watch(loss)
 
     def watch(self, loss: Tensor) -> None:
@@ -96,11 +96,6 @@ class Descent:
             (gradient,) = torch.autograd.grad(loss.sum(), z)
         self.observe(loss)
         self.step(gradient)
-
-
-def _lower(loss: Tensor, best: Tensor, z: Tensor, best_z: Tensor) -> Tensor:
-    """Where the loss is lowest: z if it is lower there than the best, else where that was."""
-    return torch.where((loss < best).unsqueeze(1), z, best_z)
 
 
 def _watch(

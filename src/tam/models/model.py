@@ -10,7 +10,7 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +36,14 @@ HEAD_STD = 0.02  # the first predictions are close to uniform
 # z starts at zero, so its place is the first thing that it moves; it starts smaller than other embeddings.
 # 0.1 validated best of 0.3, 0.1, 0.03 and 0.01 on classification.
 PLACE_STD = 0.1
+
+
+class Placed(NamedTuple):
+    """A sequence as the transformer takes it."""
+
+    vectors: Tensor  # [R, L, d]
+    mask: Mask
+    positions: Tensor | None  # [L], if they are rotary
 
 
 class Model(nn.Module):
@@ -280,8 +288,8 @@ class Model(nn.Module):
         valid, positions = torch.cat(seen, dim=1), self._positions(seen, seen[0])
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
-        mask = Mask(valid, causal=False, padded=batch.padded)
-        return self._transform(sequence, mask, condition, batch, slice(0, 1), positions).squeeze(1)
+        placed = Placed(sequence, Mask(valid, causal=False, padded=batch.padded), positions)
+        return self._transform(placed, condition, batch, slice(0, 1)).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch) -> Tensor:
         """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`.
@@ -301,11 +309,11 @@ class Model(nn.Module):
         positions = self._positions(seen, task)
         sequence, valid = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
         front = valid.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
-        mask = Mask(valid, causal=True, front=front, padded=batch.padded)
+        placed = Placed(sequence, Mask(valid, causal=True, front=front, padded=batch.padded), positions)
         read = slice(sequence.shape[1] - y.shape[1] - 1, None)
         if self.copier is not None and not batch.x_cache:
             read = slice(0 if self.front_places is None else len(self.front_places), None)
-        return self._transform(sequence, mask, condition, batch, read, positions)
+        return self._transform(placed, condition, batch, read)
 
     def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
         """What a decoder says of the next tokens by its vocabulary, and by pointing at x."""
@@ -339,21 +347,14 @@ class Model(nn.Module):
         """See `rotary.positions`; None unless positions are rotary."""
         return None if self.spec.positions == "table" else rotary.positions(parts, task)
 
-    def _transform(
-        self,
-        sequence: Tensor,
-        mask: Mask,
-        condition: Condition,
-        batch: Batch,
-        read: slice,
-        positions: Tensor | None,
-    ) -> Tensor:
+    def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
         """The transformer's hidden states at the places `read` of a batch's rows; any value in padding."""
         assert isinstance(self.backbone, Transformer)
         cache = [part.flatten(0, 1) for part in batch.x_cache]
         if self.copier is not None:
             cache = cache[:1]
-        return engine.transform(self.backbone, sequence, mask, condition.modulation, read, cache, positions)
+        vectors, mask, positions = placed
+        return engine.transform(self.backbone, vectors, mask, condition.modulation, read, cache, positions)
 
 
 def _in_x(batch: Batch) -> Tensor:

@@ -26,7 +26,7 @@ from tam.models.conditioning import Condition
 from tam.models.dropout import drop
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, constant, normal, within
-from tam.models.model import Model
+from tam.models.model import Model, Placed
 from tam.models.precision import Precision, in_own_precision
 from tam.models.spec import ModelSpec, Purpose
 from tam.models.transformer import Block, Transformer
@@ -49,19 +49,12 @@ class PairsModel(Model):
         with torch.no_grad():
             self.same_pair[:, ::2] = SAME_PAIR
 
-    def _transform(
-        self,
-        sequence: Tensor,
-        mask: Mask,
-        condition: Condition,
-        batch: Batch,
-        read: slice,
-        positions: Tensor | None,
-    ) -> Tensor:
+    def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
         if batch.support is None:
             raise ValueError("this model answers from pairs: give the batch a support")
         assert isinstance(self.backbone, Transformer)
         context, valid, pair, context_positions = self._context(condition, batch.support)
+        sequence, mask, positions = placed
         turn = self.backbone.rotation(positions, sequence)
         context_turn = self.backbone.rotation(context_positions, context)
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
@@ -200,8 +193,8 @@ class CompareModel(Model):
         shape = (batch.tasks, batch.rows, support.rows)
         sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
-        mask, positions = Mask(valid, causal=False), self._positions(seen, seen[0])
-        hidden = self._transform(sequence, mask, condition, batch, slice(0, 1), positions)
+        placed = Placed(sequence, Mask(valid, causal=False), self._positions(seen, seen[0]))
+        hidden = self._transform(placed, condition, batch, slice(0, 1))
         # What all scores share counts for nothing. In bfloat16 the rounded gradients of a query's scores do
         # not sum to 0, so Adam moves that number on and on, until scores so large are rounded to the same.
         with torch.autocast(hidden.device.type, enabled=False):
