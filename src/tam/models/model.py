@@ -273,8 +273,8 @@ class Model(nn.Module):
         logits = self.head(self._features(condition, batch))
         if batch.classes is None:
             return logits
-        has = within(batch.classes, self.spec.classes).repeat_interleave(batch.rows, dim=0)
-        return logits.masked_fill(~has, -math.inf)
+        has = within(batch.classes, self.spec.classes).unsqueeze(1).expand(-1, batch.rows, -1)
+        return logits.masked_fill(~has.flatten(0, 1), -math.inf)
 
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
