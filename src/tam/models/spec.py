@@ -56,6 +56,7 @@ class ModelSpec:
         hints: How many answers that a simple rule finds are read beside x, see `tam.models.hints`. They take
             up ids before the unknown one: one that separates them from x, or those of all classes and levels.
         memory: How many training examples hints look up; for sequences only.
+        programs: How many random programs hints try, see `tam.tasks.lists.search`; for lists of integers.
         classes: Number of classes C; classification only.
         max_x: Longest input of the tasks; see `longest_x`.
         max_y: Longest answer of them, without its end token; transduction only. See `longest_y`.
@@ -115,6 +116,7 @@ class ModelSpec:
     encoder: EncoderSpec | None = None
     hints: int = 0
     memory: int = 0
+    programs: int = 0
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -239,6 +241,7 @@ class ModelSpec:
             "tasks": 0,
             "hints": 0,
             "memory": 0,
+            "programs": 0,
         }
         for name, least in (smallest | ({} if self.bottleneck is None else {"bottleneck": 1})).items():
             if getattr(self, name) < least:
