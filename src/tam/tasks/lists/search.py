@@ -124,11 +124,10 @@ class ListRule:
         draws: int,
     ) -> None:
         self._rows, self._edits = rows, edits
-        self._ids = {number: id for id, number in enumerate(numbers)}
         size = len(numbers)
         readable = [row for row, (x, _) in enumerate(rows) if max(x, default=0) < size]
-        self._place = {row: place for place, row in enumerate(readable)}
-        self._answers = answers_of_programs(
+        self._column = {row: column for column, row in enumerate(readable)}
+        self._programs = answers_of_programs(
             tuple(
                 (
                     tuple(numbers[id] for id in rows[row][0]),
@@ -136,10 +135,19 @@ class ListRule:
                 )
                 for row in readable
             ),
-            tuple(self._place[row] for row in known if row in self._place),
+            tuple(self._column[row] for row in known if row in self._column),
             draws,
             1 + max(numbers),
         )
+        ids = {number: id for id, number in enumerate(numbers)}
+        distinct = self._programs.distinct
+        named = [answer is not None and all(number in ids for number in answer) for answer in distinct]
+        self._named = np.array(named, dtype=np.float64)
+        self._distinct = [
+            tuple(ids[number] for number in answer or ()) if nameable else ()
+            for answer, nameable in zip(distinct, named, strict=True)
+        ]
+        self._place = {self._distinct[place]: place for place in np.flatnonzero(named).tolist()}
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row that is asked the different answers by other rows of the support, best first."""
@@ -148,25 +156,22 @@ class ListRule:
         wrong = {row for row in support if edits[row][:1] != [self._rows[row][1]]}
         found: list[list[Row]] = []
         for row in asked:
-            votes = self._votes(support, row)
+            of_programs = self._votes(support, row)
+            best = np.argsort(-of_programs, kind="stable")[:most].tolist()
+            votes = {self._distinct[place]: float(of_programs[place]) for place in best if of_programs[place]}
             weight = _EDITS * _MISS ** len(wrong - {row})
             for number, answer in enumerate(edits[row]):
-                votes[answer] = votes.get(answer, 0.0) + weight * (FURTHER if number else 1.0)
+                before = float(of_programs[self._place[answer]]) if answer in self._place else 0.0
+                votes[answer] = before + weight * (FURTHER if number else 1.0)
             found.append(sorted(votes, key=lambda answer: -votes[answer])[:most])
         return found
 
-    def _votes(self, support: Sequence[int], row: int) -> dict[Row, float]:
-        """The votes for answers to a row, by programs that get another row of the support right."""
-        others = [self._place[one] for one in support if one != row and one in self._place]
-        if row not in self._place or not others:
-            return {}
-        times, right, number, distinct = self._answers
+    def _votes(self, support: Sequence[int], row: int) -> NDArray[np.float64]:
+        """The votes for each distinct answer to a row, by programs that get another row of support right."""
+        others = [self._column[one] for one in support if one != row and one in self._column]
+        if row not in self._column or not others:
+            return np.zeros(len(self._distinct))
+        times, right, number, _ = self._programs
         hits = right[:, others].sum(1)
         weights = times * _MISS ** (len(others) - hits) * (hits > 0)
-        votes = np.bincount(number[:, self._place[row]], weights, len(distinct))
-        found: dict[Row, float] = {}
-        for place in votes.nonzero()[0].tolist():
-            answer = distinct[place]
-            if answer is not None and all(number in self._ids for number in answer):
-                found[tuple(self._ids[number] for number in answer)] = float(votes[place])
-        return found
+        return self._named * np.bincount(number[:, self._column[row]], weights, len(self._distinct))
