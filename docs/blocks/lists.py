@@ -21,14 +21,20 @@ def scores(results: Results) -> str:
 def _row(run: Facts) -> list[str]:
     prior = run["tasks"].get("prior", {}).get("tasks", 0)
     device = f"a CPU, one thread, load {run['load']:g}" if run["config"]["device"] == "cpu" else run["device"]
-    hints = ", with hints" if run["config"]["network"].get("hints") else ""
     return [
-        f"**{run['method']}{hints}**",
+        f"**{_title(run)}**",
         number(prior) if prior else "none",
         f"{run['seconds']:.0f}",
         device,
         f"**{_percent(run['scores'][0])}**",
     ]
+
+
+def _title(run: Facts) -> str:
+    network = run["config"]["network"]
+    hints = ", with hints" if network.get("hints") else ""
+    programs = f" from {number(network['programs'])} programs" if hints and network.get("programs") else ""
+    return f"{run['method']}{hints}{programs}{'' if run['config']['training']['steps'] else ', untrained'}"
 
 
 def _percent(score: Facts) -> str:

@@ -1,6 +1,7 @@
 """Hints: the inputs that models read, their parts of the mixture, and what an untrained model answers."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,3 +161,18 @@ def test_hints_are_for_own_tasks_and_methods_that_do_not_read_examples() -> None
     assert Config.from_preset("paper", benchmark="mine.jsonl").network.hints == 0
     assert Config.from_preset("quick", "snail", benchmark="mine.jsonl").network.hints == 0
     assert Protocol() == Config.from_preset("paper", benchmark="mine.jsonl").protocol
+
+
+def test_a_model_of_lists_answers_as_programs_do_and_still_does_when_it_was_saved(tmp_path: Path) -> None:
+    """Without a step of training; reversing is no edit."""
+    rng = np.random.default_rng(0)
+    inputs = [rng.permutation(10)[: rng.integers(2, 6)].tolist() for _ in range(12)]
+    rows = {str(n): [(x[n % 2 :], x[n % 2 :][::-1]) for x in inputs] for n in range(6)}
+    learner = tam.Learner(preset="smoke", hints=1, copy=True, programs=2_000, steps=0, shots=(4,))
+    learner.fit(tam.tasks_from(rows))
+    rule = learner.adapt([([1, 2], [2, 1]), ([5, 3, 4], [4, 3, 5]), ([7, 7, 1], [1, 7, 7])])
+    learner.save(tmp_path / "model")
+    rule.save(tmp_path / "rule.json")
+    again, rule_again = tam.load(tmp_path / "model"), tam.TaskEmbedding.load(tmp_path / "rule.json")
+    assert learner.predict(rule, [[9, 2, 8]]) == again.predict(rule_again, [[9, 2, 8]]) == [[8, 2, 9]]
+    assert learner.evaluate(tam.tasks_from(rows).test, shots=(4,))[0].accuracy == 1

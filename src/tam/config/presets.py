@@ -6,7 +6,7 @@ Preset = Literal["smoke", "quick", "paper", "best"]
 
 BENCHMARKS = ("classification", "transduction", "pathfinding")
 
-OWN_TASKS: dict[str, Any] = {"mask_tokens": 0.02, "copy": True, "hints": 2}
+OWN_TASKS: dict[str, Any] = {"mask_tokens": 0.02, "copy": True, "hints": 2, "programs": 100_000}
 """What every preset but paper changes for tasks of the user's own."""
 
 PRESETS: dict[str, dict[str, Any]] = {

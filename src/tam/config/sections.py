@@ -52,11 +52,14 @@ class Network:
     hints: int = 0
     """Answers that the model reads beside x: those that a simple rule (the commonest edits, or words in
     common) finds in the examples of the task. For your own tasks: 2."""
+    programs: int = 0
+    """With hints, for sequences of integers: the rule also tries so many random list programs, and those that
+    explain examples vote. For your own tasks: 100 000, if they explain any training task."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
-        check_at_least(self, 0, "mask_tokens", "hints")
+        check_at_least(self, 0, "mask_tokens", "hints", "programs")
         if self.mask_tokens >= 1:
             raise SettingError(f"mask_tokens must be below 1: got {self.mask_tokens!r}")
 

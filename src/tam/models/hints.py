@@ -3,8 +3,9 @@
 A network trained on a few hundred tasks must otherwise learn by itself what the rule already knows. With
 hints it starts from the rule's answers, and learns when to trust them and how to correct them.
 
-- Transduction: x becomes `answer₁ | answer₂ | … | x`, the answers of `VotedEdits`, best first; where it has
-  none, answer₁ is x itself, and where it has too few, others are empty. The separator `|` has an id.
+- Transduction: x becomes `answer₁ | answer₂ | … | x`, the answers of `VotedEdits`, best first, or on lists of
+  integers those of `ListRule`; where it has none, answer₁ is x itself, and where it has too few, others are
+  empty. The separator `|` has an id.
 - Classification: before x stands a token for each of the likeliest classes, best first, that tells the class
   and how sure the rule is. The rule is ridge regression on which tokens occur, each with its weight.
 
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from tam.models.model import Model
 from tam.models.spec import HINT_LEVELS, ModelSpec
 from tam.tasks.edits import Row, VotedEdits
+from tam.tasks.lists.search import ListRule
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Sequences, Task
 
@@ -139,7 +141,7 @@ class Hints:
         rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
         recalled = (self.memory.get(x, {}) for x, _ in rows)
         others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
-        rule, separator = VotedEdits(rows, others), self.spec.named
+        rule, separator = self._rule(task, rows, VotedEdits(rows, others), asked), self.spec.named
         found: list[list[int]] = []
         for support, some in asked:
             by_row = rule.answers(support.tolist(), some.tolist(), self.spec.hints)
@@ -149,6 +151,20 @@ class Hints:
                 told = [token for one in answers for token in (*one[: self.spec.longest_y], separator)]
                 found.append([*told, *x])
         return found
+
+    def _rule(
+        self,
+        task: Task,
+        rows: Sequence[tuple[Row, Row]],
+        edits: VotedEdits,
+        asked: Sequence[tuple[Integers, Integers]],
+    ) -> VotedEdits | ListRule:
+        """Edits, or on lists of integers these and random programs."""
+        if not self.spec.programs:
+            return edits
+        numbers = [token for token in task.vocabulary.tokens if isinstance(token, int)]
+        known = sorted({row for support, _ in asked for row in support.tolist()})
+        return ListRule(rows, edits, numbers, known, self.spec.programs)
 
     def _with_classes(
         self, task: Task, y: Classes, asked: Sequence[tuple[Integers, Integers]]

@@ -28,7 +28,7 @@ _CHOICES = {
     "x_mask": XMask,
     "positions": Positions,
 }
-_AT_LEAST_0 = ("max_x", "tasks", "hints", "memory")
+_AT_LEAST_0 = ("max_x", "tasks", "hints", "memory", "programs")
 _AT_LEAST_1 = ("vocabulary", "layers", "width", "heads", "task_tokens", "bottleneck")
 
 
@@ -125,6 +125,8 @@ class ModelSpec:
     before the unknown one: one that separates them from x, or those of all classes and levels."""
     memory: int = 0
     """How many training examples hints look up; for sequences only."""
+    programs: int = 0
+    """How many random programs hints try, see `tam.tasks.lists.search`; for lists of integers."""
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:

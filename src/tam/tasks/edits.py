@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Row = tuple[int, ...]
 
-_FURTHER = 0.3  # what an answer that is not the best has of its rule's votes
+FURTHER = 0.3  # what an answer that is not the best has of its rule's votes
 
 
 class Edit(NamedTuple):
@@ -174,5 +174,5 @@ class VotedEdits:
             hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
             weight = ((hits + 0.5) / (count + 1)) ** 2
             for number, answer in enumerate(answers):
-                share = weight * (1.0 if number == 0 else _FURTHER)
+                share = weight * (1.0 if number == 0 else FURTHER)
                 votes[row][answer] = votes[row].get(answer, 0.0) + share

@@ -18,11 +18,12 @@ from tam.models.hints import memory_size
 from tam.models.spec import hint_tokens
 from tam.models.token_ids import TokenIds, training_vocabulary
 from tam.tasks.composition import PrimitivesError, unknown_slot
+from tam.tasks.lists.search import explain_some
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 
-_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy", "encoder", "freeze_encoder")
+_NOT_OF_SPEC = ("use_primitives", "mask_tokens", "copy", "encoder", "freeze_encoder", "programs")
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ def _spec(
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,
             memory=memory_size(tasks.train) if config.network.hints else 0,
+            programs=_programs(config, tasks),
             primitives=len(primitives or ()),
             slots=len(tasks.train[0].primitives) if primitives else 0,
             **network,
@@ -187,6 +189,12 @@ def _spec(
         return method.spec(spec, len(tasks.train))
     except ValueError as error:  # settings that do not go with these tasks
         raise UserError(str(error)) from None
+
+
+def _programs(config: Config, tasks: TaskSet) -> int:
+    """How many programs hints try: as many as asked, if they explain some training tasks."""
+    draws = config.network.programs if config.network.hints else 0
+    return draws if draws and explain_some(tasks, draws) else 0
 
 
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:

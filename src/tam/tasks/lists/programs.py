@@ -20,7 +20,7 @@ FORMS: Forms = {
 }
 """The forms of every kind of expression."""
 
-_DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)
+DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)
 _PROBES = 32
 _FIRST = 8  # examples after which a program that is not worth it is mostly known to be
 _MOST_ALIKE = 0.6  # of the answers may be the same
@@ -50,7 +50,7 @@ def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]
     while failures < 1000:
         dice = Dice(Rng("list programs", seed, number))
         number, failures = number + 1, failures + 1
-        drawn = grammar.draw("edit", dice.pick(_DEPTHS), dice)
+        drawn = grammar.draw("edit", dice.pick(DEPTHS), dice)
         found = _examples(drawn, limits, examples, dice)
         if found is None:
             continue

@@ -1,0 +1,177 @@
+"""Random programs as a rule: those that answer examples of a task right vote on its other answers.
+
+A program that gets more of the examples right has more votes, and so has one that is drawn more often,
+because it is simpler. The rule of edits, `VotedEdits`, votes as one program does.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.tasks.edits import FURTHER, Row, VotedEdits
+from tam.tasks.lists.grammar import UNDEFINED, Expression, Grammar
+from tam.tasks.lists.programs import DEPTHS, FORMS
+from tam.tasks.rng import Dice, Rng
+from tam.tasks.task import Sequences
+from tam.tasks.taskset import TaskSet
+
+_MISS = 0.05
+"""The share of its votes that a program keeps for each example that it gets wrong."""
+_EDITS = 3.0
+"""The votes of the rule of edits: as of a program that was drawn so often."""
+_TRIED = 3
+"""A program is left out unless it gets one of so many examples right."""
+_LOOKED_AT = 20
+"""Training tasks, of which a tenth must have a program for half of their examples."""
+
+Example = tuple[Row, Row]
+Unreadable = tuple[int | None, ...]
+"""Numbers, with None for a token that stands for none."""
+
+
+@lru_cache(maxsize=2)
+def draw_distinct(draws: int, values: int) -> tuple[tuple[Expression, int], ...]:
+    """The different programs among so many random ones, each with how often it was drawn."""
+    grammar, dice = Grammar(FORMS, values), Dice(Rng("programs to try"))
+    found = [grammar.draw("edit", dice.pick(DEPTHS), dice) for _ in range(draws)]
+    times = Counter(program.text for program in found)
+    return tuple((program, times[text]) for text, program in {one.text: one for one in found}.items())
+
+
+class Answers(NamedTuple):
+    """What P programs answer to the N inputs of a task."""
+
+    times: NDArray[np.float64]  # how often each was drawn, `[P]`
+    right: NDArray[np.bool_]  # whether an answer is that of the example, `[P, N]`
+    number: NDArray[np.int64]  # which of `distinct` an answer is, `[P, N]`
+    distinct: tuple[Row | None, ...]  # None for no answer
+
+
+@lru_cache(maxsize=4096)
+def answers_of_programs(
+    rows: tuple[tuple[Row, Unreadable], ...], known: tuple[int, ...], draws: int, values: int
+) -> Answers:
+    """The answers of those programs that get one of the first known examples right.
+
+    Args:
+        rows: Examples; the answers of those that are not known are not looked at to choose programs.
+        known: The numbers of the examples that are known.
+        draws: How many programs are drawn.
+        values: Their constants are below this.
+    """
+    inputs = [list(x) for x, _ in rows]
+    tried = [(inputs[row], list(rows[row][1])) for row in known[:_TRIED]]
+    numbers: dict[Unreadable | None, int] = {None: 0}
+    times: list[int] = []
+    found: list[list[int]] = []
+    for program, count in draw_distinct(draws, values):
+        if any(_answer(program, x) == y for x, y in tried):
+            own = (_answer(program, x) for x in inputs)
+            found.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
+            times.append(count)
+    number = np.array(found, dtype=np.int64).reshape(len(found), len(rows))
+    right = number == [numbers.get(y, -1) for _, y in rows]
+    return Answers(np.array(times, dtype=np.float64), right, number, tuple(numbers))  # type: ignore[arg-type]
+
+
+def _answer(program: Expression, x: list[int]) -> list[int] | None:
+    try:
+        return program.value(x)
+    except UNDEFINED:
+        return None
+
+
+def explain_some(tasks: TaskSet, draws: int) -> bool:
+    """Whether the tasks are on lists of integers, and programs explain some of the training tasks."""
+    numbers = [token for token in tasks.vocabulary.tokens if isinstance(token, int)]
+    if tasks.kind != "transduction" or len(numbers) < len(tasks.vocabulary):
+        return False
+    explained = 0
+    some = tasks.train[:: math.ceil(len(tasks.train) / _LOOKED_AT)]
+    for task in some:
+        assert isinstance(task.y, Sequences)
+        rows = tuple(
+            (tuple(numbers[id] for id in task.x.row(row)), tuple(numbers[id] for id in task.y.row(row)))
+            for row in range(len(task))
+        )
+        right = answers_of_programs(rows, tuple(range(len(rows))), draws, 1 + max(numbers)).right
+        explained += bool(2 * right.sum(1).max(initial=0) >= len(rows))
+    return 10 * explained >= len(some)
+
+
+class ListRule:
+    """What random programs and edits make of the inputs of a task on lists.
+
+    Args:
+        rows: Examples in ids.
+        edits: The rule of edits for these examples.
+        numbers: The number that each id stands for; other ids stand for none.
+        known: The examples whose answers are known.
+        draws: How many programs are drawn.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Example],
+        edits: VotedEdits,
+        numbers: Sequence[int],
+        known: Sequence[int],
+        draws: int,
+    ) -> None:
+        self._rows, self._edits = rows, edits
+        size = len(numbers)
+        readable = [row for row, (x, _) in enumerate(rows) if max(x, default=0) < size]
+        self._column = {row: column for column, row in enumerate(readable)}
+        self._programs = answers_of_programs(
+            tuple(
+                (
+                    tuple(numbers[id] for id in rows[row][0]),
+                    tuple(numbers[id] if id < size else None for id in rows[row][1]),
+                )
+                for row in readable
+            ),
+            tuple(self._column[row] for row in known if row in self._column),
+            draws,
+            1 + max(numbers),
+        )
+        ids = {number: id for id, number in enumerate(numbers)}
+        distinct = self._programs.distinct
+        named = [answer is not None and all(number in ids for number in answer) for answer in distinct]
+        self._named = np.array(named, dtype=np.float64)
+        self._distinct = [
+            tuple(ids[number] for number in answer or ()) if nameable else ()
+            for answer, nameable in zip(distinct, named, strict=True)
+        ]
+        self._place = {self._distinct[place]: place for place in np.flatnonzero(named).tolist()}
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row that is asked the different answers by other rows of the support, best first."""
+        both = [*dict.fromkeys((*support, *asked))]
+        edits = dict(zip(both, self._edits.answers(support, both, most), strict=True))
+        wrong = {row for row in support if edits[row][:1] != [self._rows[row][1]]}
+        found: list[list[Row]] = []
+        for row in asked:
+            of_programs = self._votes(support, row)
+            best = np.argsort(-of_programs, kind="stable")[:most].tolist()
+            votes = {self._distinct[place]: float(of_programs[place]) for place in best if of_programs[place]}
+            weight = _EDITS * _MISS ** len(wrong - {row})
+            for number, answer in enumerate(edits[row]):
+                before = float(of_programs[self._place[answer]]) if answer in self._place else 0.0
+                votes[answer] = before + weight * (FURTHER if number else 1.0)
+            found.append(sorted(votes, key=lambda answer: -votes[answer])[:most])
+        return found
+
+    def _votes(self, support: Sequence[int], row: int) -> NDArray[np.float64]:
+        """The votes for each distinct answer to a row, by programs that get another row of support right."""
+        others = [self._column[one] for one in support if one != row and one in self._column]
+        if row not in self._column or not others:
+            return np.zeros(len(self._distinct))
+        times, right, number, _ = self._programs
+        hits = right[:, others].sum(1)
+        weights = times * _MISS ** (len(others) - hits) * (hits > 0)
+        return self._named * np.bincount(number[:, self._column[row]], weights, len(self._distinct))
