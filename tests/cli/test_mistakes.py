@@ -1,5 +1,6 @@
 """Words that a command cannot use are named as they were typed."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_values_that_cannot_be_read_name_their_option(
     with pytest.raises(SystemExit) as end:
         tam("train", "classification", "--out", str(tmp_path / "run"), *given.split())
     assert end.value.code == 2
-    assert f"Error parsing {given.split()[0]}: " in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith(f"error: {given.split()[0]}: ")
 
 
 @pytest.mark.parametrize(
@@ -105,5 +106,4 @@ def test_misuse(arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    assert "--help" in done.stderr
+    assert re.fullmatch(r"error: .*; see tam( tasks)? --help\n", done.stderr)

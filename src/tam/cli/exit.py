@@ -1,14 +1,16 @@
 """How a command ends: an error of the user's, or of the machine's, is one line on standard error.
 
-The exit code is 0, also if nobody reads the output to its end; 1 after an error, and after a run that stopped
-when asked to; 130 after a Ctrl-C that ends a command at once.
+The exit code is 0, even if nobody reads the output to its end; 1 after an error, and after a run that stopped
+when asked to; 2 if the words of the command cannot be used; 130 after a Ctrl-C that ends a command at once.
 """
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, redirect_stderr, suppress
+from io import StringIO
 
 from tam.errors import InterruptedRunError, SettingError, UserError, report_out_of_memory
 from tam.training.heap import keep_freed_memory
@@ -34,6 +36,35 @@ def command() -> Generator[None]:
             sys.exit(f"error: {error}")
         except InterruptedRunError as error:
             sys.exit(f"{error}; {_RESUME}")
+
+
+@contextmanager
+def usage_errors_in_a_line(commands: Collection[str]) -> Generator[None]:
+    """Parse with tyro, which draws a box around an error and repeats the help of the option."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    except SystemExit as end:
+        if end.code:
+            words = ["tam", *(word for word in sys.argv[1:2] if word in commands), "--help"]
+            print(f"error: {_in_a_line(said.getvalue())}; see {' '.join(words)}", file=sys.stderr)
+        raise
+
+
+def _in_a_line(box: str) -> str:
+    """What a box says is wrong.
+
+    >>> _in_a_line("╭─ Value error ─╮\\n│ Error parsing --steps: no   │\\n│ integer │\\n╰────╯")
+    '--steps: no integer'
+    """
+    plain = re.sub(r"\x1b\[[\d;]*m", "", box)
+    inside = [line[2:-1].rstrip() for line in plain.splitlines()[1:-1]]
+    said = " ".join(line.strip() for line in inside if not line.startswith(8 * " "))  # further in is help
+    parts = [part.strip() for part in re.split("[─-]{9,}", said.partition("  Got errors:")[0])]
+    kept = [part for part in parts if part and not part.startswith(("Argument helptext", "For full helptext"))]
+    text = ". ".join(part.rstrip(".") for part in kept).removeprefix("Error parsing ")
+    return text[:1].lower() + text[1:]
 
 
 @contextmanager
