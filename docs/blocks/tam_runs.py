@@ -130,7 +130,7 @@ def learning_curves(results: Results) -> str:
         return NOT_RUN
     return (
         "![Validation scores of the preset paper against outer steps, one line for each k, with the paper's "
-        "TAM dashed.](figures/learning.svg)"
+        "TAM dotted.](figures/learning.svg)"
     )
 
 

@@ -157,8 +157,8 @@ def _learning(results: Results) -> Markup:
         ("The paper's settings", "reproduction", lambda name: results.runs_of(f"tam-paper-{name}")),
     ):
         charts = [
-            published_figures.learning(results, runs_of(name), name, words)
-            for name, words in BENCHMARKS.items()
+            published_figures.learning(results, runs_of(name), name)
+            for name in BENCHMARKS
             if any(run["curve"] for run in runs_of(name))
         ]
         parts += [tag("h3", title), _charts(charts, "There is no finished run."), _made(group)]

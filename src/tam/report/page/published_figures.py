@@ -10,8 +10,8 @@ from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, g
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
-from tam.report.page.chart import Dot, Point, Series, line_chart, line_panel, scatter
-from tam.report.page.html import Markup, figure, figures, style, tag
+from tam.report.page.chart import Dot, Point, Series, line_chart, scatter
+from tam.report.page.html import Markup, figure, figures
 from tam.report.page.scores import against_k, exact, k_axis, point, score_axis
 from tam.report.words import SCALE, better_is, score_words
 
@@ -50,38 +50,6 @@ def quality_charts(results: Results) -> Markup:
     )
 
 
-def quality_picture(results: Results) -> str:
-    """Quality against k as a picture of its own, for light and dark pages."""
-    width, height, gap = 336.0, 270.0, 22.0
-    whole = (3 * width + 4 * gap, height + 96)
-    parts = [
-        tag("title", "Quality against k on three benchmarks: the paper's and ours"),
-        tag("style", Markup(style("chart") + _CARD)),
-        tag("rect", x=0.5, y=0.5, width=whole[0] - 1, height=whole[1] - 1, rx=10, class_="card"),
-        tag(
-            "text", "Tasks never seen in training, each learned from k examples", x=gap, y=34, class_="title"
-        ),
-    ]
-    for place, (name, title) in enumerate(BENCHMARKS.items()):
-        metric = results.metric(name)
-        panel = line_panel(
-            quality_series(results, name), k_axis(metric, results.shots), score_axis(metric), (width, height)
-        )
-        heading = tag("text", tag("tspan", title, class_="head"), f"  {better_is(metric)}", x=4, y=-8)
-        left = gap + place * (width + gap)
-        parts.append(tag("g", heading, panel, transform=f"translate({left:g} 82)"))
-    view = f"0 0 {whole[0]:g} {whole[1]:g}"
-    attributes: dict[str, Any] = {"width": whole[0], "height": whole[1], "viewBox": view, "class_": "chart"}
-    return tag("svg", *parts, xmlns="http://www.w3.org/2000/svg", role="img", **attributes) + "\n"
-
-
-_CARD = """
-.card { fill: var(--ground); stroke: var(--rule); }
-.chart text.title { font-size: 17px; font-weight: 600; fill: var(--ink); }
-.chart .head { font-size: 14px; font-weight: 600; fill: var(--ink); }
-"""
-
-
 def methods_chart(results: Results, table: str, name: str) -> Markup | None:
     """Every method against k on a benchmark; None without runs."""
     metric = results.metric(name)
@@ -117,22 +85,24 @@ def _short(what: str, title: str) -> str:
     return known.get(what, title.lower() if title[1:].islower() else title)
 
 
-def learning(results: Results, runs: Sequence[Facts], name: str, title: str) -> Markup:
+def learning(results: Results, runs: Sequence[Facts], name: str) -> Markup:
     """Validation scores against outer steps, a line for each k; dotted, what the paper's TAM reaches."""
+    title, series = BENCHMARKS[name], learning_series(results, runs, name)
+    label = f"{title}: validation against outer steps"
+    return figure(title, line_chart(series, Axis("outer steps"), score_axis(results.metric(name)), label))
+
+
+def learning_series(results: Results, runs: Sequence[Facts], name: str) -> list[Series]:
+    """For each k, the validations of runs and the test score of the paper's TAM."""
     metric, paper = results.metric(name), results.paper_scores(name)["tam"]
     series = []
     for place, k in enumerate(results.shots):
-        points = list(_mean_curve(runs, metric, k))
-        if points:
-            series.append(
-                Series(f"k = {k}", points, f"k{place}", "" if len(points) > 12 else "circle", band=True)
-            )
+        if points := list(_mean_curve(runs, metric, k)):
+            marker = "" if len(points) > 12 else "circle"
+            series.append(Series(f"k = {k}", points, f"k{place}", marker, band=True))
             ends = [Point(p.x, SCALE[metric] * paper[k]) for p in (points[0], points[-1])]
             series.append(Series("", ends, f"k{place} level", ""))
-    steps = Axis("outer steps")
-    return figure(
-        title, line_chart(series, steps, score_axis(metric), f"{title}: validation against outer steps")
-    )
+    return series
 
 
 def _mean_curve(runs: Sequence[Facts], metric: str, k: int) -> Iterator[Point]:
