@@ -10,10 +10,10 @@ from blocks.page import BLOCKS
 from blocks.results import BENCHMARKS, LEVERS, Results
 from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
 from blocks.timing import time_to_quality
+from blocks.words import is_better, mean_score, signed_difference
 from drawings.charts import learning
 from tam.experiments.jobs import levers as all_levers
 from tam.report.page.published_figures import learning_series
-from tam.report.words import is_better, mean_score, signed_difference
 from tam.tasks.benchmark import Name
 
 SHOTS = (1, 5, 10, 20)

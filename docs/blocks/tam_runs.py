@@ -6,18 +6,16 @@ from statistics import fmean
 
 from blocks.results import BENCHMARKS, LEVERS, Facts, Results
 from blocks.table import table
+from blocks.words import is_better, mean_score, signed_difference
 from tam.report.words import (
     UNIT,
     as_printed,
     bare_score,
     in_prose,
-    is_better,
     k_heads,
-    mean_score,
     number,
     score_words,
     seconds_words,
-    signed_difference,
 )
 
 NOT_RUN = "Not run yet."

@@ -53,16 +53,14 @@ def usage_errors_in_a_line(commands: Collection[str]) -> Generator[None]:
 
 
 def _in_a_line(box: str) -> str:
-    """What a box says is wrong.
-
-    >>> _in_a_line("╭─ Value error ─╮\\n│ Error parsing --steps: no   │\\n│ integer │\\n╰────╯")
-    '--steps: no integer'
-    """
+    """What a box says is wrong."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", box)
     inside = [line[2:-1].rstrip() for line in plain.splitlines()[1:-1]]
     said = " ".join(line.strip() for line in inside if not line.startswith(8 * " "))  # further in is help
     parts = [part.strip() for part in re.split("[─-]{9,}", said.partition("  Got errors:")[0])]
-    kept = [part for part in parts if part and not part.startswith(("Argument helptext", "For full helptext"))]
+    kept = [
+        part for part in parts if part and not part.startswith(("Argument helptext", "For full helptext"))
+    ]
     text = ". ".join(part.rstrip(".") for part in kept).removeprefix("Error parsing ")
     return text[:1].lower() + text[1:]
 

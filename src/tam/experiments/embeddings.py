@@ -10,7 +10,7 @@ import torch
 from tam.errors import UserError
 from tam.experiments.job import Job
 from tam.experiments.projection import Floats, held_out_r2
-from tam.experiments.results import Places, Status, mismatch
+from tam.experiments.results import HEX_DIGITS, Places, Status, mismatch
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
@@ -113,8 +113,7 @@ class EmbeddingMaps:
 
     def run_folder(self, job: Job) -> Path | None:
         """The folder of a finished run of a job; None if it is not here."""
-        hexes = "[0-9a-f]" * 8
-        for folder in sorted(self._places.runs.glob(f"{job.name}-{hexes}")):
+        for folder in sorted(self._places.runs.glob(f"{job.name}-{HEX_DIGITS}")):
             if (
                 exists(folder / "learner.json")
                 and (result := read_result(folder))

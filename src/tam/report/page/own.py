@@ -22,7 +22,6 @@ from tam.report.page.html import (
     page,
     paragraph,
     section,
-    style,
     tag,
 )
 from tam.report.page.scores import (
@@ -60,9 +59,8 @@ def own_page(runs: Sequence[OwnRun]) -> str:
             class_="lead",
         ),
     )
-    footer = f"Made by tam {__version__}. This page loads nothing and runs no script."
     title = f"tam: {', '.join(run.label for run in runs)}"
-    return page(title, style("chart", "page"), header, [*parts, _settings(runs)], footer)
+    return page(title, header, [*parts, _settings(runs)], f"Made by tam {__version__}.")
 
 
 def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
