@@ -23,7 +23,7 @@ from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 
 BUDGET_TOLERANCE = 0.02
-"""How much a budget may differ from the one that is measured now, relatively."""
+"""How much a budget may differ from that of the job, relatively: it is measured."""
 
 HEX_DIGITS = "[0-9a-f]" * 8
 """What names of files and folders end in, as a pattern."""
@@ -67,7 +67,7 @@ def versions(job: Job) -> dict[str, int]:
 
 
 def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
-    """Why a result is not that of a job, in words; None if it is."""
+    """Why a result is not that of a job; None if it is."""
     for name, now in versions(job).items():
         if result.get(name) != now:
             return f"{name} was {result.get(name)} and is {now}"
@@ -100,13 +100,13 @@ def _written(name: str, places: Places) -> list[Result]:
 
 
 def is_timed(result: Mapping[str, Any]) -> bool:
-    """Whether a result says how long its steps took; on a CPU, and without steps, none has to."""
+    """Whether the steps of a result are timed, or need not be: on a CPU, or without steps."""
     on_cpu = result.get("config", {}).get("device") == "cpu"
     return on_cpu or not result.get("steps") or result.get("gpu_seconds") is not None
 
 
 def with_budget(job: Job, places: Places) -> Job | None:
-    """The job with its GPU-seconds; None until the run that they are taken from is there."""
+    """The job with its GPU-seconds; None while the run they come from has no result."""
     if job.seconds_of is None:
         return job
     source = _jobs_by_name().get(job.seconds_of)
@@ -156,7 +156,7 @@ def _status(job: Job, places: Places) -> Status:
 def write_result(job: Job, places: Places, result: Result) -> None:
     """Write the result of a job that this process has claimed.
 
-    A result that is there stays; only one that was not timed yet is replaced by one that is.
+    A result that is there stays, unless it was not timed yet.
     """
     places.results.mkdir(parents=True, exist_ok=True)
     known, file = result_of(job, places), places.result_file(job)
