@@ -16,15 +16,10 @@ WRONG_SETTINGS = {
     "--steps -1": "--steps must be at least 0: got -1",
     "--small-share 2": "--small-share must be at most 1: got 2.0",
     "--rate 1e39": "--rate must be finite and within float32: got 1e+39",
-    "--rate nan": "--rate must be finite",
-    "--adapt-rates 1e39": "--adapt-rates must be finite",
     f"--seed {2**63}": "--seed must be below 2^63",
     "--width 30": "width",
-    "--shots 0": "--shots must be at least 1",
     "--tasks-seed -1": "--tasks-seed",
     "--device gpu": "--device",
-    "--method maml --support-sizes 9 3": "--support-sizes",
-    "--method prototypical --most-shots 0": "--most-shots",
     "--method snail --shots 1 5": "--shots",
     "--method maml --patience 3": "there is no setting 'patience' of method 'maml'",
     "--method tom": "there is no method 'tom'",
@@ -45,7 +40,7 @@ def test_wrong_settings_are_named_and_leave_no_folder(given: str, call: Any, tmp
 
 @pytest.mark.parametrize(
     "given",
-    ["--small-sizes 1", "--shots a", "--adapt-rates 0.1 x", "--steps 1.5", "--rate fast", "--patience 1.5"],
+    ["--small-sizes 1", "--shots a", "--adapt-rates 0.1 x", "--steps 1.5"],
 )
 def test_values_that_cannot_be_read_name_their_option(
     given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -60,14 +55,12 @@ def test_values_that_cannot_be_read_name_their_option(
     ("words", "name"),
     [
         (["train", "classification", "--out", ""], "--out"),
-        (["tasks", "classification", "--out="], "--out"),
         (["eval", "run", ""], "RUN"),
         (["adapt", "", "examples.jsonl", "--out", "rule.json"], "RUN"),
         (["adapt", "run", "", "--out", "rule.json"], "FILE"),
         (["adapt", "run", "examples.jsonl", "--out", ""], "--out"),
         (["predict", "", "rule.json", "a"], "RUN"),
         (["run", "", "--out", "run"], "config"),
-        (["run", "config.json", "--out", ""], "--out"),
     ],
 )
 def test_an_empty_path_is_not_the_current_folder(
@@ -86,10 +79,8 @@ LONG = "x" * 300
     "words",
     [
         ["train", LONG, "--out", "run"],
-        ["train", "no.jsonl", "--out", "run"],
         ["train", "no/such", "--out", "run"],
         ["train", "", "--out", "run"],
-        ["eval", LONG],
         ["adapt", LONG, "examples.jsonl", "--out", "rule.json"],
         ["predict", LONG, "rule.json", "a"],
     ],

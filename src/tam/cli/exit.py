@@ -20,7 +20,7 @@ _RESUME = "continue with the same command and --resume"
 
 @contextmanager
 def command() -> Generator[None]:
-    """Run what a command does, up to the end of the process."""
+    """Run a command: an error becomes one line and an exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as by >&-
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -67,7 +67,7 @@ def _in_a_line(box: str) -> str:
 
 @contextmanager
 def hint_resume() -> Generator[None]:
-    """Run what `--resume` can continue: a Ctrl-C that ends it at once says so."""
+    """Run what `--resume` can continue, and say so if a Ctrl-C ends it at once."""
     try:
         yield
     except KeyboardInterrupt:
@@ -76,7 +76,7 @@ def hint_resume() -> Generator[None]:
 
 @contextmanager
 def _exit_code_of_interrupts() -> Generator[None]:
-    """Ctrl-C has an exit code of its own, and perhaps a line."""
+    """Exit with 130 after a Ctrl-C, with its message if it has one."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -87,7 +87,7 @@ def _exit_code_of_interrupts() -> Generator[None]:
 
 @contextmanager
 def _short_warnings() -> Generator[None]:
-    """Show a warning as one line, without its place in our code."""
+    """Show a warning as one line, without the line of code it comes from."""
 
     def show(message: Warning | str, *_: object) -> None:
         over_a_bar = "\r\x1b[K" if sys.stderr.isatty() else ""
@@ -100,14 +100,14 @@ def _short_warnings() -> Generator[None]:
 
 @contextmanager
 def _ignore_broken_pipe() -> Generator[None]:
-    """End in silence if nobody reads the output any more, and with an error if it cannot be written."""
+    """Exit silently if nobody reads the output any more, and with an error if it cannot be written."""
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # an error can be caught here, but not when Python ends
+            sys.stdout.flush()  # here an error can be caught, when Python exits it cannot
     except OSError as error:
-        if error.filename is not None:  # a file's, not the output's: a bug, to be shown in full
+        if error.filename is not None:  # about a file, not the output: a bug, to be shown in full
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):

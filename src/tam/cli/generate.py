@@ -1,4 +1,8 @@
-"""`tam generate`: tasks made by random programs, to look at or to write to a file."""
+"""`tam generate`: tasks made by random programs, to look at or to write to a file.
+
+The options are those of `GenerateOptions`, repeated because importing it imports numpy, which takes longer
+than `tam --help` should.
+"""
 
 import os
 import sys

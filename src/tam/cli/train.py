@@ -77,7 +77,7 @@ class Train:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that were given by name."""
+        """The settings given on the command line."""
         settings = {**self.network, **self.method_settings, **self.training, **self.protocol}
         if os.path.isdir(encoder := settings.get("encoder") or ""):
             settings["encoder"] = os.path.abspath(encoder)  # a stopped run may be resumed from elsewhere
@@ -85,7 +85,7 @@ class Train:
 
     @property
     def config(self) -> Config:
-        """The preset with what was given."""
+        """The preset, overridden by the settings given."""
         from tam.training.preflight import real_device
 
         device = real_device(self.device)

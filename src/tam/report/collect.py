@@ -1,4 +1,4 @@
-"""What there is to show: the files under results/. Nothing else in the report knows their names."""
+"""Reads the published results. No other module of the report knows the names of their files."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import UserError
-from tam.experiments.jobs import MAPPED, all_jobs, stem
+from tam.experiments.jobs import MAPPED, all_jobs, levers, stem
 from tam.experiments.results import Places, result_of
 from tam.experiments.timing import Timed, timed
 from tam.io import exists, read_json
@@ -21,18 +21,7 @@ BENCHMARKS = {
     "transduction": "Transduction",
     "pathfinding": "Path-finding",
 }
-LEVERS = {
-    "rate": "the larger rate of z",
-    "warm": "warm starts",
-    "tokens": "several task tokens",
-    "first": "z before x",
-    "mask": "attention within x in both directions",
-    "blank": "θ learning at z = 0 too",
-    "proposer": "the proposer",
-    "small": "small supports",
-    "starts": "several searches",
-}
-"""What the levers are called, in their order."""
+LEVERS = {lever.name: lever.title for lever in levers("pathfinding")}
 SWEEPS = {
     "T": ("T, inner steps", ("settings", "inner_steps")),
     "N": ("N, examples of a task", ("training", "rows")),

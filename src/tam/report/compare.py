@@ -1,4 +1,4 @@
-"""Whether a score is better than another, worse, or the same within their errors."""
+"""Whether a score is better or worse than another, or equal within their errors."""
 
 import math
 import statistics

@@ -5,14 +5,14 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 SCALE = {"accuracy": 100, "perplexity": 1}
-"""What a score is multiplied by where it is shown."""
+"""What a score is multiplied by to be shown."""
 DIGITS = {"accuracy": 1, "perplexity": 2}
-"""The digits of a score behind its point."""
+"""Decimals of a score."""
 UNIT = {"accuracy": " %", "perplexity": ""}
 
 
 def better_is(metric: str) -> str:
-    """Which scores are good."""
+    """Whether high or low scores are good, in words."""
     return "higher is better" if metric == "accuracy" else "lower is better"
 
 
@@ -40,13 +40,13 @@ def score_words(metric: str, value: float) -> str:
 
 
 def as_printed(metric: str, value: float) -> str:
-    """A score of the paper: with the usual digits, or with one more where the paper has it."""
+    """A score of the paper, with an additional decimal where the paper has it."""
     short = f"{value:.{DIGITS[metric]}f}"
     return short if float(short) == value else f"{value:.{DIGITS[metric] + 1}f}"
 
 
 def seconds_words(seconds: Sequence[float | None]) -> str:
-    """The mean of some times that are known."""
+    """The mean of the times that are known."""
     known = [one for one in seconds if one is not None]
     return f"{number(round(statistics.fmean(known)))} s" if known else "–"
 
@@ -57,10 +57,10 @@ def k_heads(shots: Iterable[int]) -> list[str]:
 
 
 def in_prose(words: Sequence[str]) -> str:
-    """Words with commas, and an "and" before the last."""
+    """Words with commas, and "and" before the last."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def capitalised(words: str) -> str:
-    """Words as they start a line; capitals further on stay."""
+    """Words with a capital first; others stay."""
     return words[0].upper() + words[1:]

@@ -1,4 +1,4 @@
-"""HTML and SVG elements; text is escaped unless it is markup already."""
+"""HTML and SVG elements; text is escaped unless it is `Markup`."""
 
 from collections.abc import Iterable
 from html import escape
@@ -6,7 +6,7 @@ from importlib.resources import files
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that needs no escaping."""
 
     __slots__ = ()
 
