@@ -2,8 +2,11 @@
 
 import ast
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 import tyro
@@ -33,13 +36,18 @@ def _docs(section: type) -> dict[str, str]:
     """The docstring of each field of a dataclass and its bases."""
     found: dict[str, str] = {}
     for part in reversed(section.__mro__[:-1]):
-        body = ast.parse(inspect.getsource(part)).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for line, after in zip(body.body, body.body[1:], strict=False):
+        for line, after in pairwise(_classes(part.__module__)[part.__name__].body):
             text = ast.get_docstring(ast.Module([after], []))
             if text and isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
                 found[line.target.id] = " ".join(text.split())
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module, which is parsed once: `inspect.getsource` would parse it for each of them."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _shown(default: object, paper: object) -> str:

@@ -147,9 +147,9 @@ def ablation() -> Iterator[Job]:
 
 def architecture() -> Iterator[Job]:
     """The LSTM beside the transformer, on classification as in the paper."""
-    grid, seconds = (ARCHITECTURE, ["classification"]), ABLATION_SECONDS
     for seed in SEEDS:
-        yield from _grid("architecture", *grid, seed=seed, seconds=seconds)
+        models = ARCHITECTURE
+        yield from _grid("architecture", models, ["classification"], seed=seed, seconds=ABLATION_SECONDS)
     transformers = ("tam-token-ablation-classification-", "multitask-table1-classification-")
     yield from (job for job in (*ablation(), *table1()) if job.name.startswith(transformers))
 
@@ -203,19 +203,15 @@ _OLD_RATE: dict["Name", float] = {"classification": 0.03, "transduction": 0.05, 
 
 def levers(benchmark: "Name") -> list[Lever]:
     """The levers that can be moved on a benchmark."""
-    all_rows = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
+    no_blank: Values = {"learn_blank": False, "proposer": False}
+    all_rows: Values = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
     found = [
         Lever("rate", "the larger rate of z", {"inner_rate": _OLD_RATE[benchmark]}, {"inner_rate": 0.1}),
         Lever("warm", "warm starts", {"warm_share": 0.0}, {"warm_share": 0.5}),
         Lever("tokens", "several task tokens", {"task_tokens": 1}, {"task_tokens": 2}),
         Lever("first", "z before x", {"task_first": False}, {"task_first": True}),
         Lever("mask", "attention within x in both directions", {"x_mask": "causal"}),
-        Lever(
-            "blank",
-            "θ learning at z = 0 too",
-            {"learn_blank": False, "proposer": False},
-            {"learn_blank": True},
-        ),
+        Lever("blank", "θ learning at z = 0 too", no_blank, {"learn_blank": True}),
         Lever("proposer", "the proposer", {"proposer": False}),
         Lever("small", "small supports", all_rows, {"support": "mixed"}),
         Lever("starts", "several searches", {"starts": 1}, {"starts": 8}),
