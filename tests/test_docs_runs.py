@@ -150,8 +150,8 @@ def test_times(results: Results) -> None:
     results.runs["tam-best-classification-0"] = run("classification", (0.5,) * 4, step_ms=12.5)
     results.runs["tam-time-transduction-0"] = run("transduction", (9.0,) * 4)
     assert rows(time_to_quality(results))[1:] == [
-        ["Classification", "2 h", "**20 s**", "4.2 s", "12.50", "80"],
-        ["Transduction", "2.3 h", "not reached", "4.2 s", "8.00", "125"],
+        ["Classification", "2 h", "**20 s**", "4.2 s", "12.50 ms", "80"],
+        ["Transduction", "2.3 h", "not reached", "4.2 s", "8.00 ms", "125"],
     ]
     assert quick(results) == NOT_RUN
     results.runs["tam-quick-classification-0"] = run("classification", (0.4, 0.6, 0.8, 0.9), device="x86_64")

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from tam.errors import UserError
@@ -14,7 +15,7 @@ from tam.experiments.timing import Timed, timed
 from tam.io import exists, read_json
 from tam.report.compare import Estimate, Verdict, estimate, verdict
 from tam.report.curve import TITLES
-from tam.report.words import SCALE, capitalised
+from tam.report.words import SCALE, capitalised, number
 
 BENCHMARKS = {
     "classification": "Classification",
@@ -164,6 +165,24 @@ def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
         for one in run["scores"]:
             scores.setdefault(one["k"], []).append(one)
     return {k: estimate(metric, found) for k, found in scores.items()}
+
+
+def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:
+    """From the start of a process until TAM validates as well as the paper's: a head, and the rows."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
+        timed = ["–", "–"]
+        for run in runs[:1]:
+            reached = run["seconds_to_paper"]
+            first = f"{run['first_step_seconds']:.1f} s"
+            timed = ["not reached" if reached is None else f"{reached:.0f} s", first]
+        steps = [run["step_ms"] for run in best or runs if run["step_ms"]]
+        step = [f"{fmean(steps):.2f} ms", number(round(1000 / fmean(steps)))] if steps else ["–", "–"]
+        if runs or best:
+            rows.append([title, f"{results.paper['hours'][name]:g} h", *timed, *step])
+    head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
+    return head, rows
 
 
 def reproduce_command(group: str, only: str | None = None) -> str:

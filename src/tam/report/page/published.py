@@ -56,6 +56,8 @@ def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
     counts = count_verdicts(verdicts)
     run = len(verdicts) - counts["missing"]
     seen: list[Verdict] = [each for each in VERDICTS if counts[each]]
+    signs = SIGNS | {"missing": ""}  # "– 32 missing" would read as a negative number
+    parts = [f"{signs[each]} {counts[each]} {each}".strip() for each in seen]
     bars = [
         tag("i", class_=CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
         for each in seen
@@ -64,7 +66,7 @@ def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
         "div",
         tag("b", f"{counts['better']} of {run} better" if run else "Not run yet"),
         tag("div", *bars, class_="split", aria_hidden="true"),
-        tag("span", ", ".join(f"{SIGNS[each]} {counts[each]} {each}" for each in seen)),
+        tag("span", ", ".join(parts)),
         tag("br"),
         tag("span", words),
         class_="tile",
@@ -203,7 +205,7 @@ def _embeddings(results: Results) -> Markup:
     words = (
         "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
         "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
-        "how well it can be read off linearly, on tasks held out."
+        "how well a linear map of the embedding predicts it on held-out tasks."
     )
     parts = [paragraph(words)]
     for method in MAPPED:

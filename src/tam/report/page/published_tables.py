@@ -1,10 +1,17 @@
 """The tables of the published results: ours beside the paper's."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 from tam.experiments.jobs import stem
-from tam.report.collect import BENCHMARKS, LEVERS, ROWS, Facts, Results, estimates_of
+from tam.report.collect import (
+    BENCHMARKS,
+    LEVERS,
+    ROWS,
+    Facts,
+    Results,
+    estimates_of,
+    time_to_quality_rows,
+)
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.html import Markup, html_table, join, tag
@@ -130,31 +137,8 @@ def _hours(minutes: float) -> str:
 
 def time_to_quality_table(results: Results) -> Markup | None:
     """Seconds from the start of a process until TAM validates as well as the paper's; None without runs."""
-    rows = []
-    for name, title in BENCHMARKS.items():
-        runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
-        if runs or best:
-            hours = f"{results.paper['hours'][name]:g} h"
-            rows.append([title, hours, *_timed(runs), *_step(best or runs)])
-    if not rows:
-        return None
-    head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
-    return html_table(head, rows, "Seconds until validation is as good as the paper's TAM")
-
-
-def _timed(runs: Sequence[Facts]) -> list[str]:
-    if not runs:
-        return ["missing", "missing"]
-    reached = runs[0]["seconds_to_paper"]
-    first = f"{runs[0]['first_step_seconds']:.1f} s"
-    return ["not reached" if reached is None else f"{reached:.0f} s", first]
-
-
-def _step(runs: Sequence[Facts]) -> list[str]:
-    known = [run["step_ms"] for run in runs if run["step_ms"]]
-    if not known:
-        return ["missing", "missing"]
-    return [f"{fmean(known):.2f} ms", number(round(1000 / fmean(known)))]
+    rows = time_to_quality_rows(results)
+    return html_table(*rows, "Seconds until validation is as good as the paper's TAM") if rows[1] else None
 
 
 def runs_table(results: Results) -> Markup:
