@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tam.report.table import table
 from tam.report.words import SCALE, score_words
 from tam.tasks.task import metric_of
 
-OURS, CEILING = "this run", "ceiling"
+OURS, CEILING, FLOOR = "this run", "ceiling", "best floor"
 
 TITLES = {
     "agnostic": "task-agnostic",
@@ -110,38 +111,29 @@ def _number(metric: str, value: float) -> str:
     return "infinite" if math.isinf(value) else score_words(metric, value)
 
 
-def _floor_rows(
-    result: Mapping[str, Any], rows: Mapping[str, Mapping[int, float]]
-) -> dict[str, dict[int, float]]:
-    """The floors of a single test split for each k, without those that are off the scale of the others."""
-    if len(known := result.get("floors", {})) != 1:
-        return {}
-    metric = metric_of(result["kind"])
-    worst = max((v for values in rows.values() for v in values.values() if math.isfinite(v)), default=1.0)
-    found = {
-        name: {one["k"]: infinite_if_none(one[metric]) for one in scores}
-        for name, scores in next(iter(known.values())).items()
-    }
-    return {name: values for name, values in found.items() if max(values.values()) <= max(2 * worst, 1)}
+def best_floor(result: Mapping[str, Any]) -> dict[int, float]:
+    """The best that any floor reaches at each k, if there is a single test split."""
+    metric, by_split = metric_of(result["kind"]), list(result.get("floors", {}).values())
+    found: dict[int, list[float]] = {}
+    for one in chain(*by_split[0].values()) if len(by_split) == 1 else ():
+        found.setdefault(one["k"], []).append(infinite_if_none(one[metric]))
+    return {k: max(values) if metric == "accuracy" else min(values) for k, values in found.items()}
 
 
 def draw_scores(result: Mapping[str, Any], path: Path) -> list[Path]:
     """Draw score against k as SVG and PNG; returns the two files."""
     from matplotlib.figure import Figure
 
-    rows, metric = rows_of(result), metric_of(result["kind"])
+    rows, metric = rows_of(result) | {FLOOR: best_floor(result)}, metric_of(result["kind"])
     figure = Figure(figsize=(6.4, 4.0), layout="constrained", facecolor="white")
     axes = figure.add_subplot()
-    for name, values in _floor_rows(result, rows).items():
-        ks, ys = zip(*sorted((k, SCALE[metric] * value) for k, value in values.items()), strict=True)
-        axes.plot(ks, ys, ":.", color="#b45309", alpha=0.8, zorder=1)
-        axes.annotate(f" {name}", (ks[-1], ys[-1]), fontsize=7, color="#b45309", va="center")
-    looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1)}
+    looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1), FLOOR: ("#b45309", ":", 1)}
     for name, values in rows.items():
-        colour, line, order = looks.get(name, ("#6b7280", "--", 2))
-        ks = sorted(k for k, value in values.items() if k > 0 and math.isfinite(value))
-        ys = [SCALE[metric] * values[k] for k in ks]
-        axes.plot(ks, ys, line, color=colour, marker="o", label=name, zorder=order)
+        if values:
+            colour, line, order = looks.get(name, ("#6b7280", "--", 2))
+            ks = sorted(k for k, value in values.items() if k > 0 and math.isfinite(value))
+            ys = [SCALE[metric] * values[k] for k in ks]
+            axes.plot(ks, ys, line, color=colour, marker="o", label=name, zorder=order)
     axes.set_xscale("log")
     ticks = sorted({k for values in rows.values() for k in values if k > 0})
     axes.set_xticks(ticks, [str(k) for k in ticks])
