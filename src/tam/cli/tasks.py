@@ -83,7 +83,7 @@ class Tasks:
     def run(self) -> None:
         """Print what was asked for."""
         from tam.report.progress import progress
-        from tam.report.tasks import describe, select, statistics, summary
+        from tam.report.tasks import statistics, summary
         from tam.tasks.advice import advice
         from tam.tasks.benchmark import BenchmarkOptions, make
         from tam.tasks.ceiling import ceiling
@@ -112,10 +112,16 @@ class Tasks:
                 scores = ceiling(options, progress=tell)
             print(_ceiling_table(options.name, scores))
         if not (out or self.stats or self.ceiling):
-            colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-            chosen = select(tasks, self.task, self.show)
-            described = [describe(tasks, split, task, colour=colour) for split, task in chosen]
-            print("\n\n".join([summary(tasks), *described]))
+            print_tasks(tasks, self.task, self.show)
+
+
+def print_tasks(tasks: "TaskSet", pattern: str | None, count: int) -> None:
+    """Print some tasks that match a pattern, with a few examples each."""
+    from tam.report.tasks import describe, select, summary
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    shown = (describe(tasks, split, task, colour=colour) for split, task in select(tasks, pattern, count))
+    print("\n\n".join([summary(tasks), *shown]))
 
 
 def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
