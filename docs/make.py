@@ -13,9 +13,8 @@ from pathlib import Path
 from blocks.ceilings import reference
 from blocks.page import fill
 from blocks.results import ROOT, Results
-from drawings import exported, learning, scaling, serving
+from drawings import charts, exported, serving
 from drawings.benchmarks import FIGURES
-from tam.report.page.published_figures import quality_picture
 
 
 def files() -> Iterator[tuple[Path, str]]:
@@ -24,15 +23,13 @@ def files() -> Iterator[tuple[Path, str]]:
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)
     yield ROOT / "src" / "tam" / "experiments" / "reference.json", reference(results)
-    for name, draw in FIGURES.items():
-        yield ROOT / "docs" / "figures" / f"{name}.svg", draw().svg()
-    yield ROOT / "docs" / "figures" / "quality.svg", quality_picture(results)
-    yield ROOT / "docs" / "figures" / "scaling.svg", scaling.draw(results.scaling).svg()
-    yield ROOT / "docs" / "figures" / "serving.svg", serving.draw(results.serve).svg()
-    yield ROOT / "docs" / "figures" / "onnx.svg", exported.draw().svg()
-    if runs := results.reproductions:
-        goals = {name: results.paper_scores(name)["tam"] for name in runs}
-        yield ROOT / "docs" / "figures" / "learning.svg", learning.draw(runs, goals).svg()
+    pictures = {name: draw().svg() for name, draw in FIGURES.items()}
+    pictures |= {"serving": serving.draw(results.serve).svg(), "onnx": exported.draw().svg()}
+    pictures |= {"quality": charts.quality(results), "scaling": charts.scaling(results.scaling)}
+    if results.reproductions:
+        pictures["learning"] = charts.learning(results)
+    for name, picture in pictures.items():
+        yield ROOT / "docs" / "figures" / f"{name}.svg", picture
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 
 from blocks.methods import table1, table2
@@ -11,9 +10,10 @@ from blocks.page import BLOCKS
 from blocks.results import BENCHMARKS, LEVERS, Results
 from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
 from blocks.timing import time_to_quality
-from drawings.learning import draw
+from blocks.words import is_better, mean_score, signed_difference
+from drawings.charts import learning
 from tam.experiments.jobs import levers as all_levers
-from tam.report.words import is_better, mean_score, signed_difference
+from tam.report.page.published_figures import learning_series
 from tam.tasks.benchmark import Name
 
 SHOTS = (1, 5, 10, 20)
@@ -150,8 +150,8 @@ def test_times(results: Results) -> None:
     results.runs["tam-best-classification-0"] = run("classification", (0.5,) * 4, step_ms=12.5)
     results.runs["tam-time-transduction-0"] = run("transduction", (9.0,) * 4)
     assert rows(time_to_quality(results))[1:] == [
-        ["Classification", "2 h", "**20 s**", "4.2 s", "12.50", "80"],
-        ["Transduction", "2.3 h", "not reached", "4.2 s", "8.00", "125"],
+        ["Classification", "2 h", "**20 s**", "4.2 s", "12.50 ms", "80"],
+        ["Transduction", "2.3 h", "not reached", "4.2 s", "8.00 ms", "125"],
     ]
     assert quick(results) == NOT_RUN
     results.runs["tam-quick-classification-0"] = run("classification", (0.4, 0.6, 0.8, 0.9), device="x86_64")
@@ -165,19 +165,15 @@ def test_learning_curves_are_drawn(results: Results) -> None:
     def point(step: int, value: float | None) -> dict[str, Any]:
         return {"step": step, "scores": {str(k): {"accuracy": value, "perplexity": value} for k in SHOTS}}
 
-    runs = {
-        name: run(name, (0.5,) * 4, curve=[point(500, None), point(1000, 0.5), point(1500, 0.6)])
-        for name in BENCHMARKS
-    }
-    goals = {name: results.paper_scores(name)["tam"] for name in BENCHMARKS}
-    figure = draw(runs, goals)
-    panels = figure.figure.axes[1:]
-    assert len(panels) == 3
-    assert [line.get_label() for line in panels[0].lines[::2]] == [f"k = {k}" for k in SHOTS]
-    curve, goal = (np.asarray(line.get_xydata()) for line in panels[0].lines[:2])
-    assert curve[1:].tolist() == [[1000, 50], [1500, 60]]
-    assert goal[:, 1].tolist() == [40.5, 40.5]
-    assert np.asarray(panels[1].lines[0].get_xydata())[1:, 1].tolist() == [0.5, 0.6]
+    for name in BENCHMARKS:
+        curve = [point(500, None), point(1000, 0.5), point(1500, 0.6)]
+        results.runs[f"tam-paper-{name}-0"] = run(name, (0.5,) * 4, curve=curve)
+    assert learning(results).count("outer steps") == 3
+    for name, scale, goal in (("classification", 100, 40.5), ("transduction", 1, 8.47)):
+        series = learning_series(results, [results.reproductions[name]], name)
+        assert [one.label for one in series[::2]] == [f"k = {k}" for k in SHOTS]
+        assert [(p.x, p.y) for p in series[0].shown] == [(1000, 0.5 * scale), (1500, 0.6 * scale)]
+        assert [p.y for p in series[1].shown] == [pytest.approx(goal)] * 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from blocks.results import BENCHMARKS, Results
 from blocks.tam_runs import NOT_RUN
-from tam.report.collect import ROWS, headline_verdicts
+from tam.report.collect import ROWS
 from tam.report.compare import Verdict, count_verdicts
 from tam.report.words import in_prose
 
@@ -11,7 +11,7 @@ _TABLES = {"table1": "Table 1, every method", "table2": "Table 2, compositional 
 
 def conclusions(results: Results) -> str:
     """A line for each comparison with the paper."""
-    lines = [f"- **TAM with our settings** against the paper's TAM: {_counts(headline_verdicts(results))}."]
+    lines = [f"- **TAM with our settings** against the paper's TAM: {_counts(results.headline_verdicts())}."]
     for table, title in _TABLES.items():
         found = list(results.verdicts(table))
         words = _counts([each for *_, each in found])

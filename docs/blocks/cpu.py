@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from blocks.results import Facts, Results
 from blocks.table import table
-from drawings.scaling import TITLES as SIZES
+from drawings.charts import SIZES
 from tam.report.curve import TITLES as METHODS
 from tam.report.words import number
 

@@ -5,9 +5,10 @@ from statistics import fmean
 from blocks.results import BENCHMARKS, ROWS, Results
 from blocks.table import table
 from blocks.tam_runs import NOT_RUN
+from blocks.words import mean_score
 from tam.experiments.jobs import stem
 from tam.report.curve import TITLES
-from tam.report.words import as_printed, k_heads, mean_score, span
+from tam.report.words import as_printed, k_heads, span
 
 
 def table1(results: Results) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tam.io import read_json
+from tam.io import infinite_if_none, read_json
 from tam.report.collect import BENCHMARKS, LEVERS, ROWS, Facts, set_name
 from tam.report.collect import Results as Published
 
@@ -19,3 +19,11 @@ class Results(Published):
         self.gpu, self.memory, self.peers, self.scaling, self.serve = (
             read_json(self.folder / f"{name}.json") for name in ("gpu", "memory", "peers", "scaling", "serve")
         )
+
+    def scores(self, stem: str, metric: str) -> dict[int, list[float]]:
+        """The scores of these runs at each k, one for each seed or hold-out."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs_of(stem):
+            for one in run["scores"]:
+                found.setdefault(one["k"], []).append(infinite_if_none(one[metric]))
+        return found

@@ -6,18 +6,16 @@ from statistics import fmean
 
 from blocks.results import BENCHMARKS, LEVERS, Facts, Results
 from blocks.table import table
+from blocks.words import is_better, mean_score, signed_difference
 from tam.report.words import (
     UNIT,
     as_printed,
     bare_score,
     in_prose,
-    is_better,
     k_heads,
-    mean_score,
     number,
     score_words,
     seconds_words,
-    signed_difference,
 )
 
 NOT_RUN = "Not run yet."
@@ -130,7 +128,7 @@ def learning_curves(results: Results) -> str:
         return NOT_RUN
     return (
         "![Validation scores of the preset paper against outer steps, one line for each k, with the paper's "
-        "TAM dashed.](figures/learning.svg)"
+        "TAM dotted.](figures/learning.svg)"
     )
 
 

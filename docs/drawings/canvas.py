@@ -8,7 +8,6 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 Point = tuple[float, float]
 Align = Literal["left", "center", "right"]
@@ -124,18 +123,6 @@ class Canvas:
         ink = colour if dashed else WHITE
         self.text(x + width / 2, y + CELL / 2, words, size=11, colour=ink, bold=True, align="center")
 
-    def panel(self, left: float, top: float, width: float, height: float, x_label: str, y_label: str) -> Axes:
-        """Empty axes for a chart, their top left corner at (left, top)."""
-        bottom = 1 - (top + height) / self.height
-        place = (left / self.width, bottom, width / self.width, height / self.height)
-        axes = self.figure.add_axes(place, facecolor="none")
-        axes.set_xlabel(x_label, color=INK, fontsize=10)
-        axes.set_ylabel(y_label, color=MUTED, fontsize=9)
-        axes.tick_params(colors=MUTED, labelsize=8, length=3)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(RULE)
-        return axes
-
     def svg(self) -> str:
         """The figure as SVG, the same text every time."""
         file = StringIO()
@@ -146,11 +133,3 @@ class Canvas:
     def _add(self, patch: Patch) -> None:
         self.axes.add_patch(patch)
         patch.set_zorder(1)
-
-
-def log_scale(axes: Axes, ticks: Sequence[float]) -> None:
-    """Make the vertical axis logarithmic, with ticks at these multiples of powers of ten."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(10, tuple(ticks)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())

@@ -65,6 +65,7 @@ def test_the_options_are_frozen(call: Any) -> None:
     for command, names in (OPTIONS | STORE_OPTIONS).items():
         text = call(*command.split()[1:], "--help")
         assert text.startswith(f"usage: {command} ")
+        assert "(default: )" not in text
         assert set(re.findall(r"^\W+(?:-h, )?--([a-z][a-z-]*)", text, re.MULTILINE)) == {
             "help",
             *names.split(),
@@ -78,6 +79,8 @@ def test_the_options_are_frozen(call: Any) -> None:
 def test_the_options_of_methods_are_their_settings(call: Any) -> None:
     text = call("train", "--help")
     settings = text.partition("settings options")[2].partition("training options")[0]
+    *others, last = METHODS
+    assert f"The method: {', '.join(others)} or {last}." in " ".join(text.replace("│", " ").split())
     words = settings.replace("│", " ").split()
     assert "tam: Most updates of z per outer step, T. (default: 10; paper: 25)" in " ".join(words)
     for method in METHODS:
@@ -99,17 +102,6 @@ def test_the_preset_of_a_benchmark_with_what_is_given(monkeypatch: pytest.Monkey
     assert found[-1] == Config.from_preset("quick", "tam", "classification", **given)
     tam_command("train", "classification", "--out", "run", "--method", "maml", "--support-sizes", "2", "4")
     assert found[-1] == Config.from_preset("quick", "maml", "classification", support_sizes=(2, 4))
-
-
-def test_help_names_all_methods(call: Any) -> None:
-    text = " ".join(word for word in call("train", "--help").split() if word != "│")
-    *others, last = METHODS
-    assert f"The method: {', '.join(others)} or {last}." in text
-
-
-def test_help_shows_no_empty_default(call: Any) -> None:
-    for command in OPTIONS:
-        assert "(default: )" not in call(*command.split()[1:], "--help")
 
 
 def test_the_version_is_shown(call: Any) -> None:

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,14 +19,18 @@ pytestmark = pytest.mark.slow
 def test_the_real_command() -> None:
     done = run("tasks", *SETS["classification"], "--show", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    module = subprocess.run(
-        [sys.executable, "-m", "tam", "tasks", *SETS["classification"], "--show", "1"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert module.stdout == done.stdout
+    words = [sys.executable, "-m", "tam", "tasks", *SETS["classification"], "--show", "1"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == done.stdout
     assert len(done.stdout.splitlines()) == 2 + 1 + 5
+
+
+def printed_to(stream: Any, unbuffered: str, *words: str) -> tuple[int, str]:
+    """The exit code of the command, and its errors."""
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        [COMMAND, *words], stdout=stream, stderr=subprocess.PIPE, text=True, check=False, env=environment
+    )
+    return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -35,31 +40,16 @@ def test_a_reader_that_stops_reading(arguments: list[str], unbuffered: str) -> N
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "wb") as pipe:
-        done = subprocess.run(
-            [COMMAND, *arguments],
-            stdout=pipe,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
-        )
-    assert (done.returncode, done.stderr) == (0, "")
+        assert printed_to(pipe, unbuffered, *arguments) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_has_no_room(unbuffered: str) -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [COMMAND, "tasks", *SETS["pathfinding"]],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
-        )
-    assert done.returncode == 1
-    assert re.fullmatch("error: .* No space left on device\n", done.stderr)
+        code, errors = printed_to(full, unbuffered, "tasks", *SETS["pathfinding"])
+    assert code == 1
+    assert re.fullmatch("error: .* No space left on device\n", errors)
 
 
 @pytest.mark.parametrize(("words", "code"), [(SETS["pathfinding"], 0), (["clasification"], 1)])

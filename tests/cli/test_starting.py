@@ -3,7 +3,6 @@
 import resource
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
@@ -25,37 +24,27 @@ def test_help_is_quick() -> None:
 
 
 HEAVY = ("torch", "numpy", "matplotlib", "rich", "safetensors")
+MAIN = "import sys, tam.cli.main; sys.argv = ['tam', *{!r}]; tam.cli.main.main()"
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "late"),
     [
-        "import tam; tam.__version__; dir(tam); tam.UserError",
-        "import sys, tam.cli.main; sys.argv = ['tam', '--help']; tam.cli.main.main()",
-        "import sys, tam.cli.main; sys.argv = ['tam', 'tasks', '--help']; tam.cli.main.main()",
-        "import sys, tam.cli.main; sys.argv = ['tam', 'train', '--help']; tam.cli.main.main()",
+        ("import tam; tam.__version__; dir(tam); tam.UserError", HEAVY),
+        (MAIN.format(["--help"]), HEAVY),
+        (MAIN.format(["tasks", "--help"]), HEAVY),
+        (MAIN.format(["train", "--help"]), HEAVY),
+        (MAIN.format(["tasks", *SETS["pathfinding"]]), ("torch", "matplotlib", "rich")),
     ],
 )
-def test_heavy_packages_are_imported_late(statement: str) -> None:
+def test_heavy_packages_are_imported_late(statement: str, late: tuple[str, ...]) -> None:
     script = f"""
 import sys
 try:
     {statement}
 except SystemExit:
     pass
-sys.exit(str([name for name in {HEAVY!r} if name in sys.modules]))
+sys.exit(str([name for name in {late!r} if name in sys.modules]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
-
-
-def test_a_benchmark_needs_neither_torch_nor_figures(call: Any) -> None:
-    script = f"""
-import sys, tam.cli.main
-sys.argv = ["tam", "tasks", *{SETS["pathfinding"]!r}]
-tam.cli.main.main()
-sys.exit(str([name for name in ("torch", "matplotlib", "rich") if name in sys.modules]))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == "[]"
-    assert done.stdout == call("tasks", *SETS["pathfinding"])

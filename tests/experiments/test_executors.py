@@ -112,24 +112,26 @@ def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     assert status(small("after"), places) == (False, "")
 
 
-def test_without_ray_its_extra_is_named(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SystemExit, match=r"pip install 'tam-fewshot\[ray\]'"):
-        main(["first", "--on", "ray", *where(places)], grids(JOBS))
-
-
 def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert not is_claimed(folder)
-    with claim(folder):
-        assert is_claimed(folder)
-        with pytest.raises(ClaimedError), claim(folder):
-            pass
-    assert not is_claimed(folder)
-    with claim(folder):
-        pass
+    for _ in range(2):
+        with claim(folder):
+            assert is_claimed(folder)
+            with pytest.raises(ClaimedError), claim(folder):
+                pass
+        assert not is_claimed(folder)
 
 
-def test_one_process_runs_one_job_at_a_time(places: Places) -> None:
-    with pytest.raises(SystemExit, match="--at-once must be 1 with --on here: got 2"):
-        in_this_process(places, [small()], "--at-once", "2")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--on ray", r"pip install 'tam-fewshot\[ray\]'"),
+        ("--on here --at-once 2", "--at-once must be 1 with --on here: got 2"),
+        ("--only nothing", "no run .* 'nothing'"),
+    ],
+)
+def test_mistakes(places: Places, monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SystemExit, match=message):
+        main(["first", *words.split(), *where(places)], grids(JOBS))

@@ -17,7 +17,7 @@ from tam.experiments.results import Places, result_of, status
 from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
-from tests.experiments.grid_command import wait_for
+from tests.experiments.grid_command import wait_for, where
 from tests.experiments.small import grids, small
 
 pytestmark = pytest.mark.slow
@@ -26,8 +26,7 @@ NEVER_ENDS = {"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10}
 
 
 def call(places: Places, jobs: list[Job], *words: str) -> None:
-    where = ["--results", str(places.results), "--runs", str(places.runs), "--device", "cpu"]
-    main([*dict.fromkeys(job.group for job in jobs), *where, *words], grids(jobs))
+    main(["first", *where(places), *words], grids(jobs))
 
 
 def files(places: Places) -> dict[str, int]:
@@ -43,7 +42,7 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
     assert "good: started" in out
     assert "bad: failed: there is no setting 'no_such_setting'" in out
     before = files(places)
-    good_file = places.new_file(good).name
+    good_file = places.result_file(good).name
     assert set(before) == {good_file, "bad.error.json"}
     error = json.loads((places.results / "bad.error.json").read_text())
     assert error["error"].startswith("there is no setting")
@@ -65,10 +64,9 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
     changed = small("good", values={"rate": 0.5})
     call(places, [changed, small("bad")], "--on", "here")
     after = files(places)
-    assert set(after) == {good_file, places.new_file(changed).name, places.new_file(small("bad")).name}
+    assert set(after) == {good_file, places.result_file(changed).name, places.result_file(small("bad")).name}
     assert after[good_file] == before[good_file]
     assert (result_of(changed, places) or {})["config"]["training"]["rate"] == 0.5
-    capsys.readouterr()
 
 
 def test_a_killed_job_is_recorded(places: Places) -> None:
@@ -132,11 +130,6 @@ def test_who_is_next(places: Places) -> None:
     with claim(places.run_folder(other)):
         assert next_job([other, alone], [], places) == alone
     assert next_job([other, alone], [], places) == other
-
-
-def test_a_pattern_that_matches_no_job(places: Places) -> None:
-    with pytest.raises(SystemExit, match=r"no run .* 'nothing'"):
-        call(places, [small()], "--only", "nothing")
 
 
 def run_beside(other: Callable[[], None], runner: Runner, job: Job) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -39,79 +38,78 @@ def sharing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 class Counter:
-    """Another process that writes to a file as long as it is not stopped."""
+    """Another process, which writes to a file as long as it is not stopped."""
 
     def __init__(self, sharing: ModuleType, file: Path) -> None:
         self.file = file
         arguments = [sys.executable, "-c", COUNTS, str(sharing.sharing_folder()), str(file)]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
-        self._out = self.process.stdout
-        assert self._out.readline() == b"here\n"
+        with self.process.stdout as out:
+            assert out.readline() == b"here\n"
 
     def count(self) -> int:
         return self.file.stat().st_size if self.file.exists() else 0
 
     def wait_for_more(self) -> None:
-        before = self.count()
-        wait_until(lambda: self.count() > before)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._out.close()
+        before, end = self.count(), time.monotonic() + 20
+        while self.count() <= before:
+            assert time.monotonic() < end
+            time.sleep(0.005)
 
 
-@contextmanager
-def counting(sharing: ModuleType, file: Path) -> Generator[Counter]:
-    other = Counter(sharing, file)
-    try:
-        yield other
-    finally:
-        other.kill()
+@pytest.fixture
+def counting(sharing: ModuleType, tmp_path: Path) -> Generator[Callable[[], Counter]]:
+    """Start another process, which ends with the test."""
+    started: list[Counter] = []
+
+    def start() -> Counter:
+        started.append(Counter(sharing, tmp_path / str(len(started))))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+Start = Callable[[], Counter]
 
 
-def test_others_are_stopped_and_go_on(sharing: ModuleType, tmp_path: Path) -> None:
-    with counting(sharing, tmp_path / "a") as first, counting(sharing, tmp_path / "b") as second:
+def test_others_are_stopped_and_go_on(sharing: ModuleType, counting: Start) -> None:
+    first, second = counting(), counting()
+    for other in (first, second):
+        other.wait_for_more()
+    with sharing.present():
+        with sharing.alone():
+            before = first.count(), second.count()
+            time.sleep(0.1)
+            assert (first.count(), second.count()) == before
         for other in (first, second):
             other.wait_for_more()
-        with sharing.present():
-            with sharing.alone():
-                before = first.count(), second.count()
-                time.sleep(0.1)
-                assert (first.count(), second.count()) == before
-            for other in (first, second):
-                other.wait_for_more()
-            first.kill()
-            with sharing.alone():  # one that died is in nobody's way
-                names = {file.name for file in sharing.sharing_folder().iterdir()}
-                assert names == {"turn", str(os.getpid()), str(second.process.pid)}
+        first.process.kill()
+        first.process.wait()
+        with sharing.alone():  # one that died is in nobody's way
+            names = {file.name for file in sharing.sharing_folder().iterdir()}
+            assert names == {"turn", str(os.getpid()), str(second.process.pid)}
 
 
 def test_nobody_is_stopped_for_ever(
-    sharing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sharing: ModuleType, counting: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "LONGEST", 0.5)
-    with counting(sharing, tmp_path / "count") as other:
+    other = counting()
+    other.wait_for_more()
+    with pytest.raises(UserError, match="too long"), sharing.alone():
         other.wait_for_more()
-        with pytest.raises(UserError, match="too long"), sharing.alone():
-            other.wait_for_more()
 
 
-def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, tmp_path: Path) -> None:
+def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, counting: Start) -> None:
     with sharing.alone():
-        other = Counter(sharing, tmp_path / "count")
+        other = counting()
         time.sleep(0.05)
         assert other.count() == 0
     other.wait_for_more()
-    other.kill()
 
 
 def test_one_that_leaves_meanwhile_is_in_nobody_s_way(

@@ -2,9 +2,9 @@
 
 import math
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +25,14 @@ def complete(folder: Path, only: str = "*") -> Path:
         shutil.copy(ROOT / "results" / name, folder / name)
     places = Places(folder / "runs", folder / "runs", "cuda")
     places.results.mkdir()
-    trials = (job for job in all_jobs() if job.seed < 2 and job.tasks.get("holdout", 0) < 2)
-    for job in (job for job in trials if fnmatch(job.name, only)):
-        ready = (
-            job if job.seconds_of is None else replace(job, seconds=STEPS * STEP_MS / 1000, seconds_of=None)
-        )
-        write_result(ready, places)
+    for job in all_jobs():
+        if job.trial < 2 and fnmatch(job.name, only):
+            budget = STEPS * STEP_MS / 1000 if job.seconds_of else job.seconds
+            ready = replace(job, seconds=budget, seconds_of=None)
+            places.result_file(ready).write_text(json_text(result_of(ready, places.device)))
     for method in ("tam", "multitask") if only == "*" else ():
         (folder / f"embeddings-{method}.json").write_text(json_text(embedding_map(method)))
     return folder
-
-
-def write_result(job: Job, places: Places) -> None:
-    """Write a result as good as a formula says."""
-    file = places.results / f"{job.name}.json"
-    file.write_text(json_text(result_of(job, places.device)), encoding="utf-8")
 
 
 def result_of(job: Job, device: str) -> dict[str, Any]:
@@ -107,40 +100,12 @@ def embedding_map(method: str) -> dict[str, Any]:
     """A map of all ends but the start, (4, 4), on a bent grid."""
     return {
         "method": method,
-        "run": f"{method}-table1-pathfinding-0",
-        "points": list(_points()),
+        "name": f"{method}-table1-pathfinding-0",
+        "points": [
+            {"row": row, "column": column, "x": column + 0.3 * math.sin(row), "y": row + 0.05 * column**2}
+            for row, column in product(range(10), range(10))
+            if (row, column) != (4, 4)
+        ],
         "explained_variance": [0.41, 0.32],
         "r2": {"row": 0.97, "column": 0.93},
     }
-
-
-def _points() -> Iterator[dict[str, Any]]:
-    for row in range(10):
-        for column in range(10):
-            if (row, column) != (4, 4):
-                x, y = column + 0.3 * math.sin(row), row + 0.05 * column**2
-                yield {"row": row, "column": column, "x": x, "y": y}
-
-
-def ablations() -> dict[str, dict[str, Any]]:
-    """Runs of the ablations and sweeps, by name, whether or not they are on the list of jobs."""
-    models: dict[str, tuple[str, dict[str, Any]]] = {
-        "tam-token-ablation": ("tam", {}),
-        "tam-adapter-ablation": ("tam", {"conditioning": "adapter", "proposer": False, "starts": 1}),
-        "tam-norm-ablation": ("tam", {"conditioning": "norm", "proposer": False, "starts": 1}),
-        "tam-lstm-architecture": ("tam", {"backbone": "lstm", "proposer": False, "starts": 1}),
-        "multitask-lstm-architecture": ("multitask", {"backbone": "lstm"}),
-        "tam-base-sweeps": ("tam", {}),
-        **{f"tam-T{steps}-sweeps": ("tam", {"inner_steps": steps}) for steps in (1, 3, 6, 25)},
-        **{f"tam-N{rows}-sweeps": ("tam", {"rows": rows}) for rows in (16, 64, 300)},
-    }
-    found = {}
-    for stem, (method, values) in models.items():
-        for seed in range(1 if "sweeps" in stem else 4):
-            name, tasks = f"{stem}-classification-{seed}", {"name": "classification"}
-            group = stem.rpartition("-")[2]
-            job = Job(
-                name=name, group=group, tasks=tasks, method=method, values=values, seed=seed, seconds=30.0
-            )
-            found[name] = result_of(job, "cuda")
-    return found

@@ -25,10 +25,7 @@ def test_a_log_scale_has_equal_ratios_at_equal_distances() -> None:
     assert [scale(value) for value in (1, 10, 100)] == pytest.approx([0, 100, 200])
     assert scale.ticks == [1, 2, 5, 10, 20, 50, 100]
     assert Scale(Axis("", log=True), [1, 10_000], 0, 1).ticks == [1, 10, 100, 1000, 10_000]
-
-
-def test_one_value_is_in_the_middle() -> None:
-    assert Scale(Axis(""), [5, 5], 0, 100)(5) == 50
+    assert Scale(Axis(""), [5, 5], 0, 100)(5) == 50  # one value is in the middle
     assert Scale(Axis("", log=True), [5], 0, 100)(5) == pytest.approx(50)
 
 
@@ -57,9 +54,8 @@ def test_labels_do_not_overlap() -> None:
     heights = sorted(float(name.get("y", "nan")) for name in names)
     assert len(heights) == 9
     assert min(after - before for before, after in pairwise(heights)) >= 13.9
-    assert [name.text for name in sorted(names, key=lambda name: float(name.get("y", "nan")))] == [
-        f"line {place}" for place in reversed(range(9))
-    ]
+    ordered = sorted(names, key=lambda name: float(name.get("y", "nan")))
+    assert [name.text for name in ordered] == [f"line {place}" for place in reversed(range(9))]
 
 
 def test_a_chart_without_points_is_an_error() -> None:

@@ -13,7 +13,6 @@ def score(value: float | None, interval: float | None = 0.02) -> dict[str, Any]:
 
 
 def test_several_runs_have_a_deviation_and_one_has_its_interval() -> None:
-    assert estimate("perplexity", []) is None
     assert estimate("perplexity", [score(1.5)]) == Estimate(1.5, 0.02, 1)
     found = estimate("perplexity", [score(1.0), score(2.0), score(3.0)])
     assert found == Estimate(2.0, 1.0, 3)

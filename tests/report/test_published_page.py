@@ -13,7 +13,7 @@ from tam.report.collect import BENCHMARKS, Results
 from tam.report.page.published import published_page
 from tests.in_process import tam
 from tests.report.browsing import PHONE, brightness, cells, chips, small_figures, too_wide, visit
-from tests.report.made_up import ROOT, ablations, complete
+from tests.report.made_up import ROOT, complete
 
 pytestmark = pytest.mark.slow
 
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Runs of every sort."""
-    results = Results(complete(tmp_path_factory.mktemp("made-up") / "results"))
-    results.runs |= ablations()
-    return results
+    return Results(complete(tmp_path_factory.mktemp("made-up") / "results"))
 
 
 @pytest.fixture(scope="module")

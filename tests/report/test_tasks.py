@@ -28,16 +28,10 @@ def test_summary() -> None:
     assert " · 200 tokens · seed=0 holdout=2 · " in summary(tasks)
 
 
-def test_select_shows_test_tasks_first() -> None:
+def test_select_test_tasks_first_by_part_of_a_name_or_pattern() -> None:
     tasks = made("transduction")
     chosen = select(tasks, None, 4)
-    assert [split for split, _ in chosen] == ["test", "test", "test", "valid"]
-    assert [task for _, task in chosen] == [*tasks.test, tasks.valid[0]]
-    assert len(select(tasks, None, 1000)) == 17
-
-
-def test_select_by_part_of_a_name_or_pattern() -> None:
-    tasks = made("transduction")
+    assert chosen == [*(("test", task) for task in tasks.test), ("valid", tasks.valid[0])]
     name = tasks.train[5].name
     first, second, _ = name.split(" → ")
     everyone = [task.name for task in (*tasks.test, *tasks.valid, *tasks.train)]
@@ -93,7 +87,7 @@ def test_a_path_is_drawn(compositional: bool) -> None:
         assert lines[11 + number] == f"  {' '.join(map(str, x))}  →  {' '.join(map(str, y))}"
 
 
-def test_statistics_of_classification() -> None:
+def test_statistics_of_benchmarks() -> None:
     tasks = made("classification")
     text = statistics(tasks)
     assert text.startswith(summary(tasks))
@@ -106,6 +100,9 @@ def test_statistics_of_classification() -> None:
         for name, (train, _, _) in counts.items():
             assert train == expected.count(name)
     assert sum(train for train, _, _ in _primitive_counts(text, 2).values()) == 12
+    paths = statistics(made("pathfinding", compositional=True))
+    assert re.search(r"^train +12 +96 +8 +\d+ to \d+, mean \d+\.\d$", paths, re.MULTILINE)
+    assert "… and " in paths
 
 
 def _primitive_counts(text: str, slot: int) -> dict[str, tuple[int, int, int]]:
@@ -113,13 +110,6 @@ def _primitive_counts(text: str, slot: int) -> dict[str, tuple[int, int, int]]:
     part = text.split(f"slot {slot + 1}: ")[1].split("\n\n")[0]
     rows = re.findall(r"^(.+?) +(\d+) +(\d+) +(\d+)$", part, re.MULTILINE)
     return {name: (int(train), int(valid), int(test)) for name, train, valid, test in rows}
-
-
-def test_statistics_of_pathfinding() -> None:
-    text = statistics(made("pathfinding", compositional=True))
-    assert re.search(r"^train +12 +96 +8 +\d+ to \d+, mean \d+\.\d$", text, re.MULTILINE)
-    assert re.search(r"^slot 2: \d+ primitives +train +valid +test$", text, re.MULTILINE)
-    assert "… and " in text
 
 
 def test_statistics_of_the_users_own_tasks(tmp_path: Path) -> None:
@@ -133,9 +123,6 @@ def test_statistics_of_the_users_own_tasks(tmp_path: Path) -> None:
     assert "slot" not in text
     assert text.endswith("repeated inputs inside a task: 6, with a different answer: 3")
     shown = describe(tam.read_tasks(file), "train", tam.read_tasks(file).train[0], colour=False)
-    assert shown.splitlines()[1:] == [
-        "  a        →  1",
-        "  a        →  2",
-        "  a        →  1",
-        "  (empty)  →  2",
-    ]
+    assert re.findall(r"^  (\S+) +→  (\d)$", shown, re.MULTILINE) == [
+        ("a", "1"), ("a", "2"), ("a", "1"), ("(empty)", "2")
+    ]  # fmt: skip

@@ -1,1 +1,1 @@
-"""The command `tam`: it parses, calls and prints, and decides nothing."""
+"""The command `tam`: it parses, calls and prints; all decisions are made elsewhere."""

@@ -20,7 +20,7 @@ class Compare(ScoredRuns):
     """Folders of finished runs: of any methods, and on any data."""
 
     def run(self) -> None:
-        """Score all runs, and print a table for the test tasks that some of them share."""
+        """Score all runs, and print a table for each set of test tasks."""
         from tam.evaluation.floors import floors
         from tam.learner.evaluating import open_run
         from tam.report.side_by_side import Compared, comparison

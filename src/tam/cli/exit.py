@@ -1,14 +1,16 @@
 """How a command ends: an error of the user's, or of the machine's, is one line on standard error.
 
-The exit code is 0, also if nobody reads the output to its end; 1 after an error, and after a run that stopped
-when asked to; 130 after a Ctrl-C that ends a command at once.
+The exit code is 0, even if nobody reads the output to its end; 1 after an error, and after a run that stopped
+when asked to; 2 if the words of the command cannot be used; 130 after a Ctrl-C that ends a command at once.
 """
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, redirect_stderr, suppress
+from io import StringIO
 
 from tam.errors import InterruptedRunError, SettingError, UserError, report_out_of_memory
 from tam.training.heap import keep_freed_memory
@@ -18,7 +20,7 @@ _RESUME = "continue with the same command and --resume"
 
 @contextmanager
 def command() -> Generator[None]:
-    """Run what a command does, up to the end of the process."""
+    """Run a command: an error becomes one line and an exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as by >&-
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -37,8 +39,35 @@ def command() -> Generator[None]:
 
 
 @contextmanager
+def usage_errors_in_a_line(commands: Collection[str]) -> Generator[None]:
+    """Parse with tyro, which draws a box around an error and repeats the help of the option."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    except SystemExit as end:
+        if end.code:
+            words = ["tam", *(word for word in sys.argv[1:2] if word in commands), "--help"]
+            print(f"error: {_in_a_line(said.getvalue())}; see {' '.join(words)}", file=sys.stderr)
+        raise
+
+
+def _in_a_line(box: str) -> str:
+    """What a box says is wrong."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", box)
+    inside = [line[2:-1].rstrip() for line in plain.splitlines()[1:-1]]
+    said = " ".join(line.strip() for line in inside if not line.startswith(8 * " "))  # further in is help
+    parts = [part.strip() for part in re.split("[─-]{9,}", said.partition("  Got errors:")[0])]
+    kept = [
+        part for part in parts if part and not part.startswith(("Argument helptext", "For full helptext"))
+    ]
+    text = ". ".join(part.rstrip(".") for part in kept).removeprefix("Error parsing ")
+    return text[:1].lower() + text[1:]
+
+
+@contextmanager
 def hint_resume() -> Generator[None]:
-    """Run what `--resume` can continue: a Ctrl-C that ends it at once says so."""
+    """Run what `--resume` can continue, and say so if a Ctrl-C ends it at once."""
     try:
         yield
     except KeyboardInterrupt:
@@ -47,7 +76,7 @@ def hint_resume() -> Generator[None]:
 
 @contextmanager
 def _exit_code_of_interrupts() -> Generator[None]:
-    """Ctrl-C has an exit code of its own, and perhaps a line."""
+    """Exit with 130 after a Ctrl-C, with its message if it has one."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -58,7 +87,7 @@ def _exit_code_of_interrupts() -> Generator[None]:
 
 @contextmanager
 def _short_warnings() -> Generator[None]:
-    """Show a warning as one line, without its place in our code."""
+    """Show a warning as one line, without the line of code it comes from."""
 
     def show(message: Warning | str, *_: object) -> None:
         over_a_bar = "\r\x1b[K" if sys.stderr.isatty() else ""
@@ -71,14 +100,14 @@ def _short_warnings() -> Generator[None]:
 
 @contextmanager
 def _ignore_broken_pipe() -> Generator[None]:
-    """End in silence if nobody reads the output any more, and with an error if it cannot be written."""
+    """Exit silently if nobody reads the output any more, and with an error if it cannot be written."""
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # an error can be caught here, but not when Python ends
+            sys.stdout.flush()  # here an error can be caught, when Python exits it cannot
     except OSError as error:
-        if error.filename is not None:  # a file's, not the output's: a bug, to be shown in full
+        if error.filename is not None:  # about a file, not the output: a bug, to be shown in full
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):

@@ -1,13 +1,16 @@
-"""`tam generate`: tasks made by random programs, to look at or to write to a file."""
+"""`tam generate`: tasks made by random programs, to look at or to write to a file.
 
-import os
-import sys
+The options are those of `GenerateOptions`, repeated because importing it imports numpy, which takes longer
+than `tam --help` should.
+"""
+
 from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import tyro
 
 from tam.cli.options import optional
+from tam.cli.tasks import print_tasks
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -40,7 +43,7 @@ class Generate:
     def run(self) -> None:
         """Generate, and write or print."""
         from tam.report.progress import progress
-        from tam.report.tasks import describe, select, summary
+        from tam.report.tasks import summary
         from tam.tasks.generate import GenerateOptions, make_generated
 
         if self.show < 1:
@@ -52,7 +55,5 @@ class Generate:
         if out is not None:
             tasks.write(out)
             print(f"{summary(tasks)}\nwritten to {out}")
-            return
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        shown = [describe(tasks, *one, colour=colour) for one in select(tasks, None, self.show)]
-        print("\n\n".join([summary(tasks), *shown]))
+        else:
+            print_tasks(tasks, None, self.show)

@@ -9,7 +9,7 @@ import tyro
 from tam import __version__
 from tam.cli.compare import Compare
 from tam.cli.demo import Demo
-from tam.cli.exit import command
+from tam.cli.exit import command, usage_errors_in_a_line
 from tam.cli.generate import Generate
 from tam.cli.models import Export, Models, Pack, Push
 from tam.cli.predict import Predict
@@ -54,10 +54,12 @@ def main() -> None:
         if sys.argv[1:] == ["--version"]:
             print(f"tam {__version__}")
             return
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="tam",
-            description="Learn a new sequence task from a handful of examples.\n\n"
-            "tam COMMAND --help lists the options of a command, tam --version prints the version.",
-            config=(tyro.conf.OmitArgPrefixes,),
-        ).run()
+        with usage_errors_in_a_line(COMMANDS):
+            chosen = tyro.extras.subcommand_cli_from_dict(
+                COMMANDS,
+                prog="tam",
+                description="Learn a new sequence task from a handful of examples.\n\n"
+                "tam COMMAND --help lists the options of a command, tam --version prints the version.",
+                config=(tyro.conf.OmitArgPrefixes,),
+            )
+        chosen.run()

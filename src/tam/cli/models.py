@@ -1,4 +1,4 @@
-"""`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how yours leave home."""
+"""`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how to pass on your own."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,9 +1,12 @@
-"""Settings as options of the command line: any of them may be left out, and then the preset decides."""
+"""Settings as options of the command line. Any may be left out; then the preset decides."""
 
 import ast
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 import tyro
@@ -20,45 +23,50 @@ File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
 def several(metavar: str, hint: str = "(required)") -> Any:
-    """How the help shows a positional argument of one value or more."""
+    """Metadata of a positional argument of one value or more."""
     return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint=hint)
 
 
 def optional(metavar: str | None = None, help: str | None = None) -> Any:
-    """How the help shows an option that may be left out."""
+    """Metadata of an option without a default to show."""
     return tyro.conf.arg(metavar=metavar, help=help, help_behavior_hint="")
 
 
 def _docs(section: type) -> dict[str, str]:
-    """The text under each field of a dataclass and its bases."""
+    """The docstring of each field of a dataclass and its bases."""
     found: dict[str, str] = {}
     for part in reversed(section.__mro__[:-1]):
-        body = ast.parse(inspect.getsource(part)).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for line, after in zip(body.body, body.body[1:], strict=False):
+        for line, after in pairwise(_classes(part.__module__)[part.__name__].body):
             text = ast.get_docstring(ast.Module([after], []))
             if text and isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
                 found[line.target.id] = " ".join(text.split())
     return found
 
 
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module, which is parsed once: `inspect.getsource` would parse it for each of them."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
 def _shown(default: object, paper: object) -> str:
-    """The value of a setting by default, and in the preset paper if it is another."""
+    """The default of a setting, and its value in the preset paper if that differs."""
     if default == paper:
         return "" if default is None else f" (default: {_typed(default)})"
     return f" (default: {_typed(default)}; paper: {_typed(paper)})"
 
 
 def _typed(value: object) -> str:
-    """A value as it is typed."""
+    """A value as a user types it."""
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _options(name: str, sections: Mapping[str, type]) -> Any:
-    """A dictionary type with the fields of these sections, none of them required.
+    """A dictionary type with the fields of these sections, all optional.
 
-    The help has a field's text, its default (the preset quick) and the paper's value, for each of the
-    sections that share it.
+    The help has a field's docstring, its default (in the preset quick) and the paper's value; if several
+    sections share a field, for each of them.
     """
     types: dict[str, Any] = {}
     texts: dict[str, dict[str, list[str]]] = {}

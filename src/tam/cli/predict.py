@@ -20,7 +20,7 @@ _MOST_SHOWN = 5
 
 
 class _Input(NamedTuple):
-    """An input as it was given, its tokens, and where an error about it says that it is."""
+    """An input as given, its tokens, and its place for error messages."""
 
     text: str
     tokens: list[Any]
@@ -77,7 +77,7 @@ class Predict:
             print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
 
     def _given(self, words: Words) -> Iterator[_Input]:
-        """The inputs, wherever they come from."""
+        """The inputs: arguments, the lines of a file, or of standard input."""
         if self.inputs:
             if self.file is not None:
                 raise UserError("give inputs, or --file with them, not both")
@@ -114,7 +114,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _numbered(error: UserError) -> tuple[int | None, str]:
-    """The number of the input that an error is about, and what is wrong with it."""
+    """The number of the input that an error is about, if it names one, and the problem."""
     match = re.match(r"input (\d+): (.*)", str(error), re.DOTALL)
     return (int(match[1]), match[2]) if match else (None, str(error))
 

@@ -83,7 +83,7 @@ class Tasks:
     def run(self) -> None:
         """Print what was asked for."""
         from tam.report.progress import progress
-        from tam.report.tasks import describe, select, statistics, summary
+        from tam.report.tasks import statistics, summary
         from tam.tasks.advice import advice
         from tam.tasks.benchmark import BenchmarkOptions, make
         from tam.tasks.ceiling import ceiling
@@ -112,10 +112,16 @@ class Tasks:
                 scores = ceiling(options, progress=tell)
             print(_ceiling_table(options.name, scores))
         if not (out or self.stats or self.ceiling):
-            colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-            chosen = select(tasks, self.task, self.show)
-            described = [describe(tasks, split, task, colour=colour) for split, task in chosen]
-            print("\n\n".join([summary(tasks), *described]))
+            print_tasks(tasks, self.task, self.show)
+
+
+def print_tasks(tasks: "TaskSet", pattern: str | None, count: int) -> None:
+    """Print some tasks that match a pattern, with a few examples each."""
+    from tam.report.tasks import describe, select, summary
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    shown = (describe(tasks, split, task, colour=colour) for split, task in select(tasks, pattern, count))
+    print("\n\n".join([summary(tasks), *shown]))
 
 
 def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
@@ -127,9 +133,9 @@ def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
 
 
 def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str | None]) -> dict[str, Any]:
-    """Where tasks come from, as a config says it: a benchmark with these options, or a file or folder.
+    """Where tasks come from, as a config has it: a benchmark with these options, or a file or folder.
 
-    `reading` says how a file is read; its values may name files.
+    `reading` says how to read a file; its values may be paths.
     """
     from tam.tasks.benchmark import BenchmarkOptions
     from tam.tasks.benchmark import Name as Benchmark
@@ -147,7 +153,7 @@ def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str |
 
 
 def prior_source(name: str, tasks: int | None, seed: int) -> dict[str, Any]:
-    """Where the tasks of a prior come from, as a config says it: a generator, a benchmark or a file."""
+    """Where the tasks of a prior come from, as a config has it: a generator, a benchmark or a file."""
     asked = {} if tasks is None else {"tasks": tasks}
     if name == "lists":
         return {"generator": name, **asked, "seed": seed}
@@ -158,7 +164,7 @@ def prior_source(name: str, tasks: int | None, seed: int) -> dict[str, Any]:
 
 
 def note_on_splits(tasks: "TaskSet") -> str:
-    """That the splits of a file were drawn, and what else there was to take; empty if they were given."""
+    """A note that the splits of a file were drawn, and how to choose others; empty if they were given."""
     path, drawn = tasks.options.get("path"), tasks.options.get("seed")
     if path is None or drawn is None or "fold" in tasks.options:
         return ""
@@ -169,5 +175,5 @@ def note_on_splits(tasks: "TaskSet") -> str:
 
 
 def _absolute(value: str) -> str:
-    """The absolute path of a file, so that a run can be repeated from anywhere; else the value itself."""
+    """The absolute path if this is a file, so that a run can be repeated from anywhere."""
     return str(Path(value).resolve()) if os.path.isfile(value) else value

@@ -77,7 +77,7 @@ class Train:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that were given by name."""
+        """The settings given on the command line."""
         settings = {**self.network, **self.method_settings, **self.training, **self.protocol}
         if os.path.isdir(encoder := settings.get("encoder") or ""):
             settings["encoder"] = os.path.abspath(encoder)  # a stopped run may be resumed from elsewhere
@@ -85,7 +85,7 @@ class Train:
 
     @property
     def config(self) -> Config:
-        """The preset with what was given."""
+        """The preset, overridden by the settings given."""
         from tam.training.preflight import real_device
 
         device = real_device(self.device)
@@ -93,13 +93,28 @@ class Train:
             self.preset, self.method, self.source, seed=self.seed, device=device, **self.given
         )
 
+    def _tasks(self, config: Config) -> dict[str, Any]:
+        """Where the tasks come from."""
+        from tam.tasks.text import tokenizer_file
+
+        if self.tasks_seed < 0:
+            raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
+        seed = self.tasks_seed or None
+        options = {"seed": seed, "compositional": self.compositional, "holdout": self.holdout}
+        reading = {name: getattr(self, name) for name in READING}
+        if config.network.encoder is not None and self.text is None:
+            reading["text"] = tokenizer_file(config.network.encoder)
+        source = source_of(self.source, options, reading)
+        if self.prior is not None:
+            source["prior"] = prior_source(self.prior, self.prior_tasks, self.tasks_seed)
+        return source
+
     def run(self) -> None:
         """Train, evaluate and show."""
         started = time.monotonic()
 
         from tam.report.curve import draw_scores, score_table
         from tam.report.progress import progress
-        from tam.tasks.text import tokenizer_file
         from tam.training.distribution import is_first
         from tam.training.log import TrainingLog
         from tam.training.minutes import settle
@@ -112,16 +127,8 @@ class Train:
         if self.resume and exists(folder / "config.json"):
             stored, _ = read_config(folder / "config.json")
             config = replace(config, device=stored.device) if self.device == "auto" else config
-        if self.tasks_seed < 0:
-            raise UserError(f"--tasks-seed must be at least 0: got {self.tasks_seed}")
         tracker = None if self.track is None else make_tracker(self.track)
-        options = {"compositional": self.compositional, "holdout": self.holdout}
-        reading = {name: getattr(self, name) for name in READING}
-        if config.network.encoder is not None and self.text is None:
-            reading["text"] = tokenizer_file(config.network.encoder)
-        source = source_of(self.source, {"seed": self.tasks_seed or None, **options}, reading)
-        if self.prior is not None:
-            source["prior"] = prior_source(self.prior, self.prior_tasks, self.tasks_seed)
+        source = self._tasks(config)
         if not self.resume:
             check_new(folder)
         with progress("making the tasks") as tell:

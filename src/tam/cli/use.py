@@ -46,7 +46,7 @@ class ScoredRuns:
         return [path_of(folder, "RUN") for folder in self.run_folders]
 
     def other_tasks(self, folder: Path) -> "TestTasks | None":
-        """The test tasks that were named, read as the options say and else as those of a run; or None."""
+        """The tasks of `--tasks`, read as the options say, else as those of the run; None without it."""
         from tam.tasks.jsonl import read_test_tasks
         from tam.training.run import read_config
 
@@ -115,9 +115,9 @@ class Adapt:
 def adapt_from_file(
     learner: "Learner", file: Path, primitives: Sequence[str], text: str | None
 ) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
-    """What a learner makes of the examples in a file, and these; an error names the line.
+    """Adapt a learner to the examples in a file; the task embedding, and the examples.
 
-    `text` says how text is split, as the tasks of the run were.
+    An error names the line. `text` says how to split text.
     """
     from tam.learner.inputs import ExamplesError
     from tam.tasks.composition import PrimitivesError
@@ -137,7 +137,7 @@ def adapt_from_file(
 
 
 def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, Any]:
-    """An example with its text split."""
+    """An example with its text split into tokens."""
     from tam.tasks.text import text_splitter
 
     split, (x, y) = text_splitter(text), pair
@@ -146,7 +146,7 @@ def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, A
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise an error if a file would be lost that is neither empty nor a task embedding."""
+    """Raise an error if a file exists that is neither empty nor a task embedding."""
     from tam.learner.task_embedding import TaskEmbedding
 
     if not os.path.isfile(out) or not os.path.getsize(out):

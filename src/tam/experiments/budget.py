@@ -1,7 +1,7 @@
 """Training for a number of GPU-seconds, however many processes share the GPU.
 
-GPU-seconds are outer steps × the time of a step that has the GPU to itself, which is measured on a separate
-trainer while the other processes are stopped. Compiling and validation do not count.
+GPU-seconds are outer steps × the time of a step with the GPU to itself, measured on a trainer of its own
+while the other processes are paused. Compilation and validation do not count.
 """
 
 import gc
@@ -21,18 +21,18 @@ from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
-"""Steps after which a step is compiled and captured."""
+"""Steps until a step is compiled and captured."""
 LAST_PHASE = 10**9
-"""A step in the last phase of any method."""
+"""A step that is in the last phase of every method."""
 REPEATS, REPEAT_SECONDS = 5, 0.05
-"""How often steps are timed, and for about how many seconds; the shortest time counts."""
+"""How often steps are timed, and for about how many seconds each; the shortest time counts."""
 
 StepTimes = Mapping[int, float]
-"""The milliseconds of a step in each phase of a method."""
+"""Milliseconds per step in each phase of a method."""
 
 
 def step_times(config: Config, tasks: TaskSet) -> StepTimes:
-    """The milliseconds of a step that has the GPU to itself, for each phase of the method."""
+    """Milliseconds per step with the GPU to itself, for each phase of the method."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(prepare(config, tasks), Path(folder))
         first = {trainer.method.phase(step): step for step in (LAST_PHASE, 0)}
@@ -49,7 +49,7 @@ def step_times(config: Config, tasks: TaskSet) -> StepTimes:
 
 
 def _milliseconds(trainer: Trainer, step: int) -> float:
-    """The time of one step, from this one on."""
+    """The time of one step, from this step on."""
     trainer.state.step = step
     _take_steps(trainer, 1)
     count = max(1, round(REPEAT_SECONDS / _take_steps(trainer, 1)))
@@ -57,7 +57,7 @@ def _milliseconds(trainer: Trainer, step: int) -> float:
 
 
 def _take_steps(trainer: Trainer, steps: int) -> float:
-    """Take some steps; the seconds that they took."""
+    """Take some steps and return the seconds they took."""
     started = time.monotonic()
     for _ in range(steps - 1):
         trainer.step()

@@ -14,7 +14,8 @@ from tam.experiments.jobs import EXPERIMENTS, Experiment
 if TYPE_CHECKING:
     from tam.experiments.runner import Executor
 
-ALL = "all"
+ALL, MAPS = "all", "embeddings"
+"""The name of all experiments, and of the one that needs trained models."""
 
 
 def main(
@@ -35,22 +36,21 @@ def main(
 
 def _reproduce(given: argparse.Namespace, experiments: Mapping[str, Experiment]) -> list[Job]:
     """Do what was asked for; the jobs that failed."""
-    from tam.experiments import timing
     from tam.experiments.embeddings import EmbeddingMaps
     from tam.experiments.estimate import status_lines, status_summary
-    from tam.experiments.results import Places, Status, status
+    from tam.experiments.results import Places, Status, result_of, status
     from tam.experiments.runner import Runner
+    from tam.experiments.timing import timing_report
 
     places = Places(given.results, given.runs, given.device)
     names = list(experiments) if ALL in given.experiments else given.experiments
     jobs = _chosen([job for name in names for job in experiments[name].jobs()], given)
-    maps, mapped = EmbeddingMaps(places, given.results.parent), list[Job]()
-    if "embeddings" in names:
-        mapped = _chosen(experiments["embeddings"].jobs(), given)
-    scored = {job.name for name in names if name != "embeddings" for job in experiments[name].jobs()}
+    scored = {job.name for name in names if name != MAPS for job in experiments[name].jobs()}
+    mapped = _chosen(experiments[MAPS].jobs(), given) if MAPS in names else []
+    maps = EmbeddingMaps(places, given.results.parent)
 
     def status_of(job: Job) -> Status:
-        """A run that is mapped must leave its trained model; only the others must have a result."""
+        """A run that is only mapped needs no result, but its trained model."""
         found = status(job, places) if job.name in scored else Status(True)
         return maps.status(job) if found.done and job in mapped else found
 
@@ -65,7 +65,8 @@ def _reproduce(given: argparse.Namespace, experiments: Mapping[str, Experiment])
         failed, found = runner.failed, [status_of(job) for job in jobs]
     print(status_summary(jobs, found, places))
     if "timing" in names:
-        print(f"\n{timing.timing_report(places)}")
+        results = {job.name: result for job in jobs if (result := result_of(job, places)) is not None}
+        print(f"\n{timing_report(results)}")
     for line in maps.make(mapped):
         print(line, flush=True)
     return failed
@@ -108,39 +109,21 @@ def _parser(experiments: Mapping[str, Experiment], prog: str) -> argparse.Argume
         epilog="\n".join(["experiments:", *about, f"  {ALL:{width}}  all of them"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "experiments", nargs="+", choices=[*experiments, ALL], metavar="EXPERIMENT", help="see below"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="list what is done, what is left, and the time"
-    )
     add = parser.add_argument
-    add(
-        "--only", action="append", metavar="PATTERN", help="only runs of this name, such as 'tam-*-0'; repeat"
-    )
+    add("experiments", nargs="+", choices=[*experiments, ALL], metavar="EXPERIMENT", help="see below")
+    add("--dry-run", action="store_true", help="list what is done, what is left, and the time")
+    only = "only runs of this name, such as 'tam-*-0'; repeat"
+    add("--only", action="append", metavar="PATTERN", help=only)
     add("--seconds", type=float, metavar="S", help="stop within S seconds; run again to go on")
     add("--at-once", type=_positive, default=1, metavar="N", help="run N at once (default: 1)")
-    add(
-        "--on",
-        choices=("workers", "here", "ray"),
-        default="workers",
-        help="processes of their own (default), this process, or a Ray cluster (RAY_ADDRESS, or a local one)",
-    )
+    on = "processes of their own (default), this process, or a Ray cluster (RAY_ADDRESS, or a local one)"
+    add("--on", choices=("workers", "here", "ray"), default="workers", help=on)
     add("--device", default="cuda", help="cuda (default) or cpu")
-    add(
-        "--results",
-        type=Path,
-        default=Path("results/runs"),
-        metavar="DIR",
-        help="for results, a file for each run (default: results/runs)",
-    )
-    add(
-        "--runs",
-        type=Path,
-        default=Path("runs/experiments"),
-        metavar="DIR",
-        help="for checkpoints and trained models (default: runs/experiments)",
-    )
+    for name, folder, what in (
+        ("--results", "results/runs", "results, a file for each run"),
+        ("--runs", "runs/experiments", "checkpoints and trained models"),
+    ):
+        add(name, type=Path, default=Path(folder), metavar="DIR", help=f"for {what} (default: {folder})")
     return parser
 
 

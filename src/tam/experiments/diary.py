@@ -1,4 +1,4 @@
-"""What a run has done and when, over all its processes."""
+"""When a run was trained and validated, over all its processes."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from tam.training.checkpoint import write_json
 class Diary:
     """The clock and the validations of a run, kept in a file beside its checkpoint.
 
-    The time of a process counts only if it reaches an outer step.
+    A process that never reaches an outer step does not count.
     """
 
     def __init__(self, file: Path, started: float) -> None:
@@ -22,18 +22,17 @@ class Diary:
         self._stepped = False
         self.processes: int = known.get("processes", 0)
         self.first_step_seconds: float | None = known.get("first_step_seconds")
-        self.step_times: dict[int, float] | None = None
-        if known.get("step_times"):
-            self.step_times = {int(phase): ms for phase, ms in known["step_times"].items()}
+        times = known.get("step_times") or {}
+        self.step_times: dict[int, float] | None = {int(phase): ms for phase, ms in times.items()} or None
         self.curve: list[dict[str, Any]] = known.get("curve", [])
         self.wall_seconds: float | None = known.get("finished_seconds")
 
     def seconds(self) -> float:
-        """Seconds since the process started, plus those of the processes before it."""
+        """Seconds of this process and of those before it."""
         return round(self._before + time.time() - self._started, 2)
 
     def note(self, record: Mapping[str, Any]) -> None:
-        """Note a record of the training."""
+        """Take in a record of the training."""
         if "step" not in record:
             return
         if not self._stepped:

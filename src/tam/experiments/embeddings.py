@@ -10,7 +10,7 @@ import torch
 from tam.errors import UserError
 from tam.experiments.job import Job
 from tam.experiments.projection import Floats, held_out_r2
-from tam.experiments.results import Places, Status, mismatch
+from tam.experiments.results import HEX_DIGITS, Places, Status, mismatch
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
@@ -31,9 +31,9 @@ SHOTS = 20
 def embedding_map(folder: Path, device: str = "cpu") -> dict[str, Any]:
     """The map of a finished run on path-finding, from its folder, as plain values.
 
-    Its `points` have the row and the column of the end of a task, where its embedding lies on the first two
-    principal components (x and y), and whether the model was trained on that very task. `r2` says how well
-    row and column of tasks that were held out can be read off the embeddings linearly.
+    A point has the row and column of a task's end, its embedding on two principal components (x, y), and
+    whether the model was trained on that task. `r2` says how well row and column of held-out tasks can be
+    predicted linearly from their embeddings.
     """
     if (result := read_result(folder)) is None:
         raise UserError(f"{folder}: there is no finished run here (no result.json)")
@@ -48,10 +48,8 @@ def embedding_map(folder: Path, device: str = "cpu") -> dict[str, Any]:
     z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
     recipes = draw_recipes(family, BenchmarkOptions(**source))["train"]
     trained = {end for start, end in recipes if start == START}
-    (places, explained), order = (
-        principal_components(z),
-        Rng("embedding map", "held out").permutation(len(ends)),
-    )
+    places, explained = principal_components(z)
+    order = Rng("embedding map", "held out").permutation(len(ends))
     rows, columns = (np.array(values, dtype=np.float64) for values in zip(*map(_cell, ends), strict=True))
     points = [
         {"row": end // SIDE, "column": end % SIDE, "x": float(x), "y": float(y), "trained": end in trained}
@@ -77,14 +75,14 @@ def _cell(cell: int) -> tuple[int, int]:
 
 
 def _examples(family: PathfindingFamily, end: int) -> list[Example]:
-    """The examples that a task of the map is learned from."""
+    """The examples a task of the map is learned from."""
     recipe = (START, end)
     x, y = family.examples(recipe, SHOTS, Rng("embedding map", end))
     return list(Task(family.title(recipe), family.vocabulary, x, y))
 
 
 def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
-    """The task embedding z; where all weights are fine-tuned too, without those."""
+    """The task embedding z, without the other weights where those are fine-tuned too."""
     if rule.is_support or not learner.model_.task_size:
         raise UserError(
             f"{learner.config.method} has no task embeddings: a map needs tam, multitask or cavia"
@@ -95,10 +93,10 @@ def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
 
 
 class EmbeddingMaps:
-    """The maps that are published, `embeddings-METHOD.json`, and the trained models that they are made from.
+    """The published maps, `embeddings-METHOD.json`, and the trained models they are made from.
 
     Args:
-        places: Where trained models are, and the device that they were trained on.
+        places: Where trained models are, and the device they were trained on.
         folder: Where maps are written.
     """
 
@@ -106,25 +104,21 @@ class EmbeddingMaps:
         self._places, self._folder = places, folder
 
     def status(self, job: Job) -> Status:
-        """Whether the map of a job is there, or its trained model, from which to make it."""
+        """Whether the map of a job is there, or the trained model to make it from."""
         if self._is_made(job) or self.run_folder(job) is not None:
             return Status(True)
         return Status(False, "its trained model is not here")
 
     def run_folder(self, job: Job) -> Path | None:
         """The folder of a finished run of a job; None if it is not here."""
-        hexes = "[0-9a-f]" * 8
-        for folder in sorted(self._places.runs.glob(f"{job.name}-{hexes}")):
-            if (
-                exists(folder / "learner.json")
-                and (result := read_result(folder))
-                and self._is_of(job, result)
-            ):
+        for folder in sorted(self._places.runs.glob(f"{job.name}-{HEX_DIGITS}")):
+            result = read_result(folder) if exists(folder / "learner.json") else None
+            if result and self._is_of(job, result):
                 return folder
         return None
 
     def make(self, jobs: Iterable[Job]) -> Iterator[str]:
-        """Make the maps of jobs that are missing, and say what was done."""
+        """Make the missing maps of jobs, and yield a line on each map."""
         device = self._places.device if torch.cuda.is_available() else "cpu"
         for job in jobs:
             file = self._file(job)
@@ -145,13 +139,12 @@ class EmbeddingMaps:
         return made.get("name") == job.name and self._is_of(job, made["run"])
 
     def _is_of(self, job: Job, run: Mapping[str, Any]) -> bool:
-        """Whether a run is that of a job; the folder of a run does not say its budget."""
+        """Whether a run is that of a job; a run's folder does not have its budget."""
         unsaid = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
         return mismatch(job, unsaid | dict(run), self._places.device) is None
 
 
 def _words(made: Mapping[str, Any]) -> str:
-    """A map in words."""
     first, second = made["explained_variance"]
     row, column = made["r2"]["row"], made["r2"]["column"]
     return (

@@ -1,5 +1,6 @@
-"""What is done of a list of jobs, what is left, and how long that should take, judging by finished runs."""
+"""Which jobs are done, which are left, and how long those should take, judging by finished runs."""
 
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,9 +8,6 @@ from typing import Any
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
 from tam.experiments.results import Places, Status, result_of
-
-Finished = Sequence[tuple[Job, Mapping[str, Any]]]
-"""Jobs with their results."""
 
 
 def status_lines(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
@@ -28,25 +26,24 @@ def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Plac
         return counts
     everything = {job.name: job for job in (*all_jobs(), *jobs)}.values()
     finished = [(job, result) for job in everything if (result := result_of(job, places)) is not None]
-    known = [seconds for job in left if (seconds := seconds_of(job, finished, places.device)) is not None]
+    known = [seconds for job in left if (seconds := _seconds_of(job, finished, places.device)) is not None]
     if not known:
         return f"{counts}; no finished run tells how long they take"
     total = duration(len(left) * statistics.fmean(known))
     return f"{counts}, which take about {total} on one machine, judging by finished runs"
 
 
-def seconds_of(job: Job, finished: Finished, device: str) -> float | None:
-    """The seconds of a machine that a job should take: the median of the finished runs most like it.
+def _seconds_of(job: Job, finished: Sequence[tuple[Job, Mapping[str, Any]]], device: str) -> float | None:
+    """How long a job should take: the median of the finished runs most like it.
 
-    What is alike counts in this order: the experiment, the method, the budget, the benchmark. A run that
-    shared its machine with others took its share of the wall time.
+    Most like it: the same experiment, then method, then budget, then benchmark. A run that shared its machine
+    counts for its share of the wall time.
     """
     on_cpu = (job.device or device) == "cpu"
     found: dict[tuple[bool, ...], list[float]] = {}
     for other, result in finished:
         if result.get("wall_seconds") is not None and on_cpu == (result["config"]["device"] == "cpu"):
-            pairs = zip(_kind(job), _kind(other), strict=True)
-            alike = tuple(one == two for one, two in pairs)
+            alike = tuple(map(operator.eq, _kind(job), _kind(other)))
             found.setdefault(alike, []).append(result["wall_seconds"] / result["at_once"])
     return statistics.median(found[max(found)]) if found else None
 

@@ -9,7 +9,7 @@ from tam.config.config import Config
 Values = dict[str, Any]
 
 PLANNED = ("steps", "validate_every")
-"""The settings that a budget and the time of a step decide."""
+"""The settings that follow from a budget and the time of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Job:
 
     name: str
     group: str
-    """The experiment that it belongs to; others may use its result."""
+    """Its experiment; others may use its result too."""
     tasks: Mapping[str, Any]
     """The options of the benchmark."""
     method: str = "tam"
@@ -37,19 +37,19 @@ class Job:
 
     @property
     def trial(self) -> int:
-        """Which of the runs behind one cell of a table it is: its hold-out, or its seed."""
+        """Its number among the runs behind one cell of a table: its hold-out, or its seed."""
         return self.tasks.get("holdout") or self.seed
 
     @property
     def options(self) -> dict[str, Any]:
-        """All options of its benchmark, as in results."""
+        """All options of its benchmark, as its result has them."""
         from tam.tasks.benchmark import BenchmarkOptions  # imports numpy, which lists of jobs do not need
 
         given = asdict(BenchmarkOptions(**self.tasks))
         return {name: value for name, value in given.items() if value is not None}
 
     def config(self, device: str) -> Config:
-        """Its settings on a device; a budget does not change `steps` and `validate_every` yet."""
+        """Its settings on a device, before a budget sets `steps` and `validate_every`."""
         where = self.device or device
         values = dict(self.values) | {"seed": self.seed, "device": where}
         config = Config.from_preset(self.preset, self.method, self.tasks["name"], **values)

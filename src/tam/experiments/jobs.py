@@ -1,9 +1,9 @@
 """The experiments: the paper's tables and figures, and ours, each a grid of runs.
 
 A grid is models × benchmarks × k (for methods with one model per k) × trials: seeds, or hold-outs of
-primitives. A run that two experiments need belongs to the first of them.
+primitives. A run that two experiments need belongs to the first.
 
-This file imports nothing heavy: the command line is built from it.
+Nothing heavy is imported here: the command line is built from this file.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +35,6 @@ class Model(NamedTuple):
     values: Mapping[str, Any] = MappingProxyType({})
 
 
-_FIRST_ORDER = {"order": "first"}
-
 TABLE1 = (
     Model("tam", "tam"),  # the runs of `best`
     Model("agnostic", "agnostic"),
@@ -48,8 +46,8 @@ TABLE1 = (
     # not in the paper
     Model("prototypical", "prototypical"),
     Model("nearest", "nearest"),
-    Model("maml-first", "maml", _FIRST_ORDER),
-    Model("cavia-first", "cavia", _FIRST_ORDER),
+    Model("maml-first", "maml", {"order": "first"}),
+    Model("cavia-first", "cavia", {"order": "first"}),
 )
 """k-shot learning of new tasks: every method."""
 
@@ -98,9 +96,7 @@ MAPPED = ("tam", "multitask")
 """The methods whose task embeddings are mapped; the paper maps those of TAM."""
 
 TIMED_STEPS: dict["Name", int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
-"""Outer steps of the experiment `time`."""
-TIMED_VALIDATIONS = 5
-"""How often these runs are validated."""
+"""Outer steps of the experiment `time`, whose runs are validated five times."""
 
 
 def reproduction() -> Iterator[Job]:
@@ -121,7 +117,7 @@ def best() -> Iterator[Job]:
 def time_to_quality() -> Iterator[Job]:
     """Our best settings with a short schedule."""
     for name, steps in TIMED_STEPS.items():
-        values = {"steps": steps, "validate_every": steps // TIMED_VALIDATIONS}
+        values = {"steps": steps, "validate_every": steps // 5}
         yield Job(name=f"tam-time-{name}-0", group="time", tasks={"name": name}, values=values, alone=True)
 
 
@@ -154,11 +150,8 @@ def architecture() -> Iterator[Job]:
     for seed in SEEDS:
         models = ARCHITECTURE
         yield from _grid("architecture", models, ["classification"], seed=seed, seconds=ABLATION_SECONDS)
-    transformers = {f"{what}-classification-{seed}" for what in _TRANSFORMERS for seed in SEEDS}
-    yield from (job for job in (*ablation(), *table1()) if job.name in transformers)
-
-
-_TRANSFORMERS = ("tam-token-ablation", "multitask-table1")
+    transformers = ("tam-token-ablation-classification-", "multitask-table1-classification-")
+    yield from (job for job in (*ablation(), *table1()) if job.name.startswith(transformers))
 
 
 def sweeps() -> Iterator[Job]:
@@ -188,14 +181,8 @@ def embeddings() -> Iterator[Job]:
 
 def quick() -> Iterator[Job]:
     """What `make run` trains."""
-    yield Job(
-        name="tam-quick-classification-0",
-        group="quick",
-        tasks={"name": "classification"},
-        preset="quick",
-        device="cpu",
-        alone=True,
-    )
+    job = Job(name="tam-quick-classification-0", group="quick", tasks={"name": "classification"})
+    yield replace(job, preset="quick", device="cpu", alone=True)
 
 
 class Lever(NamedTuple):
@@ -205,6 +192,7 @@ class Lever(NamedTuple):
     """
 
     name: str
+    title: str
     without: Values
     added: Values | None = None
 
@@ -215,17 +203,18 @@ _OLD_RATE: dict["Name", float] = {"classification": 0.03, "transduction": 0.05, 
 
 def levers(benchmark: "Name") -> list[Lever]:
     """The levers that can be moved on a benchmark."""
-    all_rows = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
+    no_blank: Values = {"learn_blank": False, "proposer": False}
+    all_rows: Values = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
     found = [
-        Lever("rate", {"inner_rate": _OLD_RATE[benchmark]}, {"inner_rate": 0.1}),
-        Lever("warm", {"warm_share": 0.0}, {"warm_share": 0.5}),
-        Lever("tokens", {"task_tokens": 1}, {"task_tokens": 2}),
-        Lever("first", {"task_first": False}, {"task_first": True}),
-        Lever("mask", {"x_mask": "causal"}),
-        Lever("blank", {"learn_blank": False, "proposer": False}, {"learn_blank": True}),
-        Lever("proposer", {"proposer": False}),
-        Lever("small", all_rows, {"support": "mixed"}),
-        Lever("starts", {"starts": 1}, {"starts": 8}),
+        Lever("rate", "the larger rate of z", {"inner_rate": _OLD_RATE[benchmark]}, {"inner_rate": 0.1}),
+        Lever("warm", "warm starts", {"warm_share": 0.0}, {"warm_share": 0.5}),
+        Lever("tokens", "several task tokens", {"task_tokens": 1}, {"task_tokens": 2}),
+        Lever("first", "z before x", {"task_first": False}, {"task_first": True}),
+        Lever("mask", "attention within x in both directions", {"x_mask": "causal"}),
+        Lever("blank", "θ learning at z = 0 too", no_blank, {"learn_blank": True}),
+        Lever("proposer", "the proposer", {"proposer": False}),
+        Lever("small", "small supports", all_rows, {"support": "mixed"}),
+        Lever("starts", "several searches", {"starts": 1}, {"starts": 8}),
     ]
     return [lever for lever in found if lever.name != "first" or benchmark != "classification"]
 

@@ -1,4 +1,4 @@
-"""What can be read off points linearly: n of them, of d numbers each."""
+"""How well a number can be predicted linearly from points: n of them, `[n, d]`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,20 +6,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FOLDS = 11
-"""The number of parts in which points are held out."""
+"""Into how many parts the points are split, to hold out one at a time."""
 PENALTIES = 10.0 ** np.arange(-6, 4)
 """Ridge penalties to choose from, relative to the mean variance of the points."""
 
 
 def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:
-    """How well a linear map of the points predicts a number of points that it was not fitted to: R².
+    """R² of a ridge regression on points that it was not fitted to.
 
-    Ridge regression; a part of the points is held out at a time, and the penalty is chosen on the others
-    alone, by leaving one out.
+    One part of the points is held out at a time; the penalty is chosen on the others, by leaving one out.
 
     Args:
         points: `[n, d]`.
-        target: What is read off them, `[n]`.
+        target: What is predicted, `[n]`.
         order: 0 … n − 1 in random order: which points are held out together.
     """
     predicted = np.empty_like(target)

@@ -2,11 +2,11 @@
 
 The result of a job is `NAME-XXXXXXXX.json`, with eight hex digits of what determines it. It is never
 overwritten: when settings, benchmark or method change, so does the name of the file, and the old result stays
-but no longer counts. `NAME.json`, the name that files had before, counts as well.
+but no longer counts.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,10 @@ from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 
 BUDGET_TOLERANCE = 0.02
-"""How much a budget may differ from the one that is measured now, relatively."""
+"""How much a budget may differ from that of the job, relatively: it is measured."""
+
+HEX_DIGITS = "[0-9a-f]" * 8
+"""What names of files and folders end in, as a pattern."""
 
 Result = dict[str, Any]
 
@@ -36,12 +39,7 @@ class Places(NamedTuple):
     device: str
 
     def result_file(self, job: Job) -> Path:
-        """The file of the result that counts for a job; if there is none, where it will be written."""
-        found = _counting(job, self)
-        return self.new_file(with_budget(job, self) or job) if found is None else found[0]
-
-    def new_file(self, job: Job) -> Path:
-        """Where the result of a job, with its budget, is written."""
+        """Where the result of a job is written, once its budget is known."""
         return self.results / f"{self._stem(job)}.json"
 
     def error_file(self, job: Job) -> Path:
@@ -69,14 +67,15 @@ def versions(job: Job) -> dict[str, int]:
 
 
 def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
-    """Why a result is not that of a job, in words; None if it is."""
+    """Why a result is not that of a job; None if it is."""
     for name, now in versions(job).items():
         if result.get(name) != now:
             return f"{name} was {result.get(name)} and is {now}"
     if result.get("tasks") != job.options:
         return "the tasks are others"
-    if not _same_budget(result.get("budget_seconds"), job.seconds):
-        return f"budget_seconds was {result.get('budget_seconds')} and is {job.seconds}"
+    was, now = result.get("budget_seconds"), job.seconds
+    if was != now and not (was and now and abs(was - now) <= BUDGET_TOLERANCE * now):
+        return f"budget_seconds was {was} and is {now}"
     try:
         config, before = job.config(device), Config.from_json(result["config"])
     except (KeyError, TypeError, UserError) as error:
@@ -86,43 +85,28 @@ def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
     return "; ".join(config.differences(before.to_json())) or None
 
 
-def _same_budget(before: float | None, now: float | None) -> bool:
-    if before is None or now is None:
-        return before is now
-    return abs(before - now) <= BUDGET_TOLERANCE * now
-
-
 def result_of(job: Job, places: Places) -> Result | None:
-    """The result that counts for a job; None if there is none."""
-    found = _counting(job, places)
-    return None if found is None else found[1]
-
-
-def _counting(job: Job, places: Places) -> tuple[Path, Result] | None:
-    """The result that counts, and its file: of several, one that is timed, and of those the first made."""
+    """The result that counts for a job, if there is one: of several, a timed one, and of those the first."""
     ready = with_budget(job, places)
     if ready is None:
         return None
-    found = [one for one in _written(job.name, places) if mismatch(ready, one[1], places.device) is None]
-    return min(found, key=lambda one: (not is_timed(one[1]), one[1].get("finished", "")), default=None)
+    found = [one for one in _written(job.name, places) if mismatch(ready, one, places.device) is None]
+    return min(found, key=lambda one: (not is_timed(one), one.get("finished", "")), default=None)
 
 
-def _written(name: str, places: Places) -> Iterator[tuple[Path, Result]]:
-    """All results of the jobs with this name, those that no longer count too."""
-    hexes = "[0-9a-f]" * 8
-    for file in (places.results / f"{name}.json", *sorted(places.results.glob(f"{name}-{hexes}.json"))):
-        if file.exists():
-            yield file, read_json(file)
+def _written(name: str, places: Places) -> list[Result]:
+    """All results of the jobs with this name, including those that no longer count."""
+    return [read_json(file) for file in sorted(places.results.glob(f"{name}-{HEX_DIGITS}.json"))]
 
 
 def is_timed(result: Mapping[str, Any]) -> bool:
-    """Whether a result says how long its steps took; on a CPU, and without steps, none has to."""
+    """Whether the steps of a result are timed, or need not be: on a CPU, or without steps."""
     on_cpu = result.get("config", {}).get("device") == "cpu"
     return on_cpu or not result.get("steps") or result.get("gpu_seconds") is not None
 
 
 def with_budget(job: Job, places: Places) -> Job | None:
-    """The job with its GPU-seconds; None until the run that they are taken from is there."""
+    """The job with its GPU-seconds; None while the run they come from has no result."""
     if job.seconds_of is None:
         return job
     source = _jobs_by_name().get(job.seconds_of)
@@ -165,17 +149,17 @@ def _status(job: Job, places: Places) -> Status:
         return Status(False, "running")
     if (folder / "config.json").exists():
         return Status(False, "begun")
-    old = [mismatch(ready, result, places.device) for _, result in _written(job.name, places)]
+    old = [mismatch(ready, result, places.device) for result in _written(job.name, places)]
     return Status(False, f"changed: {old[-1]}" if old else "")
 
 
 def write_result(job: Job, places: Places, result: Result) -> None:
     """Write the result of a job that this process has claimed.
 
-    A result that is there stays; only one that was not timed yet is replaced by one that is.
+    A result that is there stays, unless it was not timed yet.
     """
     places.results.mkdir(parents=True, exist_ok=True)
-    known, file = result_of(job, places), places.new_file(job)
+    known, file = result_of(job, places), places.result_file(job)
     if known is None and file.exists():
         raise UserError(f"{file}: another result is there, which is never overwritten: move it away")
     if known is None or not is_timed(known):

@@ -15,21 +15,21 @@ from tam.training.signals import on_interrupts
 
 
 class Ended(Ending):
-    """A job that ended before anybody could ask."""
+    """A job that ended while it was started."""
 
     def ending(self) -> Ending:
         """How it ended."""
         return self
 
     def stop(self) -> None:
-        """Nothing: it has ended."""
+        """Do nothing: it has ended."""
 
     def kill(self) -> None:
-        """Nothing: it has ended."""
+        """Do nothing: it has ended."""
 
 
 class Here:
-    """Runs jobs in this process; must be used in its main thread."""
+    """Runs jobs in this process, from its main thread."""
 
     def __init__(self) -> None:
         keep_freed_memory()
@@ -37,7 +37,7 @@ class Here:
     def start(self, order: Order) -> Ended:
         """Run a job to its end; KeyboardInterrupt if it was stopped."""
         try:
-            with on_interrupts(signal.default_int_handler):  # training ends after its step, else at once
+            with on_interrupts(signal.default_int_handler):  # a training ends after its step
                 return Ended(*attempt(order))
         except InterruptedRunError:
             raise KeyboardInterrupt from None
@@ -48,7 +48,7 @@ class Here:
 
 
 def attempt(order: Order) -> Ending:
-    """Work on a job in this process, and say how that ended unless it was interrupted."""
+    """Work on a job in this process, and return how that ended unless it was interrupted."""
     try:
         with report_out_of_memory():
             work(order)
@@ -58,6 +58,6 @@ def attempt(order: Order) -> Ending:
         raise
     except UserError as error:
         return Ending("failed", str(error), f"error: {error}")
-    except Exception as error:  # a bug: it is recorded, and must not stop the other jobs
+    except Exception as error:  # a bug, which is recorded and must not stop the other jobs
         return Ending("failed", f"{type(error).__name__}: {error}".strip(), traceback.format_exc())
     return Ending("finished")

@@ -1,7 +1,7 @@
-"""Jobs on a Ray cluster, or on a Ray that is started on this machine.
+"""Jobs on a Ray cluster, or on a local Ray that is started for them.
 
-All machines must have the same tam and share the folders of results and runs. A job whose process or machine
-dies is taken up again by another, from its last checkpoint.
+All machines must have the same tam and share the folders of results and runs. If the process or the machine
+of a job dies, another continues it from its last checkpoint.
 """
 
 import logging
@@ -16,11 +16,11 @@ from tam.experiments.work import Order
 from tam.provenance import hash_of_code
 
 RETRIES = 5
-"""How often a job is taken up again."""
+"""How often a job is continued by another process."""
 
 
 class OnRay:
-    """Runs each job as a task of Ray: of the cluster at `RAY_ADDRESS` if that is set, or of a local one.
+    """Runs each job as a Ray task, on the cluster at `RAY_ADDRESS` if that is set, else on a local one.
 
     Args:
         at_once: How many jobs share the cluster: each has its share of the cores and of the GPUs.
@@ -43,7 +43,7 @@ class OnRay:
             "num_cpus": max(1, int(have.get("CPU", 1)) // at_once),
             "num_gpus": 0 if device == "cpu" else min(1.0, have["GPU"] / at_once),
         }
-        # A process for each job, as with workers: it gives back its memory.
+        # One process for each job, as with workers, so that its memory is freed.
         self._task = ray.remote(max_calls=1, max_retries=RETRIES, **share)(_work)
 
     def start(self, order: Order) -> "RayTask":
@@ -54,13 +54,13 @@ class OnRay:
 
 
 def _shared(folder: Path) -> Path:
-    """A folder that is there, by a path that is the same on every machine."""
+    """Make a folder, and return its path on every machine."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 
 
 def _work(text: str, code: str) -> tuple[str, ...]:
-    """Work on a job in a process of Ray."""
+    """Work on a job in a process of Ray's."""
     order = Order.from_json(text)._replace(started=time.time())
     if hash_of_code() != code:
         return Ending("failed", "a machine of the cluster has another version of tam")
@@ -95,5 +95,5 @@ class RayTask:
         self._ray.cancel(self._task, force=False)
 
     def kill(self) -> None:
-        """End it at once, and do not take it up again."""
+        """End it at once and for good."""
         self._ray.cancel(self._task, force=True)

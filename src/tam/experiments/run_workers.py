@@ -1,4 +1,4 @@
-"""Jobs in worker processes on this machine, which share its cores or its GPU."""
+"""Jobs in processes of their own on this machine, which share its cores or its GPU."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ class Workers:
         return self._started[-1]
 
     def _wake(self) -> None:
-        """Let all processes go on: one that died may have stopped the others to measure."""
+        """Wake all processes: one that died may have paused the others to measure."""
         for one in self._started:
             one.process.send_signal(signal.SIGCONT)
 
@@ -72,13 +72,13 @@ class Worker:
         self.process.wait()
 
     def _send(self, number: int) -> None:
-        """Send a signal, and wake the process if another that measures has stopped it."""
+        """Send a signal, and wake the process in case another paused it to measure."""
         self.process.send_signal(number)
         self.process.send_signal(signal.SIGCONT)
 
 
 def _environment(order: Order) -> dict[str, str]:
-    """The environment of a process: on a CPU, it has its share of the cores unless the user has said."""
+    """The environment of a process: on a CPU, its share of the cores unless the user has set it."""
     own = dict(os.environ)
     if (order.job.device or order.places.device) == "cpu":
         own.setdefault("OMP_NUM_THREADS", str(threads(order)))
@@ -86,5 +86,5 @@ def _environment(order: Order) -> dict[str, str]:
 
 
 def threads(order: Order) -> int:
-    """The cores of this machine for one of the jobs that share it."""
+    """The cores of this machine for each of the jobs that share it."""
     return max(1, len(os.sched_getaffinity(0)) // order.at_once)

@@ -1,4 +1,4 @@
-"""Works off a list of jobs, several at once, through an executor: this process, worker processes, or Ray."""
+"""Runs a list of jobs, several at once, through an executor: this process, worker processes, or Ray."""
 
 import math
 import os
@@ -19,11 +19,11 @@ from tam.experiments.work import Order
 from tam.training.signals import on_interrupts
 
 LONGEST_STOP = 30.0
-"""Seconds before the end when running jobs are asked to stop; at most a quarter of the time."""
+"""Running jobs are asked to stop this many seconds before the end; at most a quarter of the time."""
 LAST_SECONDS = 2.0
-"""Seconds before the end when jobs that have not stopped are killed; at most an eighth of the time."""
+"""Jobs that have not stopped are killed this many seconds before the end; at most an eighth of the time."""
 LOG_CHARACTERS = 4_000
-"""How much of the end of a failed job's log is recorded."""
+"""How much of the end of a failed job's log is kept."""
 
 
 class Ending(NamedTuple):
@@ -51,7 +51,7 @@ class Attempt(Protocol):
 
 
 class Executor(Protocol):
-    """Where jobs run. Whatever executes an order calls `tam.experiments.work.work`, so results are alike."""
+    """Where jobs run. Every executor calls `tam.experiments.work.work`, so results are the same."""
 
     def start(self, order: Order) -> Attempt:
         """Start a job; KeyboardInterrupt if it was stopped before this returns."""
@@ -69,14 +69,14 @@ class Running:
 
 
 class Runner:
-    """Runs jobs in order, and none that is done already.
+    """Runs jobs in order, except those that are done.
 
     Args:
         places: Where results and runs are kept.
         executor: Where jobs run.
         at_once: How many jobs run at the same time.
-        seconds: When to stop, from now on.
-        status: Whether a job is done: its result is there, unless told otherwise.
+        seconds: After how many seconds to stop.
+        status: Whether a job is done; by default, whether its result is there.
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class Runner:
         self._status = status or (lambda job: results.status(job, places))
         self._waiting: list[Job] = []
         self._asked = 0
-        """How often the runner was asked to stop: the second time, it kills what runs."""
+        """How often the runner was asked to stop; the second time, it kills the running jobs."""
         seconds = math.inf if seconds is None else seconds
         end = time.monotonic() + seconds
         self._ends = (end - min(LONGEST_STOP, seconds / 4), end - min(LAST_SECONDS, seconds / 8))
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Work off the jobs, until all are done or the time is over."""
+        """Run the jobs until all are done or the time is up."""
         self._waiting = [job for job in jobs if not self._status(job).done]
         try:
             with on_interrupts(lambda *_: self.stop()), self._alarms():
                 while self.running or (self._waiting and not self._asked):
                     self._start_some()
                     if not self.running:
-                        break  # the others need runs that are not there, or other processes do them
+                        break  # the others need missing results, or other processes do them
                     time.sleep(0.05)
                     self._collect()
                     self._stop_if_asked()
@@ -130,7 +130,7 @@ class Runner:
     def _start(self, job: Job) -> None:
         _say(job, "started")
         at_once = 1 if job.alone else self.at_once
-        needs_model = results.status(job, self.places).done  # or it would not be left
+        needs_model = results.status(job, self.places).done  # only its model is missing
         order = Order(job, self.places, at_once, time.time(), needs_model)
         started = time.monotonic()
         try:
@@ -166,7 +166,7 @@ class Runner:
 
     @contextmanager
     def _alarms(self) -> Generator[None]:
-        """Ask to stop in time, by a signal: a job in this process notices nothing else."""
+        """Stop in time by sending this process a signal, which also ends a job that runs in it."""
 
         def ask(times: int) -> None:
             if self._asked < times:
@@ -200,10 +200,10 @@ def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> 
 
 
 def _is_taken(job: Job, places: Places) -> bool:
-    """Whether another process works on a job; nobody can on one with wrong settings."""
+    """Whether another process works on a job."""
     try:
         return is_claimed(places.run_folder(job))
-    except UserError:
+    except UserError:  # wrong settings: nobody can
         return False
 
 
@@ -212,4 +212,4 @@ def _say(job: Job, what: str) -> None:
 
 
 def _say_stopped(job: Job, started: float) -> None:
-    _say(job, f"stopped after {time.monotonic() - started:.0f} s; the next call goes on with it")
+    _say(job, f"stopped after {time.monotonic() - started:.0f} s; run again to continue it")

@@ -1,8 +1,8 @@
-"""Several processes on one GPU: one that measures a time stops the others meanwhile, by SIGSTOP.
+"""Several processes on one GPU: whoever measures a time pauses the others with SIGSTOP.
 
-with present():  # others may stop this process
+with present():  # others may pause this process
     ...
-    with alone():  # the others are stopped
+    with alone():  # the others are paused
         ...
 """
 
@@ -19,13 +19,13 @@ from pathlib import Path
 from tam.errors import UserError
 
 SETTLE = 1.5
-"""Seconds in which a GPU finishes what was launched before."""
+"""Seconds for the GPU to finish what the others launched."""
 LONGEST = 60.0
-"""Seconds after which the others go on, so that they never wait for a process that hangs."""
+"""Seconds after which the others continue anyway, in case the process hangs."""
 
 
 def sharing_folder() -> Path:
-    """The folder where each process that may be stopped keeps a locked file, named by its id."""
+    """The folder where each process that may be paused keeps a locked file, named by its id."""
     found = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
     found.mkdir(exist_ok=True)
     return found
@@ -33,12 +33,12 @@ def sharing_folder() -> Path:
 
 @contextmanager
 def present() -> Generator[None]:
-    """Let others stop this process; waits while another one is alone."""
+    """Let others pause this process; wait while another one is alone."""
     file = sharing_folder() / str(os.getpid())
-    with _turn():  # so that nobody finds the file before it is locked
+    with _turn():  # nobody may find the file before it is locked
         own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
-        for pid in _others():  # nobody is alone now: who is stopped was left so by one that died
+        for pid in _others():  # nobody is alone now: a paused one was left so by a process that died
             _send(pid, signal.SIGCONT)
     with own:
         try:
@@ -49,7 +49,7 @@ def present() -> Generator[None]:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """Stop all others, one process at a time; an error if that lasted so long that they went on."""
+    """Pause all others, one process at a time; an error if it lasted so long that they continued."""
     with _turn():
         stopped: list[int] = []
 
@@ -65,7 +65,7 @@ def alone() -> Generator[None]:
                 time.sleep(SETTLE)
             yield
             if not limit.is_alive():
-                raise UserError(f"the other processes went on after {LONGEST:g} s: measuring took too long")
+                raise UserError(f"the other processes continued after {LONGEST:g} s: measuring took too long")
         finally:
             limit.cancel()
             go_on()
@@ -79,7 +79,7 @@ def _turn() -> Generator[None]:
 
 
 def _others() -> Iterator[int]:
-    """The other processes that may be stopped."""
+    """The other processes that may be paused."""
     for file in sharing_folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
             if _is_locked(file):
@@ -94,13 +94,13 @@ def _is_locked(file: Path) -> bool:
             fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except FileNotFoundError:  # it has just left
+    except FileNotFoundError:  # it has just ended
         pass
     return False
 
 
 def _send(pid: int, number: int) -> bool:
-    """Send a signal; whether the process was there."""
+    """Send a signal, and return whether the process was there."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

@@ -82,7 +82,7 @@ def classification_family(n: int, same: Same) -> Facts:
 
 
 def counts(family: Family) -> Facts:
-    """How many primitives, choices of primitives, choices that are tasks, and different tasks there are."""
+    """The numbers of primitives, choices of primitives, choices that are tasks, and different tasks."""
     tasks = family.functions[family.functions >= 0]
     return {
         "primitives": [len(slot) for slot in family.slots],
@@ -150,7 +150,7 @@ def lengths(tasks: list[Task]) -> Facts:
 
 
 def training_functions(family: Family, seed: int, holdout: int) -> Integers:
-    """The different tasks that seen primitives alone make."""
+    """The different tasks made of seen primitives alone."""
     return np.unique(pool(family, hold_out(family, seed, holdout).seen).functions)
 
 

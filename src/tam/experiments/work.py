@@ -1,4 +1,4 @@
-"""The work on one job, in any process; as a program it reads an order from standard input."""
+"""One job, from its tasks to its result; as a program, it reads the order from standard input."""
 
 import json
 import math
@@ -26,21 +26,22 @@ from tam.training.preflight import prepare
 from tam.training.run import load_tasks, run, start
 
 STOPPED, CLAIMED = 75, 76
-"""The exit codes of a run that was stopped and can go on, and of one that another process works on."""
+"""Exit codes: the run was stopped and can be continued; another process works on it."""
 VALIDATIONS = 3
-"""How often a run with a budget is validated, about."""
+"""About how often a run with a budget is validated."""
 
 
 class Order(NamedTuple):
-    """What a process must do, and when it was started."""
+    """What a process must do."""
 
     job: Job
     places: Places
     at_once: int
     """How many jobs may share the device."""
     started: float
+    """When the process was started."""
     needs_model: bool = False
-    """Whether the trained model is asked for, also if the result is known."""
+    """Whether the trained model is needed, even if the result is known."""
 
     def to_json(self) -> str:
         """As text."""
@@ -92,7 +93,7 @@ def _work(order: Order) -> None:
 
 
 def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
-    """Write the result: as soon as it is there, and again when its steps are timed."""
+    """Write the result: once it is there, and again when its steps are timed."""
     write_result(order.job, order.places, result | _facts(order, config, tasks, diary))
 
 
@@ -109,7 +110,7 @@ def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:
-    """What a result says beyond what every run says."""
+    """What a result says beyond the result of any run."""
     job, name = order.job, order.job.options["name"]
     steps = diary.curve[-1]["step"] if diary.curve else 0
     seconds = reached = None
@@ -146,8 +147,8 @@ def _progress(job: Job, config: Config, record: Mapping[str, Any], diary: Diary)
 
 
 def main() -> None:
-    """Work off the order on standard input."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: training ends after its step
+    """Carry out the order on standard input."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: training ends after its step
     order = Order.from_json(sys.stdin.read())
     keep_freed_memory()
     try:

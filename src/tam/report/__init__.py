@@ -1,1 +1,1 @@
-"""What people look at: text, tables and figures."""
+"""What users see: text, tables, figures and the HTML page."""

@@ -1,52 +1,34 @@
-"""What there is to show: the files under results/. Nothing else in the report knows their names."""
+"""Reads the published results. No other module of the report knows the names of their files."""
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from tam.errors import UserError
-from tam.experiments.jobs import all_jobs, stem
+from tam.experiments.jobs import MAPPED, all_jobs, levers, stem
 from tam.experiments.results import Places, result_of
 from tam.experiments.timing import Timed, timed
-from tam.io import exists, infinite_if_none, read_json
+from tam.io import exists, read_json
 from tam.report.compare import Estimate, Verdict, estimate, verdict
 from tam.report.curve import TITLES
-from tam.report.words import SCALE, capitalised
+from tam.report.words import SCALE, capitalised, number
 
 BENCHMARKS = {
     "classification": "Classification",
     "transduction": "Transduction",
     "pathfinding": "Path-finding",
 }
-LEVERS = {
-    "rate": "the larger rate of z",
-    "warm": "warm starts",
-    "tokens": "several task tokens",
-    "first": "z before x",
-    "mask": "attention within x in both directions",
-    "blank": "θ learning at z = 0 too",
-    "proposer": "the proposer",
-    "small": "small supports",
-    "starts": "several searches",
-}
-"""What the levers are called, in their order."""
-CONDITIONINGS = {"token": "Input token", "adapter": "Adapters", "norm": "Layer norm"}
-ARCHITECTURES = {
-    ("lstm", "multitask"): "multitask-lstm-architecture",
-    ("lstm", "tam"): "tam-lstm-architecture",
-    ("transformer", "multitask"): "multitask-table1",
-    ("transformer", "tam"): "tam-token-ablation",
-}
-"""The runs of each backbone with each method."""
+LEVERS = {lever.name: lever.title for lever in levers("pathfinding")}
 SWEEPS = {
     "T": ("T, inner steps", ("settings", "inner_steps")),
     "N": ("N, examples of a task", ("training", "rows")),
-    "tasks": ("training tasks", None),
+    "tasks": ("training tasks", ("tasks", "train")),
 }
-"""What is swept: its name on an axis, and where a config has it; the tasks have the last."""
+"""What is swept: its name on an axis, and where a run's config has it."""
 
 Facts = dict[str, Any]
 Row = tuple[str, str, str | None]
@@ -81,13 +63,11 @@ class Results:
         self.folder = folder
         self.paper = read_json(folder / "paper.json")
         self.tasks = read_json(folder / "tasks.json")
-        self.runs: dict[str, Facts] = dict(_finished(folder / "runs"))
+        self.shots: list[int] = self.paper["shots"]
+        places = Places(folder / "runs", folder / "runs", "cuda")
+        found = {job.name: result_of(job, places) for job in all_jobs()}
+        self.runs: dict[str, Facts] = {name: run for name, run in found.items() if run is not None}
         """By the name of their job."""
-
-    @property
-    def shots(self) -> list[int]:
-        """The k of the paper's tables, and of ours."""
-        return self.paper["shots"]
 
     def task_set(self, name: str, compositional: bool = False) -> Facts:
         """The facts of a benchmark's task set."""
@@ -117,11 +97,9 @@ class Results:
         }
 
     def paper_scores(self, name: str, compositional: bool = False) -> dict[str, dict[int, float]]:
-        """The scores of the paper's methods on a benchmark for each k, in the unit of ours."""
-        return {
-            method: {k: one.mean for k, one in row.items()}
-            for method, row in self.paper_estimates(name, compositional).items()
-        }
+        """The same without errors."""
+        found = self.paper_estimates(name, compositional)
+        return {method: {k: one.mean for k, one in row.items()} for method, row in found.items()}
 
     def paper_best(self, name: str, compositional: bool = False) -> dict[int, float]:
         """The best that any method has in the paper's table, for each k."""
@@ -135,97 +113,76 @@ class Results:
         found = [(match, run) for job, run in self.runs.items() if (match := name.fullmatch(job))]
         return [run for _, run in sorted(found, key=lambda one: (one[0][2], int(one[0][1] or 0)))]
 
-    def sweep(self, name: str, what: str) -> dict[int, list[Facts]]:
-        """The runs of a sweep on a benchmark, by the value of what is swept."""
-        found: dict[int, list[Facts]] = {}
-        pattern = re.compile(rf"tam-(?:base|{what}\d+)-sweeps-{name}-\d+")
-        for job, run in self.runs.items():
-            if pattern.fullmatch(job):
-                found.setdefault(_swept(run, what), []).append(run)
-        return dict(sorted(found.items()))
-
-    @cached_property
-    def embeddings(self) -> dict[str, Facts]:
-        """The maps of task embeddings that were made, by method."""
-        files = {method: self.folder / f"embeddings-{method}.json" for method in ("tam", "multitask")}
-        return {method: read_json(file) for method, file in files.items() if exists(file)}
-
-    @cached_property
-    def timing(self) -> dict[tuple[str, str], Timed]:
-        """How soon each method of Table 1 has its best model, by method and benchmark."""
-        return {(row.model, row.benchmark): row for row in timed(_places(self.folder / "runs"))}
+    def headline(self, name: str) -> list[Facts]:
+        """The runs of our best settings for TAM on a benchmark."""
+        return self.runs_of(f"tam-best-{name}")
 
     @property
     def reproductions(self) -> dict[str, Facts]:
         """The runs of the preset `paper`, by benchmark."""
         return {name: run for name in BENCHMARKS for run in self.runs_of(f"tam-paper-{name}")}
 
-    def scores(self, stem: str, metric: str) -> dict[int, list[float]]:
-        """The scores of these runs at each k, one for each seed or hold-out."""
-        return {
-            k: [infinite_if_none(one[metric]) for one in found]
-            for k, found in _scores_at(self.runs_of(stem)).items()
-        }
+    def sweep(self, name: str, what: str) -> dict[int, list[Facts]]:
+        """The runs of a sweep on a benchmark, by the value of what is swept."""
+        section, setting = SWEEPS[what][1]
+        found: dict[int, list[Facts]] = {}
+        for job, run in self.runs.items():
+            if re.fullmatch(rf"tam-(?:base|{what}\d+)-sweeps-{name}-\d+", job):
+                facts = run["tasks"] if section == "tasks" else run["config"][section]
+                found.setdefault(facts[setting], []).append(run)
+        return dict(sorted(found.items()))
 
-    def estimates(self, stem: str, metric: str) -> dict[int, Estimate]:
-        """The mean and error of these runs at each k."""
-        return estimates_of(self.runs_of(stem), metric)
+    @cached_property
+    def embeddings(self) -> dict[str, Facts]:
+        """The maps of task embeddings that were made, by method."""
+        files = {method: self.folder / f"embeddings-{method}.json" for method in MAPPED}
+        return {method: read_json(file) for method, file in files.items() if exists(file)}
 
-    def headline(self, name: str) -> list[Facts]:
-        """The runs of our best settings for TAM on a benchmark."""
-        return self.runs_of(f"tam-best-{name}")
+    @cached_property
+    def timing(self) -> dict[tuple[str, str], Timed]:
+        """How soon each method of Table 1 has its best model, by method and benchmark."""
+        return {(row.model, row.benchmark): row for row in timed(self.runs)}
 
     def verdicts(self, table: str) -> Iterator[tuple[str, str, int, Verdict]]:
         """For each cell of a table of the paper: benchmark, method, k, and how ours compares."""
-        compositional = table == "table2"
         for name in BENCHMARKS:
-            metric, paper = self.metric(name), self.paper_estimates(name, compositional)
+            metric, paper = self.metric(name), self.paper_estimates(name, table == "table2")
             for what, title, in_paper in ROWS[table]:
                 if in_paper in paper:
-                    ours = self.estimates(stem(what, table, name), metric)
+                    ours = estimates_of(self.runs_of(stem(what, table, name)), metric)
                     for k in self.shots:
                         yield name, title, k, verdict(metric, ours.get(k), paper[in_paper][k])
+
+    def headline_verdicts(self) -> list[Verdict]:
+        """How TAM with our best settings compares with the paper's TAM, for each benchmark and k."""
+        return [found for _, title, _, found in self.verdicts("table1") if title == "TAM"]
 
 
 def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
     """The mean and error of some runs at each k."""
-    found = {k: estimate(metric, scores) for k, scores in _scores_at(runs).items()}
-    return {k: one for k, one in found.items() if one is not None}
-
-
-def _scores_at(runs: Sequence[Facts]) -> dict[int, list[Facts]]:
-    found: dict[int, list[Facts]] = {}
+    scores: dict[int, list[Facts]] = {}
     for run in runs:
         for one in run["scores"]:
-            found.setdefault(one["k"], []).append(one)
-    return found
+            scores.setdefault(one["k"], []).append(one)
+    return {k: estimate(metric, found) for k, found in scores.items()}
 
 
-def headline_verdicts(results: Results) -> list[Verdict]:
-    """How TAM with our best settings compares with the paper's TAM, for each benchmark and k."""
-    found: list[Verdict] = []
-    for name in BENCHMARKS:
-        metric = results.metric(name)
-        ours = estimates_of(results.headline(name), metric)
-        theirs = results.paper_estimates(name)["tam"]
-        found.extend(verdict(metric, ours.get(k), one) for k, one in theirs.items())
-    return found
-
-
-def _swept(run: Facts, what: str) -> int:
-    where = SWEEPS[what][1]
-    return run["tasks"]["train"] if where is None else run["config"][where[0]][where[1]]
-
-
-def _places(folder: Path) -> Places:
-    return Places(folder, folder, "cuda")
-
-
-def _finished(folder: Path) -> Iterator[tuple[str, Facts]]:
-    """The jobs that are done, by name, with their results."""
-    for job in all_jobs():
-        if (result := result_of(job, _places(folder))) is not None:
-            yield job.name, result
+def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:
+    """From the start of a process until TAM validates as well as the paper's: a head, and the rows."""
+    rows = []
+    for name, title in BENCHMARKS.items():
+        runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
+        timed = ["–", "–"]
+        for run in runs[:1]:
+            reached = run["seconds_to_paper"]
+            first = f"{run['first_step_seconds']:.1f} s"
+            timed = ["not reached" if reached is None else f"{reached:.0f} s", first]
+        steps = [run["step_ms"] for run in best or runs if run["step_ms"]]
+        step = [f"{fmean(steps):.2f} ms", number(round(1000 / fmean(steps)))] if steps else ["–", "–"]
+        if runs or best:
+            rows.append([title, f"{results.paper['hours'][name]:g} h", *timed, *step])
+    head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
+    return head, rows
 
 
 def reproduce_command(group: str, only: str | None = None) -> str:
@@ -236,14 +193,3 @@ def reproduce_command(group: str, only: str | None = None) -> str:
 def set_name(name: str, compositional: bool) -> str:
     """What the task set of a benchmark is called in files of facts."""
     return f"{name} compositional" if compositional else name
-
-
-def gpu_curve(run: Mapping[str, Any], metric: str, k: int) -> list[tuple[float, float]]:
-    """A run's validations at k: seconds of training alone on the GPU, and the score; empty if not timed."""
-    if not run.get("step_ms"):
-        return []
-    return [
-        (point["step"] * run["step_ms"] / 1000, infinite_if_none(point["scores"][str(k)][metric]))
-        for point in run["curve"]
-        if str(k) in point["scores"]
-    ]

@@ -1,9 +1,9 @@
-"""Whether a score is better than another, worse, or the same within their errors."""
+"""Whether a score is better or worse than another, or equal within their errors."""
 
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tam.io import infinite_if_none
@@ -22,11 +22,9 @@ class Estimate(NamedTuple):
     """The number of runs behind it; 0 for a number of the paper."""
 
 
-def estimate(metric: str, scores: Sequence[dict[str, Any]]) -> Estimate | None:
-    """The estimate from the scores of several runs at the same k; None if there are none."""
+def estimate(metric: str, scores: Sequence[Mapping[str, Any]]) -> Estimate:
+    """The estimate from the scores of one or several runs at the same k."""
     values = [infinite_if_none(score[metric]) for score in scores]
-    if not values:
-        return None
     if not all(map(math.isfinite, values)):
         return Estimate(math.inf, None, len(values))
     error = statistics.stdev(values) if len(values) > 1 else scores[0].get(f"{metric}_interval")

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tam.experiments.reference import reference
 from tam.io import infinite_if_none, replacing
 from tam.report.table import table
+from tam.report.words import SCALE, score_words
 from tam.tasks.task import metric_of
 
-OURS, CEILING = "this run", "ceiling"
+OURS, CEILING, FLOOR = "this run", "ceiling", "best floor"
 
 TITLES = {
     "agnostic": "task-agnostic",
@@ -35,16 +37,10 @@ def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
         name = f"{name} compositional"
         if result["config"]["network"]["use_primitives"] is False:
             method, title = f"{method} without primitives", f"{title} without primitives"
-    known = reference().get(str(name))
-    if known is not None:
-        if method in known["paper"]:
-            rows[f"the paper's {title}"] = _by_shots(known["paper"][method])
-        rows[CEILING] = _by_shots(known["ceiling"])
+    if known := reference().get(str(name)):
+        others = {f"the paper's {title}": known["paper"].get(method, {}), CEILING: known["ceiling"]}
+        rows |= {other: {int(k): value for k, value in row.items()} for other, row in others.items() if row}
     return rows
-
-
-def _by_shots(values: Mapping[str, float]) -> dict[int, float]:
-    return {int(k): value for k, value in values.items()}
 
 
 def score_table(result: Mapping[str, Any]) -> str:
@@ -81,15 +77,12 @@ def _verdicts(result: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for split, gains in result.get("gains", {}).items():
         where = f"{split}: " if len(result["gains"]) > 1 else ""
-        words = [
-            f"k = {one['k']}: {100 * one['difference']:+.1f}{_plus_minus(one['interval'])} % beside {name}"
-            for one in gains
-            for name in [one["floor"]]
-        ]
-        short = [one for one in gains if one["difference"] <= (one["interval"] or 0.0)]
-        if not short:
-            verdict = "the model is better than every floor"
-        else:
+        words = []
+        for one in gains:
+            interval = "" if one["interval"] is None else f" ± {100 * one['interval']:.1f}"
+            words.append(f"k = {one['k']}: {100 * one['difference']:+.1f}{interval} % beside {one['floor']}")
+        verdict = "the model is better than every floor"
+        if short := [one for one in gains if one["difference"] <= (one["interval"] or 0.0)]:
             ks = ", ".join(str(one["k"]) for one in short)
             floors = ", ".join(dict.fromkeys(one["floor"] for one in short))
             verdict = (
@@ -108,10 +101,6 @@ def _alternative(result: Mapping[str, Any], floors: str) -> str:
     return ", or with --method prototypical" if is_option else ", or answer by that rule"
 
 
-def _plus_minus(width: float | None) -> str:
-    return "" if width is None else f" ± {100 * width:.1f}"
-
-
 def _with_interval(metric: str, score: Mapping[str, Any]) -> str:
     width = score[f"{metric}_interval"]
     shown = _number(metric, infinite_if_none(score[metric]))
@@ -119,49 +108,38 @@ def _with_interval(metric: str, score: Mapping[str, Any]) -> str:
 
 
 def _number(metric: str, value: float) -> str:
-    if math.isinf(value):
-        return "infinite"
-    return f"{100 * value:.1f} %" if metric == "accuracy" else f"{value:.2f}"
+    return "infinite" if math.isinf(value) else score_words(metric, value)
 
 
-def _floor_rows(
-    result: Mapping[str, Any], rows: Mapping[str, Mapping[int, float]]
-) -> dict[str, dict[int, float]]:
-    """The floors of a single test split for each k, without those that are off the scale of the others."""
-    if len(known := result.get("floors", {})) != 1:
-        return {}
-    metric = metric_of(result["kind"])
-    worst = max((v for values in rows.values() for v in values.values() if math.isfinite(v)), default=1.0)
-    found = {
-        name: {one["k"]: infinite_if_none(one[metric]) for one in scores}
-        for name, scores in next(iter(known.values())).items()
-    }
-    return {name: values for name, values in found.items() if max(values.values()) <= max(2 * worst, 1)}
+def best_floor(result: Mapping[str, Any]) -> dict[int, float]:
+    """The best that any floor reaches at each k, if there is a single test split."""
+    metric, by_split = metric_of(result["kind"]), list(result.get("floors", {}).values())
+    found: dict[int, list[float]] = {}
+    for one in chain(*by_split[0].values()) if len(by_split) == 1 else ():
+        found.setdefault(one["k"], []).append(infinite_if_none(one[metric]))
+    return {k: max(values) if metric == "accuracy" else min(values) for k, values in found.items()}
 
 
 def draw_scores(result: Mapping[str, Any], path: Path) -> list[Path]:
     """Draw score against k as SVG and PNG; returns the two files."""
     from matplotlib.figure import Figure
 
-    rows, in_percent = rows_of(result), metric_of(result["kind"]) == "accuracy"
+    rows, metric = rows_of(result) | {FLOOR: best_floor(result)}, metric_of(result["kind"])
     figure = Figure(figsize=(6.4, 4.0), layout="constrained", facecolor="white")
     axes = figure.add_subplot()
-    looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1)}
-    scale = 100 if in_percent else 1
-    for name, values in _floor_rows(result, rows).items():
-        shown = {k: scale * value for k, value in values.items()}
-        axes.plot(list(shown), list(shown.values()), ":.", color="#b45309", alpha=0.8, zorder=1)
-        axes.annotate(f" {name}", (max(shown), shown[max(shown)]), fontsize=7, color="#b45309", va="center")
+    looks = {OURS: ("#1d4ed8", "-", 3), CEILING: ("#059669", ":", 1), FLOOR: ("#b45309", ":", 1)}
     for name, values in rows.items():
-        colour, line, order = looks.get(name, ("#6b7280", "--", 2))
-        shown = {k: scale * value for k, value in sorted(values.items()) if k > 0 and math.isfinite(value)}
-        axes.plot(list(shown), list(shown.values()), line, color=colour, marker="o", label=name, zorder=order)
+        if values:
+            colour, line, order = looks.get(name, ("#6b7280", "--", 2))
+            ks = sorted(k for k, value in values.items() if k > 0 and math.isfinite(value))
+            ys = [SCALE[metric] * values[k] for k in ks]
+            axes.plot(ks, ys, line, color=colour, marker="o", label=name, zorder=order)
     axes.set_xscale("log")
     ticks = sorted({k for values in rows.values() for k in values if k > 0})
     axes.set_xticks(ticks, [str(k) for k in ticks])
     axes.minorticks_off()
-    axes.set_xlabel(f"k, examples of the new task{' per class' if in_percent else ''}")
-    axes.set_ylabel("accuracy, %" if in_percent else "perplexity")
+    axes.set_xlabel(f"k, examples of the new task{' per class' if metric == 'accuracy' else ''}")
+    axes.set_ylabel("accuracy, %" if metric == "accuracy" else "perplexity")
     axes.set_title(f"{result['tasks'].get('name', 'your tasks')}: learning a new task from k examples")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

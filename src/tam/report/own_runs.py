@@ -50,12 +50,8 @@ class OwnRun:
 
     def scores(self, metric: str) -> dict[int, Estimate]:
         """Its test scores for each k, with the interval over tasks."""
-        found: dict[int, Estimate] = {}
-        for one in [] if self.result is None else self.result["scores"]:
-            value = estimate(metric, [one])
-            if value is not None:
-                found[one["k"]] = value
-        return found
+        scores = [] if self.result is None else self.result["scores"]
+        return {one["k"]: estimate(metric, [one]) for one in scores}
 
 
 def read_runs(folders: Sequence[Path]) -> list[OwnRun]:

@@ -111,7 +111,7 @@ def _balance(members: Sequence[Task]) -> str:
 
 
 def _primitive_tables(tasks: TaskSet) -> list[str]:
-    """For every slot: how many tasks of each split have each primitive, the most frequent first."""
+    """For each slot, how many tasks of each split have which primitive, the most frequent first."""
     if "name" not in tasks.options and not tasks.primitives:
         return []
     parts = {task.name: task.primitives or tuple(task.name.split(" → ")) for task in tasks}

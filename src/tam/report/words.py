@@ -5,14 +5,14 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 SCALE = {"accuracy": 100, "perplexity": 1}
-"""What a score is multiplied by where it is shown."""
+"""What a score is multiplied by to be shown."""
 DIGITS = {"accuracy": 1, "perplexity": 2}
-"""The digits of a score behind its point."""
+"""Decimals of a score."""
 UNIT = {"accuracy": " %", "perplexity": ""}
 
 
 def better_is(metric: str) -> str:
-    """Which scores are good."""
+    """Whether high or low scores are good, in words."""
     return "higher is better" if metric == "accuracy" else "lower is better"
 
 
@@ -39,36 +39,14 @@ def score_words(metric: str, value: float) -> str:
     return bare_score(metric, value) + UNIT[metric]
 
 
-def mean_score(metric: str, values: Sequence[float]) -> str:
-    """The mean of some scores, with their standard deviation if there are several, without the unit."""
-    mean = bare_score(metric, statistics.fmean(values))
-    if len(values) < 2 or not all(map(math.isfinite, values)):
-        return mean
-    return f"{mean} ± {bare_score(metric, statistics.stdev(values))}"
-
-
-def signed_difference(metric: str, value: float, other: float) -> str:
-    """How much a score is above another, with its sign."""
-    if math.isinf(value) or math.isinf(other):
-        return "–"
-    shown = f"{SCALE[metric] * (value - other):+.{DIGITS[metric]}f}"
-    return shown.replace("-", "−")
-
-
-def is_better(metric: str, value: float, other: float) -> bool:
-    """Whether a score, as it is shown, is better than another."""
-    ours, theirs = float(bare_score(metric, value).replace("∞", "inf")), SCALE[metric] * other
-    return ours > theirs + 1e-9 if metric == "accuracy" else ours < theirs - 1e-9
-
-
 def as_printed(metric: str, value: float) -> str:
-    """A score of the paper: with the usual digits, or with one more where the paper has it."""
+    """A score of the paper, with an additional decimal where the paper has it."""
     short = f"{value:.{DIGITS[metric]}f}"
     return short if float(short) == value else f"{value:.{DIGITS[metric] + 1}f}"
 
 
 def seconds_words(seconds: Sequence[float | None]) -> str:
-    """The mean of some times that are known."""
+    """The mean of the times that are known."""
     known = [one for one in seconds if one is not None]
     return f"{number(round(statistics.fmean(known)))} s" if known else "–"
 
@@ -79,10 +57,10 @@ def k_heads(shots: Iterable[int]) -> list[str]:
 
 
 def in_prose(words: Sequence[str]) -> str:
-    """Words with commas, and an "and" before the last."""
+    """Words with commas, and "and" before the last."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def capitalised(words: str) -> str:
-    """Words as they start a line; capitals further on stay."""
+    """Words with a capital first; others stay."""
     return words[0].upper() + words[1:]

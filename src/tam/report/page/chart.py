@@ -31,7 +31,7 @@ class Point:
     y: float
     error: float | None = None
     words: str = ""
-    """What is shown when a pointer is over it."""
+    """Shown under the pointer."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Series:
 
 
 def line_chart(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup:
-    """Lines, each labelled at its end; `label` describes the chart to those who cannot see it."""
+    """Lines, each labelled at its end; `label` is for screen readers."""
     view = f"0 0 {SIZE[0]:g} {SIZE[1]:g}"
     return tag("svg", line_panel(series, x, y), viewBox=view, role="img", aria_label=label, class_="chart")
 
@@ -77,7 +77,7 @@ def line_panel(series: Sequence[Series], x: Axis, y: Axis, size: tuple[float, fl
 
 
 def _heights(drawn: Sequence[tuple[Series, list[Point]]], y: Axis) -> Iterator[float]:
-    """All that the vertical axis must have room for."""
+    """All values the vertical axis must have room for."""
     for _, points in drawn:
         for point in points:
             yield point.y
@@ -162,7 +162,7 @@ def _labels(ends: Sequence[tuple[Series, float, float]], up: Scale, left: float)
 
 
 def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
-    """Ascending places, moved as little as needed so that labels do not overlap."""
+    """Ascending places, moved as little as possible so that labels do not overlap."""
     found: list[list[float]] = []  # blocks of neighbouring labels, as their wanted places
     for place in places:
         found.append([place])

@@ -1,4 +1,4 @@
-"""HTML and SVG elements; text is escaped unless it is markup already."""
+"""HTML and SVG elements; text is escaped unless it is `Markup`."""
 
 from collections.abc import Iterable
 from html import escape
@@ -6,7 +6,7 @@ from importlib.resources import files
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that needs no escaping."""
 
     __slots__ = ()
 
@@ -54,10 +54,9 @@ def made_by(*commands: str) -> Markup:
     return tag("p", tag("span", "Made by "), lines, class_="made")
 
 
-def missing(what: str, *commands: str) -> Markup:
-    """That something was not run yet, and how to run it."""
-    made = join([Markup(" "), *(tag("code", command) for command in commands)], " ")
-    return tag("p", tag("b", "Missing."), f" {what}", made, class_="missing")
+def missing(what: str) -> Markup:
+    """That something was not run yet."""
+    return tag("p", tag("b", "Missing."), f" {what}", class_="missing")
 
 
 def html_table(
@@ -84,13 +83,12 @@ def figure(title: str, chart: str) -> Markup:
     return tag("figure", tag("figcaption", title), chart)
 
 
-def style(*names: str) -> str:
-    """The CSS files of these names, one after the other: `chart` for charts, `page` for the rest."""
-    folder = files("tam.report.page")
-    return "".join(folder.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in names)
+def style(name: str) -> str:
+    """A file of CSS: `chart` for charts, `page` for the rest."""
+    return files("tam.report.page").joinpath(f"{name}.css").read_text(encoding="utf-8")
 
 
-def page(title: str, css: str, header: str, sections: Iterable[str], footer: str) -> str:
+def page(title: str, header: str, sections: Iterable[str], made: str) -> str:
     """A whole document. Its policy forbids it to load anything."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = tag(
@@ -100,7 +98,8 @@ def page(title: str, css: str, header: str, sections: Iterable[str], footer: str
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("title", title),
-        tag("style", Markup(css)),
+        tag("style", Markup(style("chart") + style("page"))),
     )
-    body = tag("body", header, tag("main", *sections), tag("footer", footer))
+    footer = tag("footer", f"{made} This page loads nothing and runs no script.")
+    body = tag("body", header, tag("main", *sections), footer)
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

@@ -1,36 +1,24 @@
 """The page of the published results: the paper's tables and figures, with ours beside them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from tam import __version__
-from tam.report.collect import BENCHMARKS, SWEEPS, Results, headline_verdicts, reproduce_command
+from tam.experiments.jobs import MAPPED
+from tam.report.collect import BENCHMARKS, SWEEPS, Results, reproduce_command
 from tam.report.compare import VERDICTS, Verdict, count_verdicts
 from tam.report.page import published_figures, published_tables
-from tam.report.page.html import (
-    Markup,
-    figures,
-    html_table,
-    made_by,
-    missing,
-    page,
-    paragraph,
-    section,
-    style,
-    tag,
-)
+from tam.report.page.html import Markup, figures, made_by, missing, page, paragraph, section, tag
 from tam.report.page.scores import CLASSES, SIGNS, legend
 from tam.report.words import in_prose
-
-_MODELS = {"table1": "Table 1: all methods", "table2": "Table 2: compositional tasks"}
 
 
 def published_page(results: Results) -> str:
     """The whole page."""
     parts = {
         "quality": ("Quality", _quality(results)),
-        "table1": ("Table 1", _methods(results, "table1")),
-        "table2": ("Table 2", _methods(results, "table2")),
+        "table1": ("Table 1", _methods(results, "table1", "Table 1: all methods")),
+        "table2": ("Table 2", _methods(results, "table2", "Table 2: compositional tasks")),
         "reproduction": ("The paper's settings", _reproduction(results)),
         "learning": ("Learning curves", _learning(results)),
         "seconds": ("Seconds", _seconds(results)),
@@ -42,33 +30,22 @@ def published_page(results: Results) -> str:
         "runs": ("All runs", _runs(results)),
     }
     links = [tag("a", words, href=f"#{anchor}") for anchor, (words, _) in parts.items()]
-    header = tag(
-        "header",
-        tag("h1", "Few-shot sequence learning: the paper and ours"),
-        paragraph(
-            "Every table and figure of ",
-            tag("a", results.paper["title"], href=results.paper["url"]),
-            ", with our numbers beside the paper's. Accuracy: higher is better; perplexity: lower is better.",
-            class_="lead",
-        ),
-        _tiles(results),
-        tag("nav", *links, aria_label="Contents"),
+    lead = paragraph(
+        "Every table and figure of ",
+        tag("a", results.paper["title"], href=results.paper["url"]),
+        ", with our numbers beside the paper's. Accuracy: higher is better; perplexity: lower is better.",
+        class_="lead",
     )
-    count = len(results.runs)
-    footer = f"Made by tam {__version__} from {count} runs. This page loads nothing and runs no script."
-    return page(
-        "tam: the paper and ours",
-        style("chart", "page"),
-        header,
-        [part for _, part in parts.values()],
-        footer,
-    )
+    title = tag("h1", "Few-shot sequence learning: the paper and ours")
+    header = tag("header", title, lead, _tiles(results), tag("nav", *links, aria_label="Contents"))
+    footer = f"Made by tam {__version__} from {len(results.runs)} runs."
+    return page("tam: the paper and ours", header, [part for _, part in parts.values()], footer)
 
 
 def _tiles(results: Results) -> Markup:
     """How many cells are better than the paper's, within error and worse."""
     shown: dict[str, list[Verdict]] = {
-        "TAM with our settings, against the paper's TAM": headline_verdicts(results),
+        "TAM with our settings, against the paper's TAM": results.headline_verdicts(),
         "Table 1, every method against the paper's": [each for *_, each in results.verdicts("table1")],
         "Table 2, every method against the paper's": [each for *_, each in results.verdicts("table2")],
     }
@@ -77,26 +54,23 @@ def _tiles(results: Results) -> Markup:
 
 def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
     counts = count_verdicts(verdicts)
+    run = len(verdicts) - counts["missing"]
+    seen: list[Verdict] = [each for each in VERDICTS if counts[each]]
+    signs = SIGNS | {"missing": ""}  # "– 32 missing" would read as a negative number
+    parts = [f"{signs[each]} {counts[each]} {each}".strip() for each in seen]
     bars = [
         tag("i", class_=CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
-        for each in VERDICTS
-        if counts[each]
+        for each in seen
     ]
-    parts = [f"{SIGNS[each]} {counts[each]} {each}" for each in VERDICTS if counts[each]]
     return tag(
         "div",
-        tag("b", "Not run yet" if counts["missing"] == len(verdicts) else _better_of(counts)),
+        tag("b", f"{counts['better']} of {run} better" if run else "Not run yet"),
         tag("div", *bars, class_="split", aria_hidden="true"),
         tag("span", ", ".join(parts)),
         tag("br"),
         tag("span", words),
         class_="tile",
     )
-
-
-def _better_of(counts: Mapping[Verdict, int]) -> str:
-    run = sum(counts.values()) - counts["missing"]
-    return f"{counts['better']} of {run} better"
 
 
 def _made(group: str, only: str | None = None) -> Markup:
@@ -119,21 +93,20 @@ def _quality(results: Results) -> Markup:
     return section("quality", "A new task from k examples", paragraph(words), charts, _made("best"))
 
 
-def _methods(results: Results, group: str) -> Markup:
+def _methods(results: Results, group: str, title: str) -> Markup:
     words = {
         "table1": "Each cell: our score, the paper's below it, and how they compare. ± is the standard "
         "deviation over runs; in brackets, of a single run, half of the 95 % interval over its test tasks. "
         "Matching networks and SNAIL train a model for each k.",
         "table2": "Each new task has one primitive that training never showed. Errors are over hold-outs.",
     }
-    parts: list[str] = [paragraph(words[group]), legend()]
     charts = [published_figures.methods_chart(results, group, name) for name in BENCHMARKS]
-    if any(charts):
-        parts.append(figures(*filter(None, charts)))
-    for name, title in BENCHMARKS.items():
-        parts += [tag("h3", title), published_tables.methods_table(results, group, name)]
+    parts = [paragraph(words[group]), legend()]
+    parts += [figures(*filter(None, charts))] if any(charts) else []
+    for name, benchmark in BENCHMARKS.items():
+        parts += [tag("h3", benchmark), published_tables.methods_table(results, group, name)]
         parts.append(_made(group, f"*-{name}-*"))
-    return section(group, _MODELS[group], *parts)
+    return section(group, title, *parts)
 
 
 def _reproduction(results: Results) -> Markup:
@@ -151,15 +124,16 @@ def _learning(results: Results) -> Markup:
         "Validation against outer steps; dotted, what the paper's TAM reaches on its test tasks. A band is "
         "the standard deviation over initialisations."
     )
-    parts: list[str] = [paragraph(words)]
-    for title, group, runs_of in (
-        ("Our settings", "best", results.headline),
-        ("The paper's settings", "reproduction", lambda name: results.runs_of(f"tam-paper-{name}")),
+    parts = [paragraph(words)]
+    for title, group, stem in (
+        ("Our settings", "best", "tam-best"),
+        ("The paper's settings", "reproduction", "tam-paper"),
     ):
+        runs_of = {name: results.runs_of(f"{stem}-{name}") for name in BENCHMARKS}
         charts = [
-            published_figures.learning(results, runs_of(name), name, words)
-            for name, words in BENCHMARKS.items()
-            if any(run["curve"] for run in runs_of(name))
+            published_figures.learning(results, runs, name)
+            for name, runs in runs_of.items()
+            if any(run["curve"] for run in runs)
         ]
         parts += [tag("h3", title), _charts(charts, "There is no finished run."), _made(group)]
     return section("learning", "Learning curves", *parts)
@@ -182,24 +156,16 @@ def _levers(results: Results) -> Markup:
         "best does not use it."
     )
     found = list(filter(None, (published_tables.levers_table(results, name) for name in BENCHMARKS)))
-    shown = (
-        [legend("the preset best"), *found] if found else [missing("No run with a lever moved is finished.")]
-    )
+    shown = [legend("the preset best"), *found]
+    shown = shown if found else [missing("No run with a lever moved is finished.")]
     return section("levers", "What each lever gives", paragraph(words), *shown, _made("levers"))
 
 
 def _ablations(results: Results) -> Markup:
-    return section(
-        "ablations",
-        "Ablations",
-        paragraph("The paper gives no errors here, so within error is within ours."),
-        tag("h3", "Where the task embedding enters"),
-        published_tables.conditioning_table(results),
-        _made("ablation"),
-        tag("h3", "LSTM and transformer"),
-        published_tables.architecture_table(results),
-        _made("architecture"),
-    )
+    parts = [paragraph("The paper gives no errors here, so within error is within ours.")]
+    for title, group in zip(published_tables.ABLATIONS, ("ablation", "architecture"), strict=True):
+        parts += [tag("h3", title), published_tables.ablation_table(results, title), _made(group)]
+    return section("ablations", "Ablations", *parts)
 
 
 def _sweeps(results: Results) -> Markup:
@@ -239,35 +205,28 @@ def _embeddings(results: Results) -> Markup:
     words = (
         "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
         "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
-        "how well it can be read off linearly, on tasks held out."
+        "how well a linear map of the embedding predicts it on held-out tasks."
     )
-    parts: list[str] = [paragraph(words)]
-    for method in ("tam", "multitask"):
+    parts = [paragraph(words)]
+    for method in MAPPED:
         facts = results.embeddings.get(method)
         if facts is None:
             parts.append(missing(f"There is no map for {method} yet."))
             continue
-        parts.append(figures(*(published_figures.embedding_chart(facts, part) for part in ("row", "column"))))
         first, second = facts["explained_variance"]
-        words = (
-            f"The two components explain {first:.0%} and {second:.0%} of the variance (run {facts['run']})."
-        )
-        parts.append(paragraph(words, class_="note"))
+        note = f"The two components explain {first:.0%} and {second:.0%} of the variance"
+        charts = (published_figures.embedding_chart(facts, part) for part in ("row", "column"))
+        parts += [figures(*charts), paragraph(f"{note} (run {facts['name']}).", class_="note")]
     return section("embeddings", "The map of task embeddings", *parts, _made("embeddings"))
 
 
 def _runs(results: Results) -> Markup:
-    head = ["run", "outer steps", "GPU alone", "device", "finished", "commit", "code"]
-    listing = html_table(head, published_tables.run_rows(results), "All runs behind this page")
     counts = Counter(run["group"] for run in results.runs.values())
     words = in_prose([f"{count} of {group}" for group, count in counts.items()]) if counts else "none yet"
     text = f"The page is made from {len(results.runs)} finished runs: {words}. A run is repeated by its name:"
-    listed = tag("details", tag("summary", "List of runs"), listing) if results.runs else ""
-    return section("runs", "All runs", paragraph(text), made_by(*_repeat(results)), listed)
-
-
-def _repeat(results: Results) -> Iterator[str]:
-    if results.runs:
-        name = min(results.runs)
-        yield reproduce_command(results.runs[name]["group"], name)
-    yield "tam report"
+    if not results.runs:
+        return section("runs", "All runs", paragraph(text), made_by("tam report"))
+    name = min(results.runs)
+    made = made_by(reproduce_command(results.runs[name]["group"], name), "tam report")
+    listed = tag("details", tag("summary", "List of runs"), published_tables.runs_table(results))
+    return section("runs", "All runs", paragraph(text), made, listed)

@@ -1,19 +1,18 @@
 """The charts of the published results."""
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tam.experiments.jobs import stem
 from tam.io import infinite_if_none
-from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, gpu_curve
-from tam.report.compare import Estimate
+from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of
+from tam.report.compare import Estimate, estimate
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
-from tam.report.page.chart import Dot, Point, Series, line_chart, line_panel, scatter
-from tam.report.page.html import Markup, figure, figures, style, tag
+from tam.report.page.chart import Dot, Point, Series, line_chart, scatter
+from tam.report.page.html import Markup, figure, figures
 from tam.report.page.scores import against_k, exact, k_axis, point, score_axis
-from tam.report.words import SCALE, better_is, score_words
+from tam.report.words import SCALE, better_is, capitalised, score_words
 
 TIMED_K = 10
 """The k of the chart of quality against seconds."""
@@ -34,136 +33,84 @@ def quality_series(results: Results, name: str) -> list[Series]:
 
 def quality_charts(results: Results) -> Markup:
     """Quality against k, a chart for each benchmark."""
-    return figures(
-        *(
-            figure(
-                f"{title}: {better_is(results.metric(name))}",
-                line_chart(
-                    quality_series(results, name),
-                    k_axis(results.metric(name), results.shots),
-                    score_axis(results.metric(name)),
-                    f"{title}: {results.metric(name)} against k, ours beside the paper's and the ceiling",
-                ),
-            )
-            for name, title in BENCHMARKS.items()
-        )
-    )
-
-
-def quality_picture(results: Results) -> str:
-    """Quality against k as a picture of its own, for light and dark pages."""
-    width, height, gap = 336.0, 270.0, 22.0
-    whole = (3 * width + 4 * gap, height + 96)
-    parts = [
-        tag("title", "Quality against k on three benchmarks: the paper's and ours"),
-        tag("style", Markup(style("chart") + _CARD)),
-        tag("rect", x=0.5, y=0.5, width=whole[0] - 1, height=whole[1] - 1, rx=10, class_="card"),
-        tag(
-            "text", "Tasks never seen in training, each learned from k examples", x=gap, y=34, class_="title"
-        ),
-    ]
-    for place, (name, title) in enumerate(BENCHMARKS.items()):
-        metric = results.metric(name)
-        panel = line_panel(
-            quality_series(results, name), k_axis(metric, results.shots), score_axis(metric), (width, height)
-        )
-        heading = tag("text", tag("tspan", title, class_="head"), f"  {better_is(metric)}", x=4, y=-8)
-        left = gap + place * (width + gap)
-        parts.append(tag("g", heading, panel, transform=f"translate({left:g} 82)"))
-    view = f"0 0 {whole[0]:g} {whole[1]:g}"
-    attributes: dict[str, Any] = {"width": whole[0], "height": whole[1], "viewBox": view, "class_": "chart"}
-    return tag("svg", *parts, xmlns="http://www.w3.org/2000/svg", role="img", **attributes) + "\n"
-
-
-_CARD = """
-.card { fill: var(--ground); stroke: var(--rule); }
-.chart text.title { font-size: 17px; font-weight: 600; fill: var(--ink); }
-.chart .head { font-size: 14px; font-weight: 600; fill: var(--ink); }
-"""
+    charts = []
+    for name, title in BENCHMARKS.items():
+        metric, series = results.metric(name), quality_series(results, name)
+        label = f"{title}: {metric} against k, ours beside the paper's and the ceiling"
+        chart = line_chart(series, k_axis(metric, results.shots), score_axis(metric), label)
+        charts.append(figure(f"{title}: {better_is(metric)}", chart))
+    return figures(*charts)
 
 
 def methods_chart(results: Results, table: str, name: str) -> Markup | None:
     """Every method against k on a benchmark; None without runs."""
-    metric = results.metric(name)
+    metric, title = results.metric(name), BENCHMARKS[name]
     series = [
-        against_k(_short(what, title), metric, scores, _look(what))
-        for what, title, in_paper in ROWS[table]
-        for scores in [results.estimates(stem(what, table, name), metric)]
+        against_k(_short(what, shown), metric, estimates_of(runs, metric), _look(what))
+        for what, shown, in_paper in ROWS[table]
+        for runs in [results.runs_of(stem(what, table, name))]
         if in_paper or what in TITLES
     ]
     if not any(one.shown for one in series):
         return None
-    ceiling = results.ceiling(name, table == "table2")
-    series.append(against_k("ceiling", metric, exact({k: ceiling[k] for k in results.shots}), "ceiling", ""))
-    label = f"{BENCHMARKS[name]}: {metric} of every method against k"
-    return figure(
-        f"{BENCHMARKS[name]}: every method, ours",
-        line_chart(series, k_axis(metric, results.shots), score_axis(metric), label),
-    )
+    ceiling = {k: results.ceiling(name, table == "table2")[k] for k in results.shots}
+    series.append(against_k("ceiling", metric, exact(ceiling), "ceiling", ""))
+    label = f"{title}: {metric} of every method against k"
+    chart = line_chart(series, k_axis(metric, results.shots), score_axis(metric), label)
+    return figure(f"{title}: every method, ours", chart)
 
 
 def _look(what: str) -> str:
-    return {"tam-untold": "paper-best"}.get(what, what)
+    return "paper-best" if what == "tam-untold" else what
 
 
 def _short(what: str, title: str) -> str:
     """The name of a method at the end of its line."""
-    known = {
-        "matching": "matching",
-        "prototypical": "prototypical",
-        "nearest": "nearest",
-        "tam-untold": "TAM, untold",
-    }
-    return known.get(what, title.lower() if title[1:].islower() else title)
+    if what == "tam-untold":
+        return "TAM, untold"
+    return title.lower().split()[0] if title[1:].islower() else title
 
 
-def learning(results: Results, runs: Sequence[Facts], name: str, title: str) -> Markup:
+def learning(results: Results, runs: Sequence[Facts], name: str) -> Markup:
     """Validation scores against outer steps, a line for each k; dotted, what the paper's TAM reaches."""
+    title, series = BENCHMARKS[name], learning_series(results, runs, name)
+    label = f"{title}: validation against outer steps"
+    return figure(title, line_chart(series, Axis("outer steps"), score_axis(results.metric(name)), label))
+
+
+def learning_series(results: Results, runs: Sequence[Facts], name: str) -> list[Series]:
+    """For each k, the validations of runs and the test score of the paper's TAM."""
     metric, paper = results.metric(name), results.paper_scores(name)["tam"]
     series = []
     for place, k in enumerate(results.shots):
-        points = list(_mean_curve(runs, metric, k))
-        if points:
-            series.append(
-                Series(f"k = {k}", points, f"k{place}", "" if len(points) > 12 else "circle", band=True)
-            )
+        if points := list(_mean_curve(runs, metric, k)):
+            marker = "" if len(points) > 12 else "circle"
+            series.append(Series(f"k = {k}", points, f"k{place}", marker, band=True))
             ends = [Point(p.x, SCALE[metric] * paper[k]) for p in (points[0], points[-1])]
             series.append(Series("", ends, f"k{place} level", ""))
-    steps = Axis("outer steps")
-    return figure(
-        title, line_chart(series, steps, score_axis(metric), f"{title}: validation against outer steps")
-    )
+    return series
 
 
 def _mean_curve(runs: Sequence[Facts], metric: str, k: int) -> Iterator[Point]:
     """The mean over runs at each step that all of them validated, with the standard deviation."""
     curves = [
-        {
-            one["step"]: infinite_if_none(one["scores"][str(k)][metric])
-            for one in run["curve"]
-            if str(k) in one["scores"]
-        }
+        {one["step"]: one["scores"][str(k)] for one in run["curve"] if str(k) in one["scores"]}
         for run in runs
     ]
-    for step in sorted(set.intersection(*(set(curve) for curve in curves)) if curves else ()):
-        values = [curve[step] for curve in curves]
-        mean = statistics.fmean(values)
-        error = statistics.stdev(values) if len(values) > 1 and mean < float("inf") else None
-        yield point(metric, step, Estimate(mean, error, len(values)), f"step {step}")
+    for step in sorted(set.intersection(*map(set, curves)) if curves else ()):
+        found = estimate(metric, [curve[step] | {f"{metric}_interval": None} for curve in curves])
+        yield point(metric, step, found, f"step {step}")
 
 
 def seconds(results: Results, name: str) -> Markup | None:
     """Quality against seconds of training, a line for each method; None without timed runs."""
-    metric = results.metric(name)
+    metric, title = results.metric(name), BENCHMARKS[name]
     series = []
-    for what, title, _ in ROWS["table1"]:
-        runs = [run for run in results.runs_of(stem(what, "table1", name)) if gpu_curve(run, metric, TIMED_K)]
-        if runs and what in TITLES:
-            points = [
-                point(metric, at, Estimate(value, None, 1), f"{at:.0f} s")
-                for at, value in gpu_curve(runs[0], metric, TIMED_K)
-            ]
-            series.append(Series(_short(what, title), points, _look(what)))
+    for what, shown, _ in ROWS["table1"]:
+        curves = [list(_timed_curve(run, metric)) for run in results.runs_of(stem(what, "table1", name))]
+        points = next(filter(None, curves), [])
+        if points and what in TITLES:
+            series.append(Series(_short(what, shown), points, _look(what)))
     if not any(one.shown for one in series):
         return None
     ends = [p.x for one in series for p in one.shown]
@@ -171,9 +118,17 @@ def seconds(results: Results, name: str) -> Markup | None:
     words = f"{results.paper['hours'][name]:g} h: {score_words(metric, goal)}"
     level = [Point(x, SCALE[metric] * goal, None, words) for x in (min(ends), max(ends))]
     series.append(Series("paper's TAM", level, "paper", ""))
-    label = f"{BENCHMARKS[name]}: validation {metric} at k = {TIMED_K} against seconds of training"
+    label = f"{title}: validation {metric} at k = {TIMED_K} against seconds of training"
     axis = Axis("GPU-seconds of training", log=True)
-    return figure(f"{BENCHMARKS[name]}, k = {TIMED_K}", line_chart(series, axis, score_axis(metric), label))
+    return figure(f"{title}, k = {TIMED_K}", line_chart(series, axis, score_axis(metric), label))
+
+
+def _timed_curve(run: Facts, metric: str) -> Iterator[Point]:
+    """A run's validations against its seconds of training alone on the GPU, if it is timed."""
+    for one in run["curve"] if run.get("step_ms") else ():
+        if (score := one["scores"].get(str(TIMED_K))) is not None:
+            at, value = one["step"] * run["step_ms"] / 1000, infinite_if_none(score[metric])
+            yield point(metric, at, Estimate(value, None, 1), f"{at:.0f} s")
 
 
 def sweep(results: Results, runs: Mapping[int, Sequence[Facts]], name: str, axis: str) -> Markup:
@@ -197,4 +152,4 @@ def embedding_chart(facts: Mapping[str, Any], part: str) -> Markup:
     ]
     title = f"{TITLES[facts['method']]}: {part} of the end, R² = {facts['r2'][part]:.2f}"
     label = f"Two principal components of {len(dots)} task embeddings, marked by the {part} of the end"
-    return figure(title[0].upper() + title[1:], scatter(dots, label))
+    return figure(capitalised(title), scatter(dots, label))

@@ -1,18 +1,16 @@
 """The tables of the published results: ours beside the paper's."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Mapping, Sequence
 
 from tam.experiments.jobs import stem
 from tam.report.collect import (
-    ARCHITECTURES,
     BENCHMARKS,
-    CONDITIONINGS,
     LEVERS,
     ROWS,
     Facts,
     Results,
     estimates_of,
+    time_to_quality_rows,
 )
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
@@ -20,7 +18,20 @@ from tam.report.page.html import Markup, html_table, join, tag
 from tam.report.page.scores import cell, chip, estimate_words
 from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score_words, seconds_words, span
 
-BACKBONES = {"lstm": "LSTM", "transformer": "Transformer"}
+ABLATIONS = {
+    "Where the task embedding enters": {
+        "Input token": ("tam-token-ablation", "transformer", "tam"),
+        "Adapters": ("tam-adapter-ablation", "adapter", "tam"),
+        "Layer norm": ("tam-norm-ablation", "norm", "tam"),
+    },
+    "LSTM and transformer": {
+        "LSTM, multitask": ("multitask-lstm-architecture", "lstm", "multitask"),
+        "LSTM, TAM": ("tam-lstm-architecture", "lstm", "tam"),
+        "Transformer, multitask": ("multitask-table1", "transformer", "multitask"),
+        "Transformer, TAM": ("tam-token-ablation", "transformer", "tam"),
+    },
+}
+"""For each row of a table, our runs, and where paper.json has the paper's."""
 
 
 def methods_table(results: Results, group: str, name: str) -> Markup:
@@ -29,11 +40,11 @@ def methods_table(results: Results, group: str, name: str) -> Markup:
     metric, paper = results.metric(name), results.paper_estimates(name, compositional)
     rows = []
     for what, title, in_paper in ROWS[group]:
-        of_row = stem(what, group, name)
-        ours, theirs = results.estimates(of_row, metric), paper.get(in_paper or "", {})
-        if ours or theirs:
+        runs, theirs = results.runs_of(stem(what, group, name)), paper.get(in_paper or "", {})
+        if runs or theirs:
+            ours = estimates_of(runs, metric)
             cells = [cell(metric, ours.get(k), theirs.get(k)) for k in results.shots]
-            rows.append([title, *cells, _effort(results.runs_of(of_row))])
+            rows.append([title, *cells, _effort(runs)])
     ceiling = results.ceiling(name, compositional)
     rows.append(["Ceiling", *(score_words(metric, ceiling[k]) for k in results.shots), ""])
     head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(results.shots), "training"]
@@ -41,7 +52,7 @@ def methods_table(results: Results, group: str, name: str) -> Markup:
 
 
 def _effort(runs: Sequence[Facts]) -> Markup | str:
-    """How long the runs of a row were trained, and how many they are."""
+    """How long the runs of a row were trained, and how many there are."""
     if not runs:
         return "–"
     trials = max(one.runs for one in estimates_of(runs, "accuracy").values())
@@ -55,17 +66,16 @@ def _effort(runs: Sequence[Facts]) -> Markup | str:
 
 def reproduction_table(results: Results) -> Markup | None:
     """The preset `paper` beside the paper's TAM; None without runs."""
+    if not results.reproductions:
+        return None
     rows = []
     for name, title in BENCHMARKS.items():
         metric, runs = results.metric(name), results.runs_of(f"tam-paper-{name}")
         ours, theirs = estimates_of(runs, metric), results.paper_estimates(name)["tam"]
         cells = (cell(metric, ours.get(k), theirs[k]) for k in results.shots)
         rows.append([f"{title}, {metric}", *cells, _effort(runs)])
-    if not results.reproductions:
-        return None
-    return html_table(
-        ["", *k_heads(results.shots), "training"], rows, "The paper's settings, ours and the paper's"
-    )
+    head = ["", *k_heads(results.shots), "training"]
+    return html_table(head, rows, "The paper's settings, ours and the paper's")
 
 
 def levers_table(results: Results, name: str) -> Markup | None:
@@ -87,35 +97,17 @@ def levers_table(results: Results, name: str) -> Markup | None:
     return html_table(head, [first, *rows], f"{BENCHMARKS[name]}: what each lever gives")
 
 
-def conditioning_table(results: Results) -> Markup:
-    """Where the task embedding enters: the paper's ablation."""
+def ablation_table(results: Results, title: str) -> Markup:
+    """One of the paper's ablations, on classification."""
     rows = []
-    for key, title in CONDITIONINGS.items():
-        runs = results.runs_of(f"tam-{key}-ablation-classification")
-        theirs = results.paper["ablations"]["transformer" if key == "token" else key]["tam"]
-        rows.append(_ablation_row(results, title, runs, theirs))
-    return _ablation_table(results, rows, "Where the task embedding enters: accuracy")
-
-
-def architecture_table(results: Results) -> Markup:
-    """LSTM and transformer, trained as multitask and by TAM: the paper's table."""
-    rows = []
-    for (backbone, method), of_row in ARCHITECTURES.items():
-        title = f"{BACKBONES[backbone]}, {TITLES[method]}"
-        theirs = results.paper["ablations"][backbone][method]
-        rows.append(_ablation_row(results, title, results.runs_of(f"{of_row}-classification"), theirs))
-    return _ablation_table(results, rows, "LSTM and transformer: accuracy")
-
-
-def _ablation_row(results: Results, title: str, runs: Sequence[Facts], theirs: Sequence[float]) -> list[str]:
-    ours = estimates_of(runs, "accuracy")
-    pairs = zip(results.shots, theirs, strict=True)
-    cells = [cell("accuracy", ours.get(k), Estimate(value, None, 0)) for k, value in pairs]
-    return [title, *cells, _effort(runs)]
-
-
-def _ablation_table(results: Results, rows: Sequence[Sequence[str]], label: str) -> Markup:
-    return html_table(["Classification, accuracy, %", *k_heads(results.shots), "training"], rows, label)
+    for name, (runs_of, backbone, method) in ABLATIONS[title].items():
+        runs = results.runs_of(f"{runs_of}-classification")
+        ours, theirs = estimates_of(runs, "accuracy"), results.paper["ablations"][backbone][method]
+        pairs = zip(results.shots, theirs, strict=True)
+        cells = (cell("accuracy", ours.get(k), Estimate(value, None, 0)) for k, value in pairs)
+        rows.append([name, *cells, _effort(runs)])
+    head = ["Classification, accuracy, %", *k_heads(results.shots), "training"]
+    return html_table(head, rows, f"{title}: accuracy")
 
 
 def timing_table(results: Results) -> Markup:
@@ -145,35 +137,15 @@ def _hours(minutes: float) -> str:
 
 def time_to_quality_table(results: Results) -> Markup | None:
     """Seconds from the start of a process until TAM validates as well as the paper's; None without runs."""
-    rows = []
-    for name, title in BENCHMARKS.items():
-        runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
-        if runs or best:
-            hours = f"{results.paper['hours'][name]:g} h"
-            rows.append([title, hours, *_timed(runs), *_step(best or runs)])
-    if not rows:
-        return None
-    head = ["", "the paper's TAM", "ours", "until the first step", "an outer step", "steps a second"]
-    return html_table(head, rows, "Seconds until validation is as good as the paper's TAM")
+    rows = time_to_quality_rows(results)
+    return html_table(*rows, "Seconds until validation is as good as the paper's TAM") if rows[1] else None
 
 
-def _timed(runs: Sequence[Facts]) -> list[str]:
-    if not runs:
-        return ["missing", "missing"]
-    reached = runs[0]["seconds_to_paper"]
-    first = f"{runs[0]['first_step_seconds']:.1f} s"
-    return ["not reached" if reached is None else f"{reached:.0f} s", first]
-
-
-def _step(runs: Sequence[Facts]) -> list[str]:
-    known = [run["step_ms"] for run in runs if run["step_ms"]]
-    if not known:
-        return ["missing", "missing"]
-    return [f"{fmean(known):.2f} ms", number(round(1000 / fmean(known)))]
-
-
-def run_rows(results: Results) -> Iterator[list[str]]:
+def runs_table(results: Results) -> Markup:
     """A line for each run that is behind the page."""
+    rows = []
     for name, run in sorted(results.runs.items()):
         facts = (number(run["steps"]), seconds_words([run["gpu_seconds"]]), run["device"])
-        yield [name, *facts, run["finished"][:10], run["commit"] or "–", run["code"] or "–"]
+        rows.append([name, *facts, run["finished"][:10], run["commit"] or "–", run["code"] or "–"])
+    head = ["run", "outer steps", "GPU alone", "device", "finished", "commit", "code"]
+    return html_table(head, rows, "All runs behind this page")

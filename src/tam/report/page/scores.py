@@ -16,7 +16,7 @@ CLASSES: dict[Verdict, str] = {
 
 
 def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, whose: str = "paper") -> Markup:
-    """Our score, theirs below it, and how they compare, or that a score is missing."""
+    """Our score, theirs below it, and how they compare; or that a score is missing."""
     parts = [] if ours is None else [estimate_words(metric, ours)]
     if theirs is not None:
         error = "" if theirs.error is None else f" ± {bare_score(metric, theirs.error)}"
@@ -37,14 +37,14 @@ def estimate_words(metric: str, one: Estimate) -> Markup:
 
 
 def _mean(metric: str, one: Estimate) -> str:
-    """A mean; one of the paper as it is printed there."""
+    """A mean; the paper's as printed there."""
     if one.runs:
         return bare_score(metric, one.mean)
     return as_printed(metric, round(SCALE[metric] * one.mean, 6))
 
 
 def chip(metric: str, ours: Estimate | None, theirs: Estimate) -> Markup:
-    """How ours compares, in a sign, a number and words for those who hear the page."""
+    """How ours compares: a sign, a number, and words for screen readers."""
     found = verdict(metric, ours, theirs)
     if ours is None or found == "within error":
         return mark(found)
