@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from blocks.results import BENCHMARKS, ROWS, Results
+from blocks.results import BENCHMARKS, ROWS, Facts, Results
 from blocks.table import table
 from blocks.tam_runs import NOT_RUN
 from blocks.words import mean_score
@@ -43,9 +43,11 @@ def _caption(results: Results, group: str) -> str:
         for run in runs
         if run["tasks"]["name"] == name
     }
+    early = "† Best at its first validation, after a third of the training: fewer steps should score higher."
+    overtrained = f" {early}" if any(map(_is_overtrained, runs)) else ""
     as_tam = " as TAM" if group == "table1" else ""
     budgets = f"as many GPU-seconds{as_tam}: {', '.join(seconds)}"
-    return f"Every method was trained for {budgets}; {devices}. Our best of a column is bold."
+    return f"Every method was trained for {budgets}; {devices}. Our best of a column is bold.{overtrained}"
 
 
 def _rows(results: Results, group: str, name: str) -> list[list[str]]:
@@ -67,7 +69,15 @@ def _rows(results: Results, group: str, name: str) -> list[list[str]]:
             shown = f"**{shown}**" if k in found and fmean(found[k]) == top[k] else shown
             theirs = "" if paper is None else f"\u00a0({as_printed(metric, paper['mean'][place])})"
             cells.append(shown + theirs)
-        steps = [run["steps"] for run in results.runs_of(stem(what, group, name))]
+        runs = results.runs_of(stem(what, group, name))
+        steps = [run["steps"] for run in runs]
+        trained = f"{span(steps)}{' †' * all(map(_is_overtrained, runs))}" if any(steps) else "–"
         link = f"[{title}](methods/{what}.md)" if group == "table1" and what in TITLES else title
-        rows.append([link, span(steps) if any(steps) else "–", *cells])
+        rows.append([link, trained, *cells])
     return rows
+
+
+def _is_overtrained(run: Facts) -> bool:
+    """Whether the first validation was the best one at every k, of several."""
+    first = run["config"]["training"]["validate_every"]
+    return first < run["steps"] and all(step <= first for step in run["best_steps"].values())
