@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tam.errors import UserError
+from tam.training import run as runs
 from tam.training.folder import alone_in
 from tam.training.loop import train
 from tam.training.preflight import prepare
@@ -64,6 +65,46 @@ def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfi
         train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     assert not (tmp_path / ".lock").exists()
+
+
+def test_a_folder_is_locked_until_the_result_is_there(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(*_: object) -> dict[str, list[object]]:
+        with pytest.raises(UserError, match="another process"), alone_in(tmp_path):
+            pass
+        return {"scores": []}
+
+    monkeypatch.setattr(runs, "scores_and_floors", score)
+    runs.run(prepare(toy_config(steps=2), toy_tasks()), tmp_path, ignore)
+
+
+def test_a_run_that_another_process_has_just_finished_is_not_run_again(
+    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = prepare(toy_config(steps=2), toy_tasks())
+    result = runs.run(setup, tmp_path, ignore)
+    found = [None, result]
+    monkeypatch.setattr(runs, "read_result", lambda _: found.pop(0))
+    monkeypatch.setattr(runs, "train_alone", lambda *_: pytest.fail("it is finished"))
+    assert runs.run(setup, tmp_path, ignore) == result
+
+
+def test_a_lock_that_its_last_holder_removed_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fcntl.flock", lambda *_: (tmp_path / ".lock").unlink())
+    with pytest.raises(UserError, match="another process"), alone_in(tmp_path):
+        pass
+
+
+def test_a_tokenizer_is_kept_with_the_run(toy_config: MakeConfig, tmp_path: Path) -> None:
+    (tmp_path / "pieces").mkdir()
+    (tmp_path / "pieces" / "tokenizer.json").write_text("{}")
+    for number, text in enumerate(("pieces", "pieces/tokenizer.json")):
+        folder = tmp_path / str(number)
+        runs.start(folder, toy_config(), {"path": "-", "text": str(tmp_path / text)}, resume=False)
+        assert (folder / "tokenizer.json").read_text() == "{}"
 
 
 def test_what_a_killed_process_left_is_removed(

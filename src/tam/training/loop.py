@@ -27,26 +27,31 @@ def train(setup: Setup, folder: Path, log: Log) -> Trainer:
     `log` gets a record for every look at the losses and every validation, the same as in `metrics.jsonl`.
     Before them it may get a `note`: that the tasks have less than a step asks for.
     """
-    trainer = Trainer(setup, folder)
     with writing_to(folder), alone_in(folder):
-        if distribution.rank() == 0:
-            remove_leftovers(folder)
-        trainer.read_checkpoint()
-        try:
-            trainer.check_ranks()
-            _train(trainer, log)
-        except distribution.LostProcessError as error:
-            raise InterruptedRunError(
-                f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
-            ) from None
-        if not trainer.choices:  # resumed after the last step
-            trainer.validate()
-        if distribution.rank() == 0:
-            trainer.saved().write_last(folder)
+        return train_alone(setup, folder, log)
+
+
+def train_alone(setup: Setup, folder: Path, log: Log) -> Trainer:
+    """Train as `train` does, in a folder that the caller has locked."""
+    trainer = Trainer(setup, folder)
+    if distribution.rank() == 0:
+        remove_leftovers(folder)
+    trainer.read_checkpoint()
+    try:
+        trainer.check_ranks()
+        _take_steps(trainer, log)
+    except distribution.LostProcessError as error:
+        raise InterruptedRunError(
+            f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
+        ) from None
+    if not trainer.choices:  # resumed after the last step
+        trainer.validate()
+    if distribution.rank() == 0:
+        trainer.saved().write_last(folder)
     return trainer
 
 
-def _train(trainer: Trainer, log: Log) -> None:
+def _take_steps(trainer: Trainer, log: Log) -> None:
     """Take the remaining steps; record, validate and write checkpoints between them.
 
     With several ranks, all do the same: a stop that one of them is asked for is agreed on at the next look at

@@ -1,6 +1,5 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
-import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -22,11 +21,11 @@ from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import TasksFileError
 from tam.tasks.prior import fitting_options, with_prior
 from tam.tasks.taskset import TaskSet
-from tam.tasks.text import TOKENIZER
+from tam.tasks.text import TOKENIZER, tokenizer_named
 from tam.training import distribution
 from tam.training.checkpoint import write_json
-from tam.training.folder import Log, check_free, checkpoint_file, writing_to
-from tam.training.loop import train
+from tam.training.folder import Log, alone_in, check_free, checkpoint_file, writing_to
+from tam.training.loop import train_alone
 from tam.training.preflight import Setup, check_same
 from tam.training.result import checked_result
 from tam.training.scoring import scores_and_floors
@@ -116,8 +115,8 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if os.path.isfile(text := str(source.get("text", ""))):  # so that the folder is all that is needed
-            shutil.copyfile(text, folder / TOKENIZER)
+        if (tokenizer := tokenizer_named(source.get("text"))) is not None:
+            shutil.copyfile(tokenizer, folder / TOKENIZER)  # so that the folder is all that is needed
         write_json(file, {"tasks": dict(source), **config.to_json()})
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -128,12 +127,13 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
 
     Of several processes, the first returns the result and the others an empty dict.
     """
-    if (result := read_result(folder)) is not None:
-        check_same(setup, result, folder / "result.json")
+    if (result := _finished(setup, folder)) is not None:
         return result if distribution.is_first() else {}
     code = provenance()  # before files can change
-    with distribution.process_group(setup.config.device), writing_to(folder):
-        trainer = train(setup, folder, log)
+    with distribution.process_group(setup.config.device), writing_to(folder), alone_in(folder):
+        if distribution.world_size() == 1 and (result := _finished(setup, folder)) is not None:
+            return result  # another process has finished it since
+        trainer = train_alone(setup, folder, log)
         if distribution.rank() != 0:
             return {}
         result = {**_result(trainer), **code}
@@ -141,6 +141,13 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
         log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
         checkpoint_file(folder).unlink(missing_ok=True)
         return result
+
+
+def _finished(setup: Setup, folder: Path) -> dict[str, Any] | None:
+    """The result of a run that is finished, which must be this one; else None."""
+    if (result := read_result(folder)) is not None:
+        check_same(setup, result, folder / "result.json")
+    return result
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice, KShotScore, choose, quality
+from tam.io import MALFORMED
 from tam.methods import Losses, Method
 from tam.methods.losses import smoothed
 from tam.methods.warm_starts import WarmStarts
@@ -263,7 +264,7 @@ class Trainer:
             if self.warm_starts is not None and self.model.kept is None:
                 self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except MALFORMED as error:
             raise UserError(f"{path}: not a checkpoint, or damaged ({error!r})") from None
         self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
 
