@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from tam.errors import UnwritableError, UserError, shown
 
-
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What may be raised where values that were read are not what was written."""
 

@@ -160,7 +160,7 @@ def test_split_fields_that_are_missing(tmp_path: Path) -> None:
     file = save(tmp_path, [record("a", split="train"), record("b", split="test_x")])
     assert "no valid tasks" in message(file)
     save(tmp_path, [record("a", split="train"), record("b")])
-    assert message(file).startswith(f"{file}:2: split must be on every line")
+    assert message(file).startswith(f"{file}:2: split must be in every task")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_folds_of_a_file(tmp_path: Path) -> None:
     assert "at least 6 tasks for 6 folds: got 5" in message(file, fold="1/6")
 
 
-@pytest.mark.parametrize("fold", ["0/5", "6/5", "1/2", "a/5", "1/", "/5", "-1/5", "", "1/5/5", "2"])
+@pytest.mark.parametrize(
+    "fold", ["0/5", "6/5", "1/2", "a/5", "1/", "/5", "-1/5", "", "1/5/5", "2", "9" * 5000]
+)
 def test_bad_folds(fold: str, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"^fold must "):
         tam.read_tasks(save(tmp_path, [record(name) for name in "abcde"]), fold=fold)

@@ -27,13 +27,6 @@ PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times t
 PADDING_FACTOR = 16
 
 
-class Found(NamedTuple):
-    """A task, and where an error about it says that it is."""
-
-    where: str
-    line: Line
-
-
 class Splitting(NamedTuple):
     """Where the splits come from, unless the tasks have them: a file, or a draw by this seed."""
 
@@ -51,7 +44,7 @@ class Splitting(NamedTuple):
 
 
 def assemble(
-    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
+    found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
 ) -> TaskSet:
     """The task set of these tasks.
 
@@ -86,7 +79,7 @@ def assemble(
 
 
 def test_tasks(
-    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting
+    found: Iterable[Line], ids: Ids, source: str, splitting: Splitting
 ) -> dict[str, tuple[Task, ...]]:
     """The tasks of every test split; all of them if neither they nor a file say what they are for."""
     lines = _checked(found, source)
@@ -108,15 +101,15 @@ def tasks_of(lines: Sequence[Line], ids: Ids) -> list[Task]:
     return [_task(line, vocabulary, new_ids) for line in lines]
 
 
-def _checked(found: Iterable[Found], source: str) -> list[Line]:
+def _checked(found: Iterable[Line], source: str) -> list[Line]:
     """The tasks, which must have names of their own, be alike, and fit into memory when padded."""
     lines: dict[str, Line] = {}
     padded = tokens = 0
-    for where, line in found:
-        with located(where):
+    for line in found:
+        with located(line.where):
             if line.name in lines:
                 raise FormatError(
-                    f"names must differ: {shown(line.name)} is also on {lines[line.name].place}"
+                    f"names must differ: {shown(line.name)} is also at {lines[line.name].where}"
                 )
             lines[line.name] = line
             _check_alike(line, next(iter(lines.values())))
@@ -136,12 +129,10 @@ def _checked(found: Iterable[Found], source: str) -> list[Line]:
 
 def _check_alike(line: Line, first: Line) -> None:
     if line.kind != first.kind:
-        raise FormatError(
-            f"all tasks must be of one kind: this is {line.kind}, {first.place} is {first.kind}"
-        )
+        raise FormatError(f"all tasks must be of one kind: this is {line.kind}, {first.where} {first.kind}")
     for field in ("primitives", "split"):
         if bool(getattr(line, field)) != bool(getattr(first, field)):
-            raise FormatError(f"{field} must be on every line or on none: this differs from {first.place}")
+            raise FormatError(f"{field} must be in every task or in none: this differs from {first.where}")
 
 
 def _assign(

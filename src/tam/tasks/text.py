@@ -36,7 +36,7 @@ def text_splitter(text: str) -> TextSplitter:
 
 
 def tokenizer_named(text: object) -> str | None:
-    """The file of a tokenizer that `text` names, itself or a folder that has one; None if it names neither."""
+    """The tokenizer file that `text` names, directly or by its folder; None if it names neither."""
     if text in ("characters", "words") or not isinstance(text, str | os.PathLike):
         return None
     file = os.path.join(text, TOKENIZER) if os.path.isdir(text) else str(text)
