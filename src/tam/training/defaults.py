@@ -8,9 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.tasks.task import Classes, Task
+from tam.evaluation.protocol import groups_of
+from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training.memory import free_bytes, in_words, step_bytes
 from tam.training.preflight import prepare
@@ -58,10 +61,8 @@ def _left(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
 
 def most_shots(task: Task) -> int:
     """The largest k that leaves a third of a task's examples to ask; 0 if there is none."""
-    groups = [len(task)]
-    if isinstance(task.y, Classes):
-        groups = [int((task.y.ids == place).sum()) for place in range(len(task.y.labels))]
-    return min(min(groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
+    groups = groups_of(task, np.arange(len(task)))
+    return min(*map(len, groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
 
 
 def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Config, list[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from tam.errors import UserError
 from tam.io import json_text, read_json
@@ -22,24 +22,8 @@ PROJECT = "tam"
 """The project that runs are grouped under, where a tracker has projects."""
 
 
-class Tracker(Protocol):
-    """Where the numbers of a run go, besides the files in its folder."""
-
-    def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
-        """Begin a run, or go on with the one of this name: what it has from this step on is replaced."""
-        ...
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record numbers by name."""
-        ...
-
-    def finish(self) -> None:
-        """End the run, or its part so far."""
-        ...
-
-
 class _TensorBoard:
-    """Event files in the folder `tensorboard` of the run."""
+    """Event files in the folder `tensorboard` of the run; what they have from a step on can be replaced."""
 
     def __init__(self) -> None:
         _check_installed("tensorboard")
@@ -81,6 +65,9 @@ class _Wandb:
 
     def finish(self) -> None:
         self._package.finish()
+
+
+Tracker = _TensorBoard | _Wandb
 
 
 def make_tracker(name: str) -> Tracker:
