@@ -58,7 +58,7 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks; infinite if one is infinite or NaN, or if no number holds it."""
+        """Mean over the tasks; infinite if one is infinite or NaN, or if it is too large for a float."""
         with np.errstate(over="ignore"):
             mean = float(np.mean([task.perplexity for task in self.tasks]))
         return math.inf if math.isnan(mean) else mean
@@ -70,7 +70,7 @@ class KShotScore(NamedTuple):
 
     @property
     def is_nan(self) -> bool:
-        """Whether no task has a loss that is a number: accuracies then mean nothing."""
+        """Whether the loss of every task is NaN: accuracies then mean nothing."""
         return all(math.isnan(task.perplexity) for task in self.tasks)
 
     def interval(self, metric: str) -> float:
@@ -169,8 +169,8 @@ def quality(
 ) -> tuple[float, float]:
     """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other.
 
-    Unless the protocol says, that is perplexity for sequences, as in the paper, but exact matches for a model
-    that starts as a rule: training must not make it worse than that.
+    By default that is perplexity for sequences, as in the paper, but exact matches for a model that starts as
+    a rule: training must not make it worse than the rule.
     """
     if score.is_nan:
         return math.inf, math.inf
@@ -277,7 +277,7 @@ def rows_of_length(length: int, device: torch.device) -> int:
 
 
 def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:
-    """Neighbours in groups of about `rows` rows, of which each has `sizes`, and of at most `most` members."""
+    """Group neighbours, which have `sizes` rows each, into about `rows` rows and at most `most` members."""
     start = size = 0
     for place, one in enumerate(sizes):
         size += one

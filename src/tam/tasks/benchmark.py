@@ -103,7 +103,7 @@ class BenchmarkOptions:
 
 @lru_cache(maxsize=4)
 def _kept(family: Callable[..., Family], *given: Hashable, **named: Hashable) -> Family:
-    """A family, which takes up to seconds to make: sets with other seeds and sizes draw from the same one."""
+    """A family of tasks, kept because making one can take seconds: sets of any seed and size draw from it."""
     return family(*given, **named)
 
 

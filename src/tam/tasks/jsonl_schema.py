@@ -24,7 +24,7 @@ LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the m
 
 
 class FormatError(Exception):
-    """A mistake in the content of a file that is not known here."""
+    """A mistake in the content of a file; `located` adds where."""
 
 
 class TasksFileError(UserError):

@@ -1,4 +1,4 @@
-"""A prior: more tasks to train on, besides the user's; validation and test tasks stay the user's alone."""
+"""A prior: more tasks to train on. Validation and test tasks are still the user's alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -15,7 +15,7 @@ _ROWS_TO_JUDGE = 4
 
 
 class Row(NamedTuple):
-    """One example, with the place that an error about it begins with."""
+    """One example, and where it came from: what an error about it begins with."""
 
     where: str
     task: Any
@@ -46,7 +46,7 @@ def tasks_in(
     """The tasks of these rows, in the order in which they first appear.
 
     Args:
-        rows: An example each, in any order.
+        rows: One example each, in any order.
         ids: Ids of tokens, to which new ones are added.
         text: How a string becomes tokens, see `text_splitter`. By default a string that is a JSON list is
             that list, and any other is split into words.

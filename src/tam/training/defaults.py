@@ -1,4 +1,4 @@
-"""Settings that follow a user's own tasks, where the user has given none.
+"""Settings chosen to suit a user's own tasks, unless the user gave them.
 
 Benchmarks keep the settings of their preset: what is published was made with those.
 """
@@ -19,7 +19,7 @@ from tam.training.memory import free_bytes, in_words, step_bytes
 from tam.training.preflight import prepare
 
 VALIDATIONS = 5
-"""How often a run is validated that would otherwise be at its end alone."""
+"""How often to validate a run that would otherwise be validated at its end alone."""
 _PATIENT_VALIDATIONS = 3
 _SHARE_OF_MEMORY = 0.6
 _FINE_TUNING_RATE = 1e-4
@@ -29,7 +29,7 @@ _WORTH_SAYING = 2 * 10**9  # bytes
 
 @dataclass(frozen=True)
 class Followed:
-    """Settings that follow the tasks, and what the user should know of them."""
+    """Settings chosen to suit the tasks, and what to tell the user about them."""
 
     config: Config
     notes: tuple[str, ...] = ()
@@ -38,11 +38,11 @@ class Followed:
 def follow_data(
     config: Config, tasks: TaskSet, given: Collection[str] = (), *, preset: str = "quick"
 ) -> Followed:
-    """Change what the tasks cannot give or what suits them better; never a setting that was given.
+    """Change what the tasks do not allow, or what suits them better; never a setting that was given.
 
-    - shots: those for which every validation and test task has the examples, a third of them left to ask.
-    - validation on the way, and an early stop, if there would be a single validation at the end.
-    - with the preset quick, rotary positions: longer inputs are no error, and they validate better there.
+    - shots: those for which every validation and test task has enough examples and a third left to ask.
+    - several validations, and an early stop, if there would be a single validation at the end.
+    - with the preset quick, rotary positions: they allow longer inputs, and validate better there.
     - a smaller rate for a pretrained encoder whose weights are trained.
     - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
     """

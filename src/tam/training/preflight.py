@@ -1,4 +1,4 @@
-"""What is worked out and checked once, before a run starts: do settings, tasks and machine go together?"""
+"""What is worked out and checked once, before a run starts: do settings, tasks and machine fit together?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Setup:
 
 
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
-    """Work out what a run needs; an error if settings, tasks and machine do not go together.
+    """Work out what a run needs; an error if settings, tasks and machine do not fit together.
 
     Args:
         config: The settings.
@@ -185,7 +185,7 @@ def _spec(
             **network,
         )
         return method.spec(spec, len(tasks.train))
-    except ValueError as error:  # settings that do not go with these tasks
+    except ValueError as error:  # settings that do not fit these tasks
         raise UserError(str(error)) from None
 
 

@@ -42,7 +42,7 @@ def joined(splits: Mapping[str, Sequence[KShotScore]]) -> list[KShotScore]:
 def scores_and_floors(
     saved: Saved, protocol: Protocol, splits: Mapping[str, Sequence[Task]]
 ) -> dict[str, Any]:
-    """What a result says of test tasks.
+    """What a result says about test tasks.
 
     `scores` are over all of them, `splits` over each test split if there are several. `floors` has, for each
     split, the scores of every floor; `gains` how far the accuracy is above that of the best one, at each k.

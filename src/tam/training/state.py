@@ -40,7 +40,7 @@ class Best:
 
 @dataclass
 class State:
-    """How far a run is."""
+    """How far a run has come."""
 
     step: int = 0
     seconds: float = 0.0

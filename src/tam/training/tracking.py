@@ -88,7 +88,7 @@ def _check_installed(package: str) -> Any:
 
 @contextmanager
 def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], log: Log) -> Generator[Log]:
-    """A log that sends what it is given to the tracker too, from the first numbers on."""
+    """A log that also sends what it is given to the tracker, from the first numbers on."""
     if tracker is None:
         yield log
         return
@@ -112,7 +112,7 @@ def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], lo
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a run, unlike that of any other, from the folder's name on."""
+    """The unique name of a run, which begins with its folder's."""
     file = folder / "tracking.json"
     if not file.exists():
         name = re.sub(r"[^\w.-]", "-", folder.resolve().name)
@@ -121,7 +121,7 @@ def _name_of(folder: Path) -> str:
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a record by the names that they are tracked under; none for what is infinite."""
+    """The numbers of a record by their names in a tracker, without those that are infinite."""
     found: dict[str, float | None] = {}
     for split in ("valid", "test"):
         for k, scores in record.get(split, {}).items():
