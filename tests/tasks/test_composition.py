@@ -110,10 +110,8 @@ def test_a_tenth_of_every_slot_is_held_out(name: Name, unseen: list[int]) -> Non
 
 def test_hold_outs_differ_and_more_tasks_than_there_are_is_an_error() -> None:
     made = family("classification")
-    keys = [str(hold_out(made, 0, holdout).unseen) for holdout in range(8)] + [
-        str(hold_out(made, 1, 0).unseen)
-    ]
-    assert len(set(keys)) == 9
+    draws = [*((0, holdout) for holdout in range(8)), (1, 0)]
+    assert len({str(hold_out(made, *draw).unseen) for draw in draws}) == 9
     with pytest.raises(UserError, match=r"train must be at most [5-7][0-9]{3} for hold-out 2: got 9000"):
         compose(made, (9000, 1, 1), 0, 2)
     with pytest.raises(UserError, match=r"valid \+ test must be at most [0-9]+ here: got 100000"):
