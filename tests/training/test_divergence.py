@@ -90,10 +90,3 @@ def test_an_infinite_perplexity_is_taken_up_as_such(tmp_path: Path, monkeypatch:
     assert trainer.state.best[1].quality == (math.inf, 0.0)
     trainer.validate()
     assert trainer.state.best[1].quality[0] < math.inf
-
-
-def test_a_blank_loss_that_is_infinite_is_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = Trainer.step
-    monkeypatch.setattr(Trainer, "step", lambda self: step(self)._replace(start=torch.tensor(math.inf)))
-    train_in(tmp_path, toy_config(steps=1))
-    assert records(tmp_path)[0]["blank_loss"] is None
