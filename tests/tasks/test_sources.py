@@ -188,6 +188,8 @@ def test_columns_of_other_names_and_drawn_splits() -> None:
     found = tam.tasks_from(frame, task="who", x="said", y="meant", seed=3)
     assert sorted(task.name for task in found) == ["7", "8", "9"]
     assert found.options == {"seed": 3}
+    numbered = frame.set_axis([0, 1, 2], axis="columns")
+    assert tam.tasks_from(numbered, task="0", x="1", y="2", seed=3).fingerprint == found.fingerprint
     with pytest.raises(UserError, match=r"the table: no column 'task': .*got who, said, meant"):
         tam.tasks_from(frame)
 
@@ -263,6 +265,7 @@ BAD_CSV: dict[str, tuple[bytes, str]] = {
     "open quote": (b'task,x,y\na,1,0\na,"1,0\n', ":3: not CSV: unexpected end of data"),
     "not UTF-8": (b"task,x,y\na,\xff,0\n", ": not UTF-8: byte 0xff"),
     "no name": (b"task,x,y\na,1,0\n,1,0\n", ":3: task must be a name"),
+    "no label": (b"task,x,y\na,1,0\na,1,\n", ":3: y must be a label, .*: got nothing"),
     "long cell": (b'task,x,y\na,"1\n2",0\n,1,0\n', ":4: task must be a name"),
     "two splits": (b"task,x,y,split\na,1,0,train\nb,1,0,test\na,1,0,test\n", ":4: .*'train' at .*:2"),
 }

@@ -22,7 +22,7 @@ VERSION = 1
 
 Generator = Literal["lists"]
 
-_RANGES = {
+RANGES = {
     "tasks": (3, 1_000_000),
     "examples": (2, 10_000),
     "values": (2, 10_000),
@@ -31,6 +31,7 @@ _RANGES = {
     "longest_answer": (1, 1_000),
     "seed": (0, 2**63 - 1),
 }
+"""The smallest and the largest value of each option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class GenerateOptions:
     def __post_init__(self) -> None:
         if self.generator != "lists":
             raise UserError(f"there is no generator {shown(self.generator)}: it must be lists")
-        check_integers(self, _RANGES)
+        check_integers(self, RANGES)
         if self.shortest > self.longest:
             raise SettingError(
                 f"shortest must be at most longest: got shortest={self.shortest}, longest={self.longest}"

@@ -96,7 +96,8 @@ def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[
                 raise FormatError(f"role must be support or query: got {_given(row.role)}")
             group.roles.append(row.role)
             group.x.append(_sequence(row.x, "x", split))
-            group.y.append(_sequence(row.y, "y", split) if kind == "transduction" else _label(row.y))
+            answer = None if row.written and row.y == "" and kind == "classification" else row.y
+            group.y.append(_sequence(answer, "y", split) if kind == "transduction" else _label(answer))
     return groups, kind or "classification"
 
 

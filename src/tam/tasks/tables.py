@@ -45,7 +45,8 @@ def table_rows(
         records = table.to_dict("records") if is_frame else table
     for number, values in enumerate(records):
         place = f"row {number}" if split is None else f"row {number} of {split}"
-        yield _row(f"{source}: {place}", values, columns, split=split)
+        cells = {str(name): value for name, value in values.items()}
+        yield _row(f"{source}: {place}", cells, columns, split=split)
 
 
 def is_table(value: Any) -> bool:
