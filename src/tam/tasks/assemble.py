@@ -42,6 +42,11 @@ class Splitting(NamedTuple):
             raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(self.seed)}")
         return seed
 
+    @property
+    def fold_used(self) -> Fold | None:
+        """The fold, if one is given."""
+        return None if self.fold is None else Fold.read(self.fold)
+
 
 def assemble(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
@@ -55,7 +60,7 @@ def assemble(
         splitting: Where the splits come from.
         options: Those of the task set, to which the origin of its splits is added.
     """
-    seed, fold = splitting.seed_used, None if splitting.fold is None else Fold.read(splitting.fold)
+    seed, fold = splitting.seed_used, splitting.fold_used
     lines = _checked(found, source)
     assignment = _assign(lines, source, splitting.file, fold)
     with located(source):
@@ -63,10 +68,8 @@ def assemble(
             names = [line.name for line in lines]
             assignment = draw_splits(names, seed) if fold is None else draw_fold(names, fold, seed)
         check_complete(assignment.values())
-    tests = (split for split in assignment.values() if split.startswith("test"))
-    by_split: dict[str, list[Task]] = {split: [] for split in ("train", "valid", *tests)}
-    for task in tasks_of(lines, ids):
-        by_split[assignment[task.name]].append(task)
+    by_split = _by_split(lines, ids, assignment)
+    splits = {split: by_split[split] for split in dict.fromkeys(("train", "valid", *assignment.values()))}
     made = dict(options)
     if splitting.file is not None:
         made["splits"] = str(splitting.file)
@@ -74,8 +77,7 @@ def assemble(
         made["seed"] = seed
     if fold is not None:
         made["fold"] = str(fold)
-    splits = {split: tuple(tasks) for split, tasks in by_split.items()}
-    return TaskSet(splits, by_split["train"][0].vocabulary, made)
+    return TaskSet(splits, splits["train"][0].vocabulary, made)
 
 
 def test_tasks(
@@ -83,22 +85,21 @@ def test_tasks(
 ) -> dict[str, tuple[Task, ...]]:
     """The tasks of every test split; all of them if neither they nor a file say what they are for."""
     lines = _checked(found, source)
-    fold = None if splitting.fold is None else Fold.read(splitting.fold)
-    assignment = _assign(lines, source, splitting.file, fold) or {line.name: "test" for line in lines}
-    splits: dict[str, list[Task]] = {}
-    for task in tasks_of(lines, ids):
-        if (split := assignment[task.name]).startswith("test"):
-            splits.setdefault(split, []).append(task)
-    if not splits:
-        raise TasksFileError(f"{source}: there are no test tasks")
-    return {split: tuple(tasks) for split, tasks in splits.items()}
+    assignment = _assign(lines, source, splitting.file, splitting.fold_used)
+    by_split = _by_split(lines, ids, assignment or {line.name: "test" for line in lines})
+    if splits := {split: tasks for split, tasks in by_split.items() if split.startswith("test")}:
+        return splits
+    raise TasksFileError(f"{source}: there are no test tasks")
 
 
-def tasks_of(lines: Sequence[Line], ids: Ids) -> list[Task]:
-    """The tasks, with one vocabulary."""
+def _by_split(lines: Sequence[Line], ids: Ids, assignment: Mapping[str, str]) -> dict[str, tuple[Task, ...]]:
+    """The tasks of each split, with one vocabulary."""
     vocabulary = Vocabulary(sorted(ids, key=sort_key))
     new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
-    return [_task(line, vocabulary, new_ids) for line in lines]
+    splits: dict[str, list[Task]] = {}
+    for line in lines:
+        splits.setdefault(assignment[line.name], []).append(_task(line, vocabulary, new_ids))
+    return {split: tuple(tasks) for split, tasks in splits.items()}
 
 
 def _checked(found: Iterable[Line], source: str) -> list[Line]:

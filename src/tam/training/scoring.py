@@ -31,14 +31,6 @@ def score_splits(
     return found
 
 
-def joined(splits: Mapping[str, Sequence[KShotScore]]) -> list[KShotScore]:
-    """The scores of all splits together."""
-    return [
-        parts[0]._replace(tasks=tuple(task for part in parts for task in part.tasks))
-        for parts in zip(*splits.values(), strict=True)
-    ]
-
-
 def scores_and_floors(
     saved: Saved, protocol: Protocol, splits: Mapping[str, Sequence[Task]]
 ) -> dict[str, Any]:
@@ -49,8 +41,12 @@ def scores_and_floors(
     """
     found = score_splits(saved, protocol, splits)
     known = {split: floors(tasks, protocol) for split, tasks in splits.items()}
+    everything = [
+        parts[0]._replace(tasks=tuple(task for part in parts for task in part.tasks))
+        for parts in zip(*found.values(), strict=True)
+    ]
     values = {
-        "scores": score_rows(joined(found)),
+        "scores": score_rows(everything),
         "floors": {
             split: {name: score_rows(scores) for name, scores in of_split.items()}
             for split, of_split in known.items()

@@ -26,11 +26,7 @@ from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
-from tam.training.checkpoint import (
-    load_weights,
-    read_tensors,
-    write_tensors,
-)
+from tam.training.checkpoint import load_weights, read_tensors, write_tensors
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.masking import TokenMasking
@@ -267,13 +263,13 @@ class Trainer:
             return
         tensors, header = read_tensors(path)
         check_same(self.setup, header, path)
-        groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
-        for name, value in tensors.items():
-            group, _, rest = name.partition(".")
-            groups.setdefault(group, {})[rest] = value
-        load_weights(self.model, groups["model"], path)
+        model, adam = (
+            {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
+            for part in ("model.", "adam.")
+        )
+        load_weights(self.model, model, path)
         try:
-            self.adam.load(groups["adam"])
+            self.adam.load(adam)
             self.generator.set_state(tensors["generator"])
             if self.warm_starts is not None and self.model.kept is None:
                 self.warm_starts.table.copy_(tensors["warm_starts"])
