@@ -4,7 +4,6 @@ Run `.venv/bin/python benchmarks/generation.py`; it writes results/generation.js
 is passed. Every set is made in a process of its own, without the cache.
 """
 
-import argparse
 import os
 import platform
 import resource
@@ -12,7 +11,7 @@ import sys
 import time
 
 import numpy as np
-from record import Facts, cpu, in_fresh_process, write
+from record import Facts, cpu, in_fresh_process, no_options, write
 
 from tam.provenance import provenance
 from tam.report.table import table
@@ -33,7 +32,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    no_options(__doc__)
     os.environ |= ONE_THREAD
     sets: dict[str, Facts] = {}
     for name, limit in SECONDS.items():

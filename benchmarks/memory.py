@@ -4,18 +4,15 @@ Run `.venv/bin/python benchmarks/memory.py`; it writes results/memory.json. Ever
 of its own: what is reported is how far its peak is above what it held before.
 """
 
-import argparse
 import os
-import platform
 import resource
 from typing import Any
 
 import torch
-from record import in_fresh_process, write
+from record import about, in_fresh_process, no_options, write
 
 from tam.methods import METHODS
 from tam.models import Batch, ModelSpec, build_model
-from tam.provenance import now, provenance
 from tam.report.table import table
 
 TASKS, SUPPORT, QUERY = 4, 16, 16
@@ -27,26 +24,16 @@ CASES = [
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    no_options(__doc__)
     os.environ["OMP_NUM_THREADS"] = "1"
     measured = [
         {"method": case[0], "order": case[1], "inner_steps": case[2], "mib": in_fresh_process(measure, *case)}
         for case in CASES
     ]
     print(table(["method", "order", "inner steps", "MiB"], [list(one.values()) for one in measured]))
-    facts = {
-        "what": "how far an outer step takes the peak of memory",
-        "command": "python benchmarks/memory.py",
-        **provenance(),
-        "finished": now(),
-        "device": platform.machine(),
-        "python": platform.python_version(),
-        "tasks": TASKS,
-        "support": SUPPORT,
-        "query": QUERY,
-        "measured": measured,
-    }
-    write("memory", facts)
+    facts = about("memory", "how far an outer step takes the peak of memory")
+    sizes = {"tasks": TASKS, "support": SUPPORT, "query": QUERY}
+    write("memory", facts | {"device": facts["machine"]} | sizes | {"measured": measured})
 
 
 def measure(name: str, order: str, steps: int) -> int:

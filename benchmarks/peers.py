@@ -9,9 +9,6 @@ of θ: what an optimiser then does with it is the same for all. First, contender
 are compared, in double precision: their results must agree.
 """
 
-import argparse
-import os
-import platform
 import statistics
 import sys
 from collections.abc import Sequence
@@ -22,11 +19,11 @@ import torch
 from bars import ratios, verdict
 from contenders import CONTENDERS, Contender
 from contenders.problem import Sizes, Step, problem
-from record import Facts, cpu, write
+from record import Facts, about, no_options, write
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.provenance import now, provenance
+from tam.provenance import now
 from tam.report.table import table
 from tam.training.heap import keep_freed_memory
 
@@ -93,7 +90,7 @@ def distance(found: list[Tensor], expected: list[Tensor]) -> float:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    no_options(__doc__)
     if missing := [name for name in PEERS if version(name) is None]:
         sys.exit(
             f"error: not installed: {', '.join(missing)}; the results would have gaps. "
@@ -109,16 +106,11 @@ def main() -> None:
     print()
     for one in found:
         print(f"{one['ours']} over {one['other']}: {verdict(one)}")
-    facts: Facts = {
-        "what": "a meta-step and an adaptation on a CPU, through tam and through other libraries",
-        "command": "python benchmarks/peers.py",
-        **provenance(),
+    what = "a meta-step and an adaptation on a CPU, through tam and through other libraries"
+    facts = about("peers", what) | {
         "started": started,
-        "python": platform.python_version(),
         "versions": {name: version(name) for name in ("torch", *PEERS)},
         "threads": torch.get_num_threads(),
-        **cpu(),
-        "load": round(os.getloadavg()[0], 2),
         "sizes": asdict(sizes),
         "rounds": ROUNDS,
         "contenders": rows,

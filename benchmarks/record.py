@@ -1,13 +1,16 @@
-"""Results: where they go, and what they say of the machine."""
+"""Results: where they go, and what they say about the machine."""
 
+import argparse
 import os
 import platform
 from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from tam.io import json_text, replacing
+from tam.provenance import now, provenance
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 
@@ -20,6 +23,27 @@ def write(name: str, facts: Facts) -> None:
     with replacing(file) as temporary:
         temporary.write_text(json_text(facts, indent=1) + "\n", encoding="utf-8")
     print(f"\nwritten to results/{file.name}")
+
+
+def about(name: str, what: str) -> Facts:
+    """What a result says first: what it is, how it was made, and on which machine."""
+    return {
+        "what": what,
+        "command": f"python benchmarks/{name}.py",
+        **provenance(),
+        "finished": now(),
+        "python": platform.python_version(),
+        "torch": metadata.version("torch"),
+        "machine": platform.machine(),
+        **cpu(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def no_options(description: str | None) -> None:
+    """Parse the command line of a script that has no options: `--help` alone."""
+    form = argparse.RawTextHelpFormatter
+    argparse.ArgumentParser(description=description, formatter_class=form).parse_args()
 
 
 def cpu() -> Facts:

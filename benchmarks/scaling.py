@@ -11,9 +11,6 @@ Memory is counted, not sampled: it is the most bytes that autograd keeps for bac
 Memory that several tensors share counts once, and that of the weights not at all.
 """
 
-import argparse
-import os
-import platform
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,11 +21,11 @@ import numpy as np
 import torch
 from contenders.ours import setup, tam_adapt, tam_step
 from contenders.problem import Sizes, Step, problem
-from record import Facts, cpu, write
+from record import Facts, about, no_options, write
 from torch import Tensor
 from turns import time_in_turn
 
-from tam.provenance import now, provenance
+from tam.provenance import now
 from tam.report.table import table
 from tam.training.heap import keep_freed_memory
 
@@ -138,21 +135,15 @@ def memory(base: Sizes, steps: Sequence[int]) -> Facts:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    no_options(__doc__)
     torch.set_num_threads(1)
     keep_freed_memory()
     started = now()
     sweeps = measure(BASE, SWEEPS, ROUNDS)
-    facts: Facts = {
-        "what": "cost of a training step and of an adaptation of TAM against each size, on a CPU",
-        "command": "python benchmarks/scaling.py",
-        **provenance(),
+    what = "cost of a training step and of an adaptation of TAM against each size, on a CPU"
+    facts = about("scaling", what) | {
         "started": started,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
         "threads": torch.get_num_threads(),
-        **cpu(),
-        "load": round(os.getloadavg()[0], 2),
         "base": asdict(BASE),
         "rounds": ROUNDS,
         "sweeps": sweeps,

@@ -10,7 +10,6 @@ most of the time. Everything runs on two cores, which servers and clients share,
 import argparse
 import json
 import os
-import platform
 import re
 import socket
 import statistics
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from record import RESULTS, Facts, cpu, in_fresh_process, write
+from record import RESULTS, Facts, about, cpu, in_fresh_process, write
 
 import tam
 from tam.io import read_json
@@ -252,19 +251,8 @@ def joined(pieces: list[Facts]) -> Facts:
 
 
 def facts() -> Facts:
-    return {
-        "what": "a server under load, beside one that answers one row at a time; nearest stored tasks",
-        "command": "python benchmarks/serve.py",
-        **provenance(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        **cpu(),
-        "load": round(os.getloadavg()[0], 1),
-        "clients": CLIENTS,
-        "tasks": TASKS,
-        "finished": now(),
-    }
+    what = "a server under load, beside one that answers one row at a time; nearest stored tasks"
+    return about("serve", what) | {"clients": CLIENTS, "tasks": TASKS}
 
 
 if __name__ == "__main__":

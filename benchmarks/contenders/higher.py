@@ -45,12 +45,10 @@ def higher_step(p: Problem) -> Step:
 def higher_maml(p: Problem) -> Step:
     """`higher`: a differentiable copy of the network for each task, one after another."""
     higher = import_module("higher")
-    weights = list(p.bare.parameters())
-    inner = torch.optim.SGD(weights, lr=p.sizes.rate)
+    inner = torch.optim.SGD(p.bare.parameters(), lr=p.sizes.rate)
 
     def step() -> list[Tensor]:
-        for weight in weights:
-            weight.grad = None
+        p.bare.zero_grad()
         for support, query in p.episodes():
             with higher.innerloop_ctx(p.bare, inner, copy_initial_weights=False) as (copy, differentiable):
                 for _ in range(p.sizes.inner_steps):
@@ -68,8 +66,7 @@ def higher_cavia(p: Problem) -> Step:
     inner = torch.optim.SGD(context.parameters(), lr=p.sizes.rate)
 
     def step() -> list[Tensor]:
-        for weight in p.weights:
-            weight.grad = None
+        p.model.zero_grad()
         for support, query in p.episodes():
             with higher.innerloop_ctx(context, inner) as (copy, differentiable):
                 for _ in range(p.sizes.inner_steps):

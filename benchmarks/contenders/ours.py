@@ -36,8 +36,7 @@ def method_step(name: str, p: Problem) -> Step:
     method, model, batch = setup(name, p)
 
     def step() -> list[Tensor]:
-        for weight in model.parameters():
-            weight.grad = None
+        model.zero_grad()
         method.training_step(model, batch, lambda _: None, 0)
         return gradients(model)
 

@@ -18,8 +18,7 @@ def loop_step(optimiser: Callable[..., torch.optim.Optimizer]) -> Callable[[Prob
         """Plain PyTorch: one task after another, `backward` adding up the gradient of θ."""
 
         def step() -> list[Tensor]:
-            for weight in p.weights:
-                weight.grad = None
+            p.model.zero_grad()
             for task in p.each(p.batch):
                 z = p.model.blank(1).requires_grad_()
                 inner = optimiser([z], lr=p.sizes.rate)
@@ -44,8 +43,7 @@ def loop_maml(p: Problem) -> Step:
         return F.nll_loss(log_prob.flatten(0, 1), task.y.flatten())
 
     def step() -> list[Tensor]:
-        for weight in start.values():
-            weight.grad = None
+        p.bare.zero_grad()
         for support, query in p.episodes():
             fast: list[Tensor] = list(start.values())
             for _ in range(p.sizes.inner_steps):
@@ -61,8 +59,7 @@ def loop_cavia(p: Problem) -> Step:
     """Plain PyTorch: one task after another, by `autograd.grad` with a graph."""
 
     def step() -> list[Tensor]:
-        for weight in p.weights:
-            weight.grad = None
+        p.model.zero_grad()
         for support, query in p.episodes():
             z = p.model.blank(1).requires_grad_()
             for _ in range(p.sizes.inner_steps):

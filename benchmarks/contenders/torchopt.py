@@ -79,14 +79,12 @@ def torchopt_maml(p: Problem) -> Step:
     """TorchOpt's MetaSGD: the network is moved, differentiably, and set back for the next task."""
     torchopt = import_module("torchopt")
     model = deepcopy(p.bare)
-    weights = list(model.parameters())
     inner = torchopt.MetaSGD(model, lr=p.sizes.rate)
     start = torchopt.extract_state_dict(model, by="reference", detach_buffers=True)
     inner_start = torchopt.extract_state_dict(inner, by="copy")
 
     def step() -> list[Tensor]:
-        for weight in weights:
-            weight.grad = None
+        model.zero_grad()
         for support, query in p.episodes():
             for _ in range(p.sizes.inner_steps):
                 inner.step(loss_of(model, None, support))
@@ -130,8 +128,7 @@ def torchopt_cavia(p: Problem) -> Step:
     inner_start = torchopt.extract_state_dict(inner, by="copy")
 
     def step() -> list[Tensor]:
-        for weight in p.weights:
-            weight.grad = None
+        p.model.zero_grad()
         for support, query in p.episodes():
             for _ in range(p.sizes.inner_steps):
                 inner.step(loss_of(p.model, context.z, support))

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from tam.errors import UnwritableError, UserError, shown
 
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What may be raised where values that were read are not what was written."""
+
 
 def path_of(name: str | Path, option: str = "a path") -> Path:
     """The path of this name; `option` is what an error calls it."""

@@ -1,4 +1,4 @@
-"""Which code a result is of, and of when."""
+"""Which code made a result, and when."""
 
 import hashlib
 import subprocess
@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def provenance() -> dict[str, str | None]:
-    """What every result file says of the code that made it: its `commit`, and a hash of the `code` itself.
+    """What every result file says about the code that made it: its `commit`, and a hash of the `code` itself.
 
     A copy of the code may lie in a checkout of another commit; the hash tells what ran all the same.
     """
@@ -45,5 +45,5 @@ def hash_of_code(package: Path = _PACKAGE) -> str:
 
 
 def now() -> str:
-    """The time as result files say it."""
+    """The current time, as result files write it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

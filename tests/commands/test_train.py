@@ -99,7 +99,7 @@ def test_a_finished_run_is_shown_again_and_not_overwritten(
     assert (finished / "model.safetensors").read_bytes() == before
 
 
-@pytest.mark.parametrize("moment", ["provenance", "train", "scores_and_floors"])
+@pytest.mark.parametrize("moment", ["provenance", "train_alone", "scores_and_floors"])
 @pytest.mark.parametrize("words", [["train", "{tasks}", "--preset", "smoke"], ["run", "{config}"]])
 def test_interrupting_a_run_at_once_says_that_it_can_be_taken_up(
     words: list[str],

@@ -30,7 +30,7 @@ def message(file: Path, **options: Any) -> str:
         read_tasks(file, **options)
     text = str(caught.value)
     assert text.isprintable()
-    assert len(text) < len(str(file)) + 250
+    assert len(text) < 2 * len(str(file)) + 250
     return text
 
 

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 import warnings
@@ -84,12 +83,6 @@ def test_other_options_are_other_files(folder: Path, monkeypatch: pytest.MonkeyP
     assert len(list(folder.iterdir())) == 3
 
 
-def test_options_that_mean_the_same_are_one_file(folder: Path) -> None:
-    tam.benchmark("pathfinding", **SMALL)
-    tam.benchmark("pathfinding", **dict(reversed(SMALL.items())), seed=0, compositional=False)
-    only_file(folder)
-
-
 def test_any_set_can_be_kept(tmp_path: Path) -> None:
     """Empty sequences, strings as tokens and labels, several test splits, more than 256 tokens."""
     vocabulary = Vocabulary(["ä", *range(300)])
@@ -113,18 +106,10 @@ def test_any_set_can_be_kept(tmp_path: Path) -> None:
 # Damage
 
 
-def foreign(raw: bytes) -> bytes:
-    return b"PK\x03\x04 not one of ours" * 20
-
-
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda raw: b"",
-    "cut in the header": lambda raw: raw[:100],
-    "cut in the data": lambda raw: raw[:-1],
-    "longer": lambda raw: raw + b"\0",
-    "zeros": lambda raw: bytes(len(raw)),
-    "foreign bytes": foreign,
-    "a token": lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+    "cut": lambda raw: raw[:-1],
+    "foreign bytes": lambda raw: b"PK\x03\x04 not one of ours" * 20,
     "a name": lambda raw: raw.replace(b",0)", b",1)", 1),
     "no header of ours": lambda raw: raw.replace(b'"tam"', b'"tom"'),
 }
@@ -197,23 +182,6 @@ def test_a_full_disk(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL_DISK], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("4 the task set is not cached")
     assert list(folder.iterdir()) == []
-
-
-def test_a_file_appears_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tam.benchmark("pathfinding", **SMALL)
-    file = only_file(folder)
-    before = file.read_bytes()
-
-    def die(*_: object) -> None:
-        assert sorted(path.suffix for path in folder.iterdir()) == [".part", ".safetensors"]
-        assert file.read_bytes() == before
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", die)
-        with pytest.raises(KeyboardInterrupt):
-            cache.write(file, made)
-    assert only_file(folder).read_bytes() == before
 
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

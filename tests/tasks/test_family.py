@@ -32,18 +32,17 @@ class Tiny(Family):
         raise AssertionError("nobody asks for this here")
 
 
-def test_pool_has_every_choice_that_is_a_task() -> None:
-    recipes, functions, weights = pool(Tiny(), EVERYTHING)
+@pytest.mark.parametrize(
+    ("by_targets", "numbers", "expected"),
+    [(False, [7, 7, 3, 3, 5], [0.5] * 4), (True, [1, 1, 1, 1, 2], [0.25] * 4)],
+)
+def test_pool_has_every_recipe_that_is_a_task(
+    by_targets: bool, numbers: list[int], expected: list[float]
+) -> None:
+    recipes, functions, weights = pool(Tiny(), EVERYTHING, by_targets=by_targets)
     assert recipes.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
-    assert functions.tolist() == [7, 7, 3, 3, 5]
-    assert weights.tolist() == [0.5, 0.5, 0.5, 0.5, 1]
-
-
-def test_pool_by_targets() -> None:
-    recipes, targets, weights = pool(Tiny(), EVERYTHING, by_targets=True)
-    assert recipes.tolist() == [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2]]
-    assert targets.tolist() == [1, 1, 1, 1, 2]
-    assert weights.tolist() == [0.25, 0.25, 0.25, 0.25, 1]
+    assert functions.tolist() == numbers
+    assert weights.tolist() == [*expected, 1]
 
 
 def test_race_by_targets_has_one_choice_for_each() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tam.tasks.integers import inputs, random_codes, random_inputs
+from tam.tasks.integers import inputs, random_inputs
 from tam.tasks.rng import Rng
 
 
@@ -24,11 +24,3 @@ def test_random_inputs_are_different_and_in_random_order(count: int) -> None:
     if count > 1:
         for part in (x[: count // 2], x[count // 2 :]):
             assert np.abs(part.mean(0) - 5.5).max() < 1
-
-
-def test_random_codes_leave_repeats_out() -> None:
-    codes = random_codes(100_000, Rng("codes"))
-    assert 80_000 < len(codes) < 85_000  # of 12⁵, each drawn 0.4 times
-    assert len(np.unique(codes)) == len(codes)
-    first = random_codes(100, Rng("codes"))
-    assert codes[:100].tolist() == first.tolist()

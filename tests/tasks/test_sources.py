@@ -97,6 +97,9 @@ SOURCES: dict[str, Callable[[Any, Path], Any]] = {
     "tasks": lambda tasks, _: [
         {"task": name, "split": SPLITS[name], "examples": some} for name, some in tasks.items()
     ],
+    "lines of JSONL": lambda tasks, folder: [
+        json.loads(line) for line in (folder / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+    ],
     "pandas": lambda tasks, _: pd.DataFrame(rows_of(tasks)),
     "pyarrow": lambda tasks, _: pa.Table.from_pylist(rows_of(tasks)),
     "dataset": lambda tasks, _: dataset_dict(rows_of(tasks)),
@@ -155,6 +158,11 @@ def test_text_is_split_as_asked(tmp_path: Path) -> None:
     assert words.train[0][0].x == ["a", "[b]", "3"]
 
 
+def test_tasks_in_a_list_have_the_kind_they_say() -> None:
+    lines = [{"task": name, "kind": "transduction", "examples": [("a b", "b a")]} for name in "abc"]
+    assert tam.tasks_from(lines).train[0][0].y == ["b", "a"]
+
+
 def test_a_tokenizer_splits_text(tmp_path: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -180,6 +188,8 @@ def test_columns_of_other_names_and_drawn_splits() -> None:
     found = tam.tasks_from(frame, task="who", x="said", y="meant", seed=3)
     assert sorted(task.name for task in found) == ["7", "8", "9"]
     assert found.options == {"seed": 3}
+    numbered = frame.set_axis([0, 1, 2], axis="columns")
+    assert tam.tasks_from(numbered, task="0", x="1", y="2", seed=3).fingerprint == found.fingerprint
     with pytest.raises(UserError, match=r"the table: no column 'task': .*got who, said, meant"):
         tam.tasks_from(frame)
 
@@ -215,7 +225,22 @@ BAD: dict[str, tuple[Any, str]] = {
     "label among lists": ([GOOD | {"y": [1]}, GOOD], "item 1: y must be text or a list of tokens: got 0"),
     "two splits": (
         [GOOD | {"split": "train"}, GOOD | {"split": "test"}],
-        "item 1: a split is a set of whole tasks: task 'a' is in 'test' here and 'train' on item 0",
+        "item 1: a split is a set of whole tasks: task 'a' is in 'test' here and 'train' at item 0",
+    ),
+    "a task twice": (
+        [{"task": "a", "examples": [([1], 0)]}] * 2,
+        "item 1: names must differ: 'a' is also item 0",
+    ),
+    "primitives no list": (
+        [{"task": "a", "examples": [([1], 0)], "primitives": "add"}],
+        ".* primitives must be",
+    ),
+    "two kinds": (
+        [
+            {"task": "a", "kind": "transduction", "examples": [("x", "y")]},
+            {"task": "b", "kind": "classification", "examples": [("x", "y")]},
+        ],
+        "task 'b', example 0: all tasks must be of one kind",
     ),
     "unknown split": ([GOOD | {"split": "hold"}], "item 0: split must be train, valid, test"),
     "sequences as labels": (
@@ -236,11 +261,13 @@ BAD_CSV: dict[str, tuple[bytes, str]] = {
     "no column": (b"task,x\na,1\n", ":1: no column 'y'"),
     "empty": (b"", ": no column 'task': .*got no columns"),
     "too few cells": (b"task,x,y\na,1,0\n\na,1\n", ":4: there must be 3 cells, as in the first line: got 2"),
+    "a column twice": (b"task,x,x,y\na,1,2,0\n", ":1: columns must differ: 'x' occurs 2 times"),
     "open quote": (b'task,x,y\na,1,0\na,"1,0\n', ":3: not CSV: unexpected end of data"),
     "not UTF-8": (b"task,x,y\na,\xff,0\n", ": not UTF-8: byte 0xff"),
     "no name": (b"task,x,y\na,1,0\n,1,0\n", ":3: task must be a name"),
+    "no label": (b"task,x,y\na,1,0\na,1,\n", ":3: y must be a label, .*: got nothing"),
     "long cell": (b'task,x,y\na,"1\n2",0\n,1,0\n', ":4: task must be a name"),
-    "two splits": (b"task,x,y,split\na,1,0,train\nb,1,0,test\na,1,0,test\n", ":4: .*'train' on line 2"),
+    "two splits": (b"task,x,y,split\na,1,0,train\nb,1,0,test\na,1,0,test\n", ":4: .*'train' at .*:2"),
 }
 
 

@@ -57,9 +57,6 @@ def test_examples_in_the_users_own_words() -> None:
     task = transduction("B", [["a"], [4, "c"]], [[], ["b", "b", "b"]])
     assert task.kind == "transduction"
     assert [(example.x, example.y) for example in task] == [(["a"], []), ([4, "c"], ["b", "b", "b"])]
-
-
-def test_as_many_answers_as_inputs() -> None:
     with pytest.raises(ValueError, match="task 'A': 3 inputs but 2 answers"):
         replace(classification("A"), y=Classes(np.array([0, 1]), (1, "no")))
 
@@ -107,13 +104,6 @@ def test_a_set_knows_its_tasks() -> None:
     assert tasks.primitives == ()
     sequences = task_set(*(transduction(name, [["a"]], [["b"]]) for name in "ABC"))
     assert (sequences.kind, sequences.n_classes) == ("transduction", 0)
-
-
-def test_several_test_splits() -> None:
-    splits = {"train": "A", "valid": "B", "test_easy": "C", "test_hard": "D"}
-    tasks = TaskSet({split: (classification(name),) for split, name in splits.items()}, LETTERS)
-    assert tasks.test_splits == ("test_easy", "test_hard")
-    assert [task.name for task in tasks.test] == ["C", "D"]
 
 
 def test_primitives() -> None:

@@ -1,6 +1,7 @@
 """Transduction against the paper in plain Python: no numpy, no shortcuts, one input at a time."""
 
 import hashlib
+import operator
 import re
 from collections import Counter
 from functools import cache
@@ -21,19 +22,12 @@ GOLDEN = "add 2 → replace 2 with 1 → reverse"
 # The oracle: the tables of the paper's appendix, read by name. Positions count from 1.
 
 
+TRANSFORMS = {"mul": operator.mul, "add": operator.add, "div": operator.floordiv, "mod": operator.mod}
+
+
 def transform(primitive: str, x: list[int]) -> list[int]:
-    operation, v = primitive.split()
-    match operation:
-        case "mul":
-            y = [value * int(v) for value in x]
-        case "add":
-            y = [value + int(v) for value in x]
-        case "div":
-            y = [value // int(v) for value in x]
-        case _:
-            assert operation == "mod"
-            y = [value % int(v) for value in x]
-    return [value % 12 for value in y]
+    name, v = primitive.split()
+    return [TRANSFORMS[name](value, int(v)) % 12 for value in x]
 
 
 def replace(primitive: str, x: list[int]) -> list[int]:

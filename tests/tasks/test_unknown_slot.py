@@ -51,15 +51,6 @@ def when_scoring(wrong: Task) -> None:
     score(TAM(), model, [task("fine", "new", "add"), wrong], 1, Choice(1, 0.1), protocol, KNOWN)
 
 
-def test_unknown_slot() -> None:
-    assert unknown_slot("t", ["new", "add"], KNOWN) == 0
-    assert unknown_slot("t", ["add", "new"], KNOWN) == 1
-    with pytest.raises(PrimitivesError) as caught:
-        unknown_slot("t", ["\x1b" + "x" * 9999, "new"], KNOWN)
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 200
-
-
 @pytest.mark.parametrize("check", [before_a_run, to_a_learner, in_a_batch, when_scoring])
 @pytest.mark.parametrize("primitives", [("add", "sort"), ("new", "newer"), ("new", "new")])
 def test_every_check_has_the_same_message(check: Callable[[Task], None], primitives: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 """Checkpoints: written whole or not at all, and what is damaged is a clear error."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tam.errors import UserError
 from tam.training.checkpoint import read_tensors, write_tensors
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.preflight import prepare
+from tam.training.saved import Saved
 from tam.training.trainer import Trainer
 from tests.training.toys import toy_config, toy_tasks, train_in
 
@@ -61,6 +63,7 @@ def test_a_checkpoint_s_header_is_checked(tmp_path: Path) -> None:
     changes: list[dict[str, Any]] = [
         {"step": None},
         {"seconds": None},
+        {"seconds": 10**400},
         {"best": None},
         {"best": {"one": BEST}},
         {"best": {"1": BEST[:2]}},
@@ -82,6 +85,14 @@ def test_the_best_weights_say_how_they_validated(tmp_path: Path) -> None:
         write_tensors(path, tensors, {"best": best})
         with pytest.raises(UserError, match=r"best-1\.safetensors: .*validation"):
             Trainer(prepare(toy_config(steps=1), toy_tasks()), tmp_path).read_checkpoint()
+
+
+def test_a_choice_beyond_a_float_is_an_error(tmp_path: Path) -> None:
+    train_in(tmp_path, toy_config(steps=1))
+    file = tmp_path / "learner.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"choices": {"1": [1, 10**400]}}))
+    with pytest.raises(UserError, match=r"learner\.json: not the description of a trained model"):
+        Saved.read(tmp_path, "cpu")
 
 
 def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

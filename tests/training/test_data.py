@@ -125,20 +125,20 @@ def test_what_is_not_there_is_not_present() -> None:
             for example in examples(batch, place):
                 pool.remove(example)
     assert draw(TrainingData(many, "cpu"), 3).present is None
+    everything = draw(TrainingData(few, "cpu"), tasks=100, rows=100)
+    assert (everything.tasks, everything.rows) == (3, 5)
 
 
-def test_more_than_there_is_gives_all() -> None:
-    batch = draw(TrainingData(toy_tasks(size=5).train, "cpu"), tasks=100, rows=100)
-    assert batch.tasks == 6
-    assert batch.rows == 5
-
-
-def test_the_seed_decides() -> None:
-    data = TrainingData(toy_tasks().train, "cpu")
-    first, same, other = draw(data), draw(data), draw(data, seed=1)
-    assert torch.equal(first.x, same.x)
-    assert torch.equal(first.y, same.y)
-    assert not torch.equal(first.x, other.x)
+def test_many_short_examples_of_one_task_and_a_long_one_of_another_take_little_memory() -> None:
+    """Padded to one shape they would take 64 terabytes."""
+    vocabulary = Vocabulary(range(5))
+    sizes = {"short": [[1]] * 200_000, "long": [[2] * 200_000], "other": [[3]]}
+    tasks = [
+        Task(name, vocabulary, Sequences.from_lists(x, 5), Classes(np.zeros(len(x), dtype=int), (0,)))
+        for name, x in sizes.items()
+    ]
+    batch = draw(TrainingData(tasks, "cpu"), tasks=3, rows=2)
+    assert batch.x_length.flatten().sort().values.tolist() == [0, 0, 1, 1, 1, 200_000]
 
 
 @pytest.mark.parametrize("kind", ["classification", "transduction"])

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -176,40 +176,22 @@ def test_processes_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp
         trainer.check_ranks()
 
 
-@pytest.fixture
-def with_others(
-    group_of_one: None, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[int, int, list[float]], None]:
-    """Makes this process one rank of several; the others add these values to every sum."""
-
-    def pretend(rank: int, size: int, values: list[float]) -> None:
-        def add(tensor: torch.Tensor, _: Any) -> None:
-            tensor += torch.tensor(values)
-
-        monkeypatch.setattr(distribution, "world_size", lambda: size)
-        monkeypatch.setattr(distribution, "rank", lambda: rank)
-        monkeypatch.setattr(torch.distributed, "all_reduce", add)
-
-    return pretend
-
-
-def test_losses_are_averaged_over_all_tasks(
-    with_others: Callable[[int, int, list[float]], None], tmp_path: Path
+def test_ranks_agree_on_losses_and_on_stops(
+    group_of_one: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with_others(2, 3, [3.0, 2.0, 1.0])
+    """As the second of three ranks; the others add these values to every sum."""
+    others: list[float] = []
+    monkeypatch.setattr(distribution, "world_size", lambda: 3)
+    monkeypatch.setattr(distribution, "rank", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor, _: tensor.add_(torch.tensor(others)))
     trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)  # 2 tasks of 4 are this rank's
+    others[:] = [3.0, 2.0, 1.0]
     losses = trainer.mean_losses(Losses(*map(torch.tensor, (1.5, 1.0, 2.0))))
     assert [value.item() for value in losses.means] == [1.5, 1.0, 1.25]
-
-
-@pytest.mark.parametrize("others", [False, True])
-def test_any_rank_may_ask_for_a_stop_and_the_first_decides_when_training_ends(
-    others: bool, with_others: Callable[[int, int, list[float]], None], tmp_path: Path
-) -> None:
-    with_others(1, 2, [float(others)])
-    trainer = Trainer(prepare(toy_config(tasks=4), toy_tasks()), tmp_path)
-    assert [trainer.any_rank(own) for own in (False, True)] == [others, True]
-    assert [trainer.first_rank(own) for own in (False, True)] == [others, others]
+    for asked in (False, True):
+        others[:] = [float(asked)]
+        assert [trainer.any_rank(own) for own in (False, True)] == [asked, True]
+        assert [trainer.first_rank(own) for own in (False, True)] == [asked, asked]
 
 
 def test_what_happened_is_said_before_the_launcher_ends_the_others(
@@ -228,41 +210,28 @@ def test_what_happened_is_said_before_the_launcher_ends_the_others(
         signal.signal(signal.SIGTERM, before)
 
 
-def test_processes_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
+def test_each_process_takes_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the second of two processes, on a host with two GPUs, and with one."""
+    done: list[object] = []
+    for name, value in (("WORLD_SIZE", "2"), ("LOCAL_RANK", "1"), ("LOCAL_WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UserError, match="could not connect"), distribution.process_group("cpu"):
         pass
-
-
-@pytest.fixture
-def joined(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What the second of two processes does to join, on a host with two GPUs."""
-    done: list[object] = []
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", done.append)
     monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **_: done.append(backend))
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
-    return done
-
-
-def test_each_process_takes_its_gpu(joined: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    with distribution.process_group("cpu"):
-        assert joined == ["gloo"]
-    with distribution.process_group("cuda"):
-        assert joined[1:] == [1, "nccl"]
-    assert not torch.distributed.is_initialized()
+    for device in ("cpu", "cuda"):
+        with distribution.process_group(device):
+            pass
+    assert done == ["gloo", 1, "nccl"]
     with pytest.raises(UserError, match="cuda:1"):
         distribution.check_processes("cuda:1", 4)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(UserError, match=r"2 processes .* 1 GPUs"):
         distribution.check_processes("cuda", 4)
-    with pytest.raises(UserError, match=r"2 processes .* 1 GPUs"), distribution.process_group("cuda"):
-        pass
     distribution.check_processes("cpu", 4)
 
 

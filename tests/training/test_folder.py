@@ -5,17 +5,18 @@ from pathlib import Path
 import pytest
 
 from tam.errors import UserError
+from tam.training import run as runs
 from tam.training.folder import alone_in
 from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.run import read_config, start
 from tam.training.trainer import Trainer
-from tests.training.toys import MakeConfig, MakeTasks, Start, WriteConfig, ignore
+from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
+def test_a_folder_is_used_once(tmp_path: Path) -> None:
     source, folder = {"path": "-"}, tmp_path / "a" / "run"
     with pytest.raises(UserError, match="no run to resume"):
         start(folder, toy_config(), source, resume=True)
@@ -39,9 +40,7 @@ def test_a_folder_is_used_once(toy_config: MakeConfig, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_run_does_not_replace_a_model(
-    resume: bool, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_a_run_does_not_replace_a_model(resume: bool, tmp_path: Path) -> None:
     Trainer(prepare(toy_config(), toy_tasks()), tmp_path).saved().write(tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(UserError, match=r"holds .* already \(learner\.json\)"):
@@ -50,25 +49,58 @@ def test_a_run_does_not_replace_a_model(
 
 
 @pytest.mark.parametrize("left", ["result.json", "checkpoint.safetensors", "model.safetensors"])
-def test_a_run_does_not_replace_what_is_left_of_another(
-    left: str, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_a_run_does_not_replace_what_is_left_of_another(left: str, tmp_path: Path) -> None:
     (tmp_path / left).write_text("left")
     with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\)"):
         start(tmp_path, toy_config(), {"path": "-"}, resume=False)
     assert [file.name for file in tmp_path.iterdir()] == [left]
 
 
-def test_a_folder_is_for_one_process(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+def test_a_folder_is_locked_until_the_result_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(*_: object) -> dict[str, list[object]]:
+        with pytest.raises(UserError, match="another process"), alone_in(tmp_path):
+            pass
+        return {"scores": []}
+
+    monkeypatch.setattr(runs, "scores_and_floors", score)
+    runs.run(prepare(toy_config(steps=2), toy_tasks()), tmp_path, ignore)
+
+
+def test_a_run_that_another_process_has_just_finished_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = prepare(toy_config(steps=2), toy_tasks())
+    result = runs.run(setup, tmp_path, ignore)
+    found = [None, result]
+    monkeypatch.setattr(runs, "read_result", lambda _: found.pop(0))
+    monkeypatch.setattr(runs, "train_alone", lambda *_: pytest.fail("it is finished"))
+    assert runs.run(setup, tmp_path, ignore) == result
+
+
+def test_a_lock_that_its_last_holder_removed_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fcntl.flock", lambda *_: (tmp_path / ".lock").unlink())
+    with pytest.raises(UserError, match="another process"), alone_in(tmp_path):
+        pass
+    monkeypatch.undo()
     with alone_in(tmp_path), pytest.raises(UserError, match="another process"):
         train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
-    train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
     assert not (tmp_path / ".lock").exists()
 
 
-def test_what_a_killed_process_left_is_removed(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_a_tokenizer_is_kept_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "pieces").mkdir()
+    (tmp_path / "pieces" / "tokenizer.json").write_text("{}")
+    for number, text in enumerate(("pieces", "pieces/tokenizer.json")):
+        folder = tmp_path / str(number)
+        runs.start(folder, toy_config(), {"path": "-", "text": str(tmp_path / text)}, resume=False)
+        assert (folder / "tokenizer.json").read_text() == "{}"
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     left = [tmp_path / f".{name}.123.part" for name in ("checkpoint.safetensors", "learner.json")]
     others = [tmp_path / name for name in (".notes.part", "checkpoint.123.part")]
     for file in (*left, *others):
@@ -79,11 +111,7 @@ def test_what_a_killed_process_left_is_removed(
 
 
 def test_a_run_whose_log_nobody_reads_is_not_finished(
-    toy_tasks: MakeTasks,
-    toy_config: MakeConfig,
-    write_config: WriteConfig,
-    start_run: Start,
-    tmp_path: Path,
+    write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
     """As by `2>&1 | head -1`."""
     process = start_run(write_config(toy_tasks(), toy_config(steps=5)), "--out", tmp_path / "run")

@@ -1,11 +1,9 @@
 """Every method through the one loop: it learns, follows its seed, stops and goes on, saves and loads."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -26,11 +24,6 @@ LEARNS: dict[str, dict[str, Any]] = {
     "cavia": {"rate": 0.01, "adapt_rates": (1.0,), "support_sizes": (12, 12), "inner_rate": 1.0},
 }
 LEARNS["tam, interleaved"] = LEARNS["tam"] | {"rate": 0.005, "steps": 50, "theta_update": "interleaved"}
-FORMS: dict[str, dict[str, Any]] = {
-    "classification": {},
-    "transduction": {"kind": "transduction"},
-    "compositional": {"compositional": True},
-}
 
 
 @pytest.mark.parametrize("name", LEARNS)
@@ -47,19 +40,19 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "form"),
+    ("method", "kind", "compositional"),
     [
-        ("agnostic", "transduction"),
-        ("multitask", "classification"),
-        ("multitask", "compositional"),
-        ("maml", "transduction"),
-        ("maml", "compositional"),
-        ("cavia", "classification"),
-        ("cavia", "compositional"),
+        ("agnostic", "transduction", False),
+        ("multitask", "classification", False),
+        ("multitask", "classification", True),
+        ("maml", "transduction", False),
+        ("cavia", "classification", True),
     ],
 )
-def test_the_seed_decides_and_a_stopped_run_ends_the_same(method: str, form: str, tmp_path: Path) -> None:
-    tasks = toy_tasks(**FORMS[form])
+def test_the_seed_decides_and_a_stopped_run_ends_the_same(
+    method: str, kind: str, compositional: bool, tmp_path: Path
+) -> None:
+    tasks = toy_tasks(kind, compositional=compositional)
     folders = {name: tmp_path / name for name in ("whole", "parts", "other")}
     for name, folder in folders.items():
         config = toy_config(method, steps=4, validate_every=2, seed=int(name == "other"))
@@ -91,16 +84,3 @@ def test_an_exploding_inner_loop_is_reported(
         train_in(tmp_path, config)
     kept = read_tensors(checkpoint_file(tmp_path))[0]
     assert all(torch.equal(kept[name], value) for name, value in good.items())
-
-
-@pytest.mark.parametrize("method", ["maml", "cavia"])
-def test_an_exploding_gradient_is_clipped(method: str, tmp_path: Path) -> None:
-    """Far above the clip but finite: θ moves by no more than Adam lets it."""
-    config = toy_config(method, clip=1e-3, inner_rate=5.0, steps=3)
-    records: list[Mapping[str, Any]] = []
-    train_in(tmp_path, config, log=records.append)
-    norms = [record["gradient"] for record in records if "gradient" in record]
-    assert max(norms) > 1
-    assert all(math.isfinite(norm) for norm in norms)
-    weights = read_tensors(tmp_path / "model.safetensors")[0]
-    assert all(np.isfinite(value.numpy()).all() for value in weights.values())

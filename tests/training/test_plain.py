@@ -13,7 +13,7 @@ from tam.models.fast import context, cpu_block
 from tam.models.fast.engine import engine
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
-from tests.training.toys import MakeConfig, MakeTasks
+from tests.training.toys import toy_config, toy_tasks
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +33,7 @@ class Without:
 
 
 @pytest.fixture(params=["classification", "transduction"])
-def train(
-    request: pytest.FixtureRequest, toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> Any:
+def train(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Trains TAM for a few steps, and returns the losses."""
     tasks, config = toy_tasks(request.param), toy_config(layers=2)
 

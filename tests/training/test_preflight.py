@@ -14,7 +14,7 @@ from tam.learner.learner import Learner
 from tam.training.loop import train
 from tam.training.preflight import check_device, prepare, real_device
 from tests.training.run_folder import records
-from tests.training.toys import MakeConfig, MakeTasks, ignore
+from tests.training.toys import ignore, toy_config, toy_tasks
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from tests.training.toys import MakeConfig, MakeTasks, ignore
     ],
 )
 def test_settings_that_do_not_go_with_the_tasks_are_errors(
-    options: dict[str, Any], kind: str, about: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+    options: dict[str, Any], kind: str, about: str
 ) -> None:
     with pytest.raises(UserError, match=about):
         prepare(toy_config(**options), toy_tasks(kind))
@@ -51,42 +51,8 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
         {"method": "snail", "shots": (2,), "episode_queries": 99},
     ],
 )
-def test_a_setting_may_have_no_effect(
-    options: dict[str, Any], toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_a_setting_may_have_no_effect(options: dict[str, Any], tmp_path: Path) -> None:
     train(prepare(toy_config(**options), toy_tasks()), tmp_path, ignore)
-
-
-def test_test_tasks_are_for_runs_alone(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
-    tasks = replace(toy_tasks(), splits=dict(toy_tasks().splits) | {"test": toy_tasks(size=4).test})
-    prepare(toy_config(), tasks, with_test=False)
-    with pytest.raises(UserError, match="test task 'test 0' has too few examples"):
-        prepare(toy_config(), tasks)
-
-
-def test_on_a_cpu_bfloat16_becomes_float32_and_says_so(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
-    setup = prepare(toy_config(precision="bfloat16"), toy_tasks())
-    assert setup.config == toy_config()
-    assert setup.notes == ("precision is float32: bfloat16 needs a GPU",)
-    assert prepare(toy_config(), toy_tasks()).notes == ()
-
-
-def test_auto_is_a_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for is_there, device in ((True, "cuda"), (False, "cpu")):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda there=is_there: there)
-        assert real_device("auto") == device
-        assert Learner().config.device == device
-        assert [real_device(name) for name in ("cpu", "cuda:1")] == ["cpu", "cuda:1"]
-
-
-@pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"])
-def test_a_gpu_that_is_not_there_is_an_error(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(UserError, match=f"cuda:0 to cuda:1.*'{device}'"):
-        check_device(device)
-    for there in ("cpu", "cuda", "cuda:0", "cuda:1"):
-        check_device(there)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +65,7 @@ def test_a_gpu_that_is_not_there_is_an_error(device: str, monkeypatch: pytest.Mo
     ],
 )
 def test_primitives_are_checked_before_a_run_starts(
-    split: str, primitives: tuple[str, ...], message: str, toy_tasks: MakeTasks, toy_config: MakeConfig
+    split: str, primitives: tuple[str, ...], message: str
 ) -> None:
     tasks = toy_tasks(compositional=True)
     *others, last = tasks.splits[split]
@@ -109,7 +75,7 @@ def test_primitives_are_checked_before_a_run_starts(
         prepare(toy_config(), replace(tasks, splits=splits))
 
 
-def test_a_setup_follows_from_settings_and_tasks(toy_tasks: MakeTasks, toy_config: MakeConfig) -> None:
+def test_a_setup_follows_from_settings_and_tasks() -> None:
     tasks = toy_tasks(compositional=True)
     with pytest.raises(UserError, match="'norm'"):
         prepare(toy_config(conditioning="norm"), tasks)
@@ -122,7 +88,7 @@ def test_a_setup_follows_from_settings_and_tasks(toy_tasks: MakeTasks, toy_confi
     assert prepare(toy_config("multitask"), toy_tasks()).spec.tasks == 6
 
 
-def test_less_than_asked_is_said_once(toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path) -> None:
+def test_less_than_asked_is_said_once(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     train(prepare(toy_config(steps=2, tasks=7, rows=41), toy_tasks()), tmp_path, seen.append)
     notes = [record["note"] for record in seen if "note" in record]
@@ -135,12 +101,28 @@ def test_less_than_asked_is_said_once(toy_tasks: MakeTasks, toy_config: MakeConf
     assert not any("note" in record for record in seen)
 
 
-def test_a_method_that_looks_at_no_primitives_takes_tasks_with_any(
-    toy_tasks: MakeTasks, tmp_path: Path
-) -> None:
+def test_test_tasks_are_for_runs_alone_and_their_primitives_for_methods_that_take_any() -> None:
+    tasks = replace(toy_tasks(), splits=dict(toy_tasks().splits) | {"test": toy_tasks(size=4).test})
+    prepare(toy_config(), tasks, with_test=False)
+    with pytest.raises(UserError, match="test task 'test 0' has too few examples"):
+        prepare(toy_config(), tasks)
     tasks = toy_tasks(compositional=True)
     known = tuple(replace(task, primitives=("p0",)) for task in tasks.valid)
     tasks = replace(tasks, splits=dict(tasks.splits) | {"valid": known})
-    config = Config.from_preset("smoke", "nearest", shots=(1,))
-    learner = Learner.of(train(prepare(config, tasks), tmp_path, ignore).saved())
-    assert learner.predict(learner.adapt([([1, 2, 3], "a"), ([4, 4, 4], "b")]), [[1, 2, 4]]) == ["a"]
+    prepare(Config.from_preset("smoke", "nearest", shots=(1,)), tasks)
+
+
+def test_the_device_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = prepare(toy_config(precision="bfloat16"), toy_tasks())
+    assert setup.config == toy_config()
+    assert setup.notes == ("precision is float32: bfloat16 needs a GPU",)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for is_there, device in ((False, "cpu"), (True, "cuda")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=is_there: there)
+        assert real_device("auto") == Learner().config.device == device
+    assert real_device("cuda:1") == "cuda:1"
+    for there in ("cpu", "cuda", "cuda:0", "cuda:1"):
+        check_device(there)
+    for missing in ("cuda:2", "cuda:x", "cuda:", "cuda:-1", "cuda:01"):
+        with pytest.raises(UserError, match=f"cuda:0 to cuda:1.*'{missing}'"):
+            check_device(missing)

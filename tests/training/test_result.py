@@ -10,29 +10,21 @@ from tam.config.config import Config
 from tam.errors import UserError
 from tam.training.run import read_result
 from tests.training.run_folder import plain
-from tests.training.toys import MakeConfig
+from tests.training.toys import toy_config
 
 NOT_RESULTS: list[tuple[dict[str, Any], str]] = [
     ({"method": 3}, "method is a string, not 3"),
-    ({"kind": "sorting"}, r"kind is one of \['classification', 'transduction'\], not 'sorting'"),
     ({"kind": []}, r"kind is one of .*, not \[\]"),
-    ({"tasks": None}, "tasks is an object, not None"),
-    ({"fingerprint": 3}, "fingerprint is a string, not 3"),
-    ({"config": 3}, "config is an object, not 3"),
     ({"config": {"seed": "x"}}, "seed must be of type int"),
-    ({"scores": {}}, "scores is a list of scores, one or more, not {}"),
     ({"scores": []}, r"scores is a list of scores, one or more, not \[\]"),
     ({"scores": ["x"]}, r"scores\[0\] must be an object"),
     ({"scores": [{}]}, r"it has no 'scores\[0\].k'"),
-    ({"k": 0}, r"scores\[0\].k is an integer of at least 1, not 0"),
     ({"k": True}, r"scores\[0\].k is an integer of at least 1, not True"),
-    ({"accuracy": None}, r"scores\[0\].accuracy is a number, not None"),
     ({"perplexity": "inf"}, r"scores\[0\].perplexity is a number, or null for an infinite one, not 'inf'"),
-    ({"accuracy_interval": []}, r"scores\[0\].accuracy_interval is a number, or null for none, not \[\]"),
 ]
 
 
-def test_a_result_that_is_none_is_an_error(toy_config: MakeConfig, tmp_path: Path) -> None:
+def test_a_result_that_is_none_is_an_error(tmp_path: Path) -> None:
     names = ("accuracy", "accuracy_interval", "perplexity", "perplexity_interval")
     score = {"k": 1} | dict.fromkeys(names, 0.5)
     right = {"method": "tam", "kind": "classification", "tasks": {}, "fingerprint": "f", "scores": [score]}

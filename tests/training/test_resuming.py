@@ -169,6 +169,19 @@ def test_a_real_process_stopped_at_random_moments_ends_the_same(
     assert not checkpoint_file(parts).exists()
 
 
+def test_a_run_that_begins_again_records_its_first_validation_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that starts as a rule is validated before its first step."""
+    config, tasks = toy_config(copy=True, hints=2, mask_tokens=0.02), toy_tasks("transduction")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "step", lambda _: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            train_in(tmp_path, config, tasks)
+    train_in(tmp_path, config, tasks)
+    assert [record["step"] for record in records(tmp_path) if "valid" in record] == [0, 3, 6]
+
+
 def test_a_disk_that_is_full_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "full"
     train_in(whole)

@@ -20,7 +20,7 @@ from tam.config.presets import (
     Preset,
 )
 from tam.config.sections import Network, Protocol, Training
-from tam.config.validate import check_at_least, check_types
+from tam.config.validate import check_numbers, check_types
 from tam.errors import SettingError, UserError
 
 _SECTIONS = ("network", "settings", "training", "protocol")
@@ -46,7 +46,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 0, "seed")
+        check_numbers(self, "at least", 0, "seed")
         if self.device != "cpu" and self.device.partition(":")[0] != "cuda":
             raise SettingError(f"device must be cpu or cuda: got {self.device!r}")
         if not isinstance(self.settings, settings_of(self.method)):

@@ -6,7 +6,7 @@ This file imports nothing heavy: the command line is built from it.
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-from tam.config.validate import check_at_least, check_at_most, check_sizes, check_types
+from tam.config.validate import check_numbers, check_sizes, check_types
 from tam.errors import SettingError, UserError
 
 
@@ -72,9 +72,9 @@ class TamSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "inner_steps", "patience", "starts")
-        check_at_least(self, 0, "inner_rate", "small_share", "small_after", "warm_share")
-        check_at_most(self, 1, "small_share", "warm_share")
+        check_numbers(self, "at least", 1, "inner_steps", "patience", "starts")
+        check_numbers(self, "at least", 0, "inner_rate", "small_share", "small_after", "warm_share")
+        check_numbers(self, "at most", 1, "small_share", "warm_share")
         if self.small_sizes is not None:
             check_sizes(self, "small_sizes")
         if self.proposer and not self.learn_blank:
@@ -112,8 +112,8 @@ class MultitaskSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 0, "unknown_share")
-        check_at_most(self, 1, "unknown_share")
+        check_numbers(self, "at least", 0, "unknown_share")
+        check_numbers(self, "at most", 1, "unknown_share")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +131,8 @@ class MamlSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "inner_steps")
-        check_at_least(self, 0, "inner_rate")
+        check_numbers(self, "at least", 1, "inner_steps")
+        check_numbers(self, "at least", 0, "inner_rate")
         check_sizes(self, "support_sizes")
 
 
@@ -161,7 +161,7 @@ class SnailSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "episode_queries")
+        check_numbers(self, "at least", 1, "episode_queries")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ class PrototypicalSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "most_shots")
+        check_numbers(self, "at least", 1, "most_shots")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,8 +198,8 @@ class NearestSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         check_types(self)
-        if not 0 < self.smoothing <= 1:
-            raise SettingError(f"smoothing must be above 0 and at most 1: got {self.smoothing!r}")
+        check_numbers(self, "above", 0, "smoothing")
+        check_numbers(self, "at most", 1, "smoothing")
 
 
 SETTINGS: dict[str, type[MethodSettings]] = {

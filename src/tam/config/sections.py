@@ -6,7 +6,7 @@ This file imports nothing heavy: the command line is built from it.
 from dataclasses import dataclass
 from typing import Literal
 
-from tam.config.validate import check_at_least, check_types
+from tam.config.validate import check_numbers, check_types
 from tam.errors import SettingError
 
 
@@ -58,10 +58,9 @@ class Network:
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "layers", "width", "heads", "bottleneck", "task_tokens")
-        check_at_least(self, 0, "mask_tokens", "hints", "programs")
-        if self.mask_tokens >= 1:
-            raise SettingError(f"mask_tokens must be below 1: got {self.mask_tokens!r}")
+        check_numbers(self, "at least", 1, "layers", "width", "heads", "bottleneck", "task_tokens")
+        check_numbers(self, "at least", 0, "mask_tokens", "hints", "programs")
+        check_numbers(self, "below", 1, "mask_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,15 +99,12 @@ class Training:
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "tasks", "rows", "validate_every", "checkpoint_every", "stop_after")
-        check_at_least(self, 0, "steps", "rate", "warmup", "weight_decay", "dropout", "label_smoothing")
-        for name in ("dropout", "label_smoothing"):
-            if not getattr(self, name) < 1:
-                raise SettingError(f"{name} must be below 1: got {getattr(self, name)!r}")
-        for name in ("clip", "max_seconds"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise SettingError(f"{name} must be above 0: got {value!r}")
+        check_numbers(self, "at least", 1, "tasks", "rows")
+        check_numbers(self, "at least", 1, "validate_every", "checkpoint_every", "stop_after")
+        check_numbers(self, "at least", 0, "steps", "rate", "warmup")
+        check_numbers(self, "at least", 0, "weight_decay", "dropout", "label_smoothing")
+        check_numbers(self, "below", 1, "dropout", "label_smoothing")
+        check_numbers(self, "above", 0, "clip", "max_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +129,8 @@ class Protocol:
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_at_least(self, 1, "shots", "supports", "queries")
-        check_at_least(self, 0, "adapt_steps", "adapt_rates")
+        check_numbers(self, "at least", 1, "shots", "supports", "queries")
+        check_numbers(self, "at least", 0, "adapt_steps", "adapt_rates")
         for name in ("shots", "adapt_steps", "adapt_rates"):
             if not getattr(self, name):
                 raise SettingError(f"{name} must have one value or more: got ()")

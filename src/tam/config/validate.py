@@ -1,10 +1,11 @@
 """Checks that a dataclass of settings makes of its fields."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from tam.errors import SettingError, shown
+from tam.errors import SettingError, UserError, shown
 
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
@@ -28,20 +29,36 @@ def check_types(settings: object) -> None:
                 raise SettingError(f"{name} must be finite and within float32: got {value!r}")
 
 
-def check_at_least(settings: object, least: float, *names: str) -> None:
-    """Raise an error if one of these fields has a number below the least."""
-    for name in names:
-        value = getattr(settings, name)
-        if any(number < least for number in _numbers(value)):
-            raise SettingError(f"{name} must be at least {least}: got {value!r}")
+_BOUNDS: dict[str, Callable[[float, float], bool]] = {
+    "at least": operator.ge,
+    "at most": operator.le,
+    "above": operator.gt,
+    "below": operator.lt,
+}
 
 
-def check_at_most(settings: object, most: float, *names: str) -> None:
-    """Raise an error if one of these fields has a number above the most."""
+def check_numbers(
+    settings: object, bound: Literal["at least", "at most", "above", "below"], limit: float, *names: str
+) -> None:
+    """Raise an error unless all numbers in these fields are at least, at most, above or below a limit."""
     for name in names:
         value = getattr(settings, name)
-        if any(number > most for number in _numbers(value)):
-            raise SettingError(f"{name} must be at most {most}: got {value!r}")
+        if not all(_BOUNDS[bound](number, limit) for number in _numbers(value)):
+            raise SettingError(f"{name} must be {bound} {limit}: got {value!r}")
+
+
+def check_integers(options: object, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Raise an error unless each of these fields is an integer within its range."""
+    for name, (low, high) in ranges.items():
+        value = getattr(options, name)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise SettingError(f"{name} must be an integer from {low} to {high}: got {shown(value)}")
+
+
+def check_known(given: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raise an error if an option is not one of those that `what` has."""
+    if unknown := sorted(set(given) - set(known)):
+        raise UserError(f"unknown option {shown(unknown[0])}: {what} {', '.join(known)}")
 
 
 def check_sizes(settings: object, name: str) -> None:

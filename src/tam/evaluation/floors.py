@@ -27,10 +27,7 @@ Floats = NDArray[np.floating[Any]]
 
 def floors(tasks: Sequence[Task], protocol: Protocol) -> dict[str, list[KShotScore]]:
     """The scores of every floor at each k, on the same supports and queries as any method's."""
-    if isinstance(tasks[0].y, Classes):
-        known: Mapping[str, Floor] = CLASSIFICATION
-    else:
-        known = TRANSDUCTION
+    known = CLASSIFICATION if isinstance(tasks[0].y, Classes) else TRANSDUCTION
     scores: dict[str, list[KShotScore]] = {name: [] for name in known}
     for k in protocol.shots:
         sums = {name: np.zeros((len(tasks), 4)) for name in known}

@@ -7,6 +7,7 @@ task's name alone, so every method sees the same ones. A support and its queries
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks; infinite if one is infinite or NaN, or if no number holds it."""
+        """Mean over the tasks; infinite if one is infinite or NaN, or if it is too large for a float."""
         with np.errstate(over="ignore"):
             mean = float(np.mean([task.perplexity for task in self.tasks]))
         return math.inf if math.isnan(mean) else mean
@@ -69,7 +70,7 @@ class KShotScore(NamedTuple):
 
     @property
     def is_nan(self) -> bool:
-        """Whether no task has a loss that is a number: accuracies then mean nothing."""
+        """Whether the loss of every task is NaN: accuracies then mean nothing."""
         return all(math.isnan(task.perplexity) for task in self.tasks)
 
     def interval(self, metric: str) -> float:
@@ -96,22 +97,26 @@ def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]
     of a random order and queries from its end, so with enough examples they do not depend on the other k. A
     task with a fixed support has one episode, with the first k of that support and all its queries.
     """
-    return [
-        Episode(number, *drawn)
-        for number, task in enumerate(tasks)
-        for drawn in (
-            (_draw(task, k, protocol, draw) for draw in range(protocol.supports))
-            if task.support is None
-            else (_fixed(task, k, task.support),)
-        )
-    ]
+    found: list[Episode] = []
+    for number, task in enumerate(tasks):
+        if task.support is None:
+            found += [Episode(number, *_draw(task, k, protocol, draw)) for draw in range(protocol.supports)]
+        else:
+            found.append(Episode(number, *_fixed(task, k, task.support)))
+    return found
+
+
+def groups_of(task: Task, rows: Integers) -> list[Integers]:
+    """The rows of which a k-shot support has k each: those of every class, or all rows of a sequence task."""
+    if not isinstance(task.y, Classes):
+        return [rows]
+    return [rows[task.y.ids[rows] == place] for place in range(len(task.y.labels))]
 
 
 def _fixed(task: Task, k: int, support: int) -> tuple[Integers, Integers]:
     """The rows of a fixed support at one k, in the task's order, and of its queries."""
-    rows, groups = np.arange(len(task)), [np.arange(support)]
-    if isinstance(task.y, Classes):
-        groups = [np.flatnonzero(task.y.ids[:support] == place) for place in range(len(task.y.labels))]
+    rows = np.arange(len(task))
+    groups = groups_of(task, rows[:support])
     if k > (most := max(map(len, groups))):
         per_class = " of a class" if isinstance(task.y, Classes) else ""
         raise UserError(
@@ -124,10 +129,7 @@ def _fixed(task: Task, k: int, support: int) -> tuple[Integers, Integers]:
 def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, Integers]:
     """The rows of one support, and of its queries."""
     order = Rng("support", protocol.support_seed, task.name, draw).permutation(len(task))
-    largest = max(*protocol.shots, k)
-    groups = [order]
-    if isinstance(task.y, Classes):
-        groups = [order[task.y.ids[order] == place] for place in range(len(task.y.labels))]
+    largest, groups = max(*protocol.shots, k), groups_of(task, order)
     reserved = np.concatenate([group[:largest] for group in groups])
     query = order[~np.isin(order, reserved)][-protocol.queries :]
     if min(map(len, groups)) < largest or not len(query):
@@ -149,31 +151,6 @@ def _too_few(task: Task, groups: Sequence[Integers], shots: int) -> UserError:
     )
 
 
-def evaluate(
-    method: Method,
-    models: Mapping[int, Model],
-    valid: Sequence[Task],
-    test: Sequence[Task],
-    protocol: Protocol,
-    primitives: Mapping[str, int] | None = None,
-) -> list[KShotScore]:
-    """Choose on the validation tasks, score the test tasks.
-
-    Args:
-        method: How a task is learned.
-        models: The network to use at each k; best checkpoints may differ.
-        valid: The tasks that steps and rate are chosen on.
-        test: The tasks that are scored.
-        protocol: The settings.
-        primitives: The ids of the primitives that the models know, if they are compositional.
-    """
-    scores = []
-    for k in protocol.shots:
-        choice = choose(method, models[k], valid, k, protocol, primitives).choice
-        scores.append(score(method, models[k], test, k, choice, protocol, primitives))
-    return scores
-
-
 def choose(
     method: Method,
     model: Model,
@@ -182,9 +159,8 @@ def choose(
     protocol: Protocol,
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
-    """The scores of the steps and rate that do best on these tasks at one k."""
-    steps, rates = protocol.adapt_steps, protocol.adapt_rates
-    scores = _score_grid(method, model, valid, k, steps, rates, protocol, primitives)
+    """The scores of the steps and rate of the protocol that do best on these tasks at one k."""
+    scores = _score_grid(method, model, valid, k, protocol, primitives)
     return min(scores, key=lambda one: quality(one, valid[0].kind, model.spec, protocol.choose_by))
 
 
@@ -193,8 +169,8 @@ def quality(
 ) -> tuple[float, float]:
     """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other.
 
-    Unless the protocol says, that is perplexity for sequences, as in the paper, but exact matches for a model
-    that starts as a rule: training must not make it worse than that.
+    By default that is perplexity for sequences, as in the paper, but exact matches for a model that starts as
+    a rule: training must not make it worse than the rule.
     """
     if score.is_nan:
         return math.inf, math.inf
@@ -214,8 +190,8 @@ def score(
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
     """The scores of these tasks at one k, with this choice of steps and rate."""
-    steps, rates = [choice.steps], [choice.rate]
-    (found,) = _score_grid(method, model, tasks, k, steps, rates, protocol, primitives)
+    chosen = replace(protocol, adapt_steps=(choice.steps,), adapt_rates=(choice.rate,))
+    (found,) = _score_grid(method, model, tasks, k, chosen, primitives)
     return found
 
 
@@ -224,12 +200,10 @@ def _score_grid(
     model: Model,
     tasks: Sequence[Task],
     k: int,
-    steps: Sequence[int],
-    rates: Sequence[float],
     protocol: Protocol,
     primitives: Mapping[str, int] | None,
 ) -> list[KShotScore]:
-    """The scores of the tasks after each number of steps at each rate.
+    """The scores of the tasks after each of the protocol's numbers of steps at each of its rates.
 
     Tasks are adapted at all rates together, and one trajectory serves all numbers of steps. Counts stay on
     the model's device until the end.
@@ -237,6 +211,7 @@ def _score_grid(
     if primitives is not None:
         for task in tasks:
             unknown_slot(f"task {task.name!r}", task.primitives, primitives)
+    steps, rates = protocol.adapt_steps, protocol.adapt_rates
     grid = [Choice(n, rate) for rate in rates for n in steps]
     weight = next(model.parameters())
     drawn = episodes(tasks, k, protocol)
@@ -302,7 +277,7 @@ def rows_of_length(length: int, device: torch.device) -> int:
 
 
 def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:
-    """Neighbours in groups of about `rows` rows, of which each has `sizes`, and of at most `most` members."""
+    """Group neighbours, which have `sizes` rows each, into about `rows` rows and at most `most` members."""
     start = size = 0
     for place, one in enumerate(sizes):
         size += one

@@ -1,4 +1,4 @@
-"""What in a task set will hurt learning or scores, in words."""
+"""Warnings about a task set: what in it will hurt learning or scores."""
 
 from collections.abc import Iterator, Sequence
 

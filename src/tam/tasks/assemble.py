@@ -27,13 +27,6 @@ PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times t
 PADDING_FACTOR = 16
 
 
-class Found(NamedTuple):
-    """A task, and where an error about it says that it is."""
-
-    where: str
-    line: Line
-
-
 class Splitting(NamedTuple):
     """Where the splits come from, unless the tasks have them: a file, or a draw by this seed."""
 
@@ -49,9 +42,14 @@ class Splitting(NamedTuple):
             raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(self.seed)}")
         return seed
 
+    @property
+    def fold_used(self) -> Fold | None:
+        """The fold, if one is given."""
+        return None if self.fold is None else Fold.read(self.fold)
+
 
 def assemble(
-    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
+    found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
 ) -> TaskSet:
     """The task set of these tasks.
 
@@ -62,7 +60,7 @@ def assemble(
         splitting: Where the splits come from.
         options: Those of the task set, to which the origin of its splits is added.
     """
-    seed, fold = splitting.seed_used, None if splitting.fold is None else Fold.read(splitting.fold)
+    seed, fold = splitting.seed_used, splitting.fold_used
     lines = _checked(found, source)
     assignment = _assign(lines, source, splitting.file, fold)
     with located(source):
@@ -70,10 +68,8 @@ def assemble(
             names = [line.name for line in lines]
             assignment = draw_splits(names, seed) if fold is None else draw_fold(names, fold, seed)
         check_complete(assignment.values())
-    tests = (split for split in assignment.values() if split.startswith("test"))
-    by_split: dict[str, list[Task]] = {split: [] for split in ("train", "valid", *tests)}
-    for task in tasks_of(lines, ids):
-        by_split[assignment[task.name]].append(task)
+    by_split = _by_split(lines, ids, assignment)
+    splits = {split: by_split[split] for split in dict.fromkeys(("train", "valid", *assignment.values()))}
     made = dict(options)
     if splitting.file is not None:
         made["splits"] = str(splitting.file)
@@ -81,42 +77,40 @@ def assemble(
         made["seed"] = seed
     if fold is not None:
         made["fold"] = str(fold)
-    splits = {split: tuple(tasks) for split, tasks in by_split.items()}
-    return TaskSet(splits, by_split["train"][0].vocabulary, made)
+    return TaskSet(splits, splits["train"][0].vocabulary, made)
 
 
 def test_tasks(
-    found: Iterable[Found], ids: Ids, source: str, splitting: Splitting
+    found: Iterable[Line], ids: Ids, source: str, splitting: Splitting
 ) -> dict[str, tuple[Task, ...]]:
     """The tasks of every test split; all of them if neither they nor a file say what they are for."""
     lines = _checked(found, source)
-    fold = None if splitting.fold is None else Fold.read(splitting.fold)
-    assignment = _assign(lines, source, splitting.file, fold) or {line.name: "test" for line in lines}
+    assignment = _assign(lines, source, splitting.file, splitting.fold_used)
+    by_split = _by_split(lines, ids, assignment or {line.name: "test" for line in lines})
+    if splits := {split: tasks for split, tasks in by_split.items() if split.startswith("test")}:
+        return splits
+    raise TasksFileError(f"{source}: there are no test tasks")
+
+
+def _by_split(lines: Sequence[Line], ids: Ids, assignment: Mapping[str, str]) -> dict[str, tuple[Task, ...]]:
+    """The tasks of each split, with one vocabulary."""
+    vocabulary = Vocabulary(sorted(ids, key=sort_key))
+    new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
     splits: dict[str, list[Task]] = {}
-    for task in tasks_of(lines, ids):
-        if (split := assignment[task.name]).startswith("test"):
-            splits.setdefault(split, []).append(task)
-    if not splits:
-        raise TasksFileError(f"{source}: there are no test tasks")
+    for line in lines:
+        splits.setdefault(assignment[line.name], []).append(_task(line, vocabulary, new_ids))
     return {split: tuple(tasks) for split, tasks in splits.items()}
 
 
-def tasks_of(lines: Sequence[Line], ids: Ids) -> list[Task]:
-    """The tasks, with one vocabulary."""
-    vocabulary = Vocabulary(sorted(ids, key=sort_key))
-    new_ids = np.array(vocabulary.encode(ids), dtype=np.int64)
-    return [_task(line, vocabulary, new_ids) for line in lines]
-
-
-def _checked(found: Iterable[Found], source: str) -> list[Line]:
+def _checked(found: Iterable[Line], source: str) -> list[Line]:
     """The tasks, which must have names of their own, be alike, and fit into memory when padded."""
     lines: dict[str, Line] = {}
     padded = tokens = 0
-    for where, line in found:
-        with located(where):
+    for line in found:
+        with located(line.where):
             if line.name in lines:
                 raise FormatError(
-                    f"names must differ: {shown(line.name)} is also on {lines[line.name].place}"
+                    f"names must differ: {shown(line.name)} is also at {lines[line.name].where}"
                 )
             lines[line.name] = line
             _check_alike(line, next(iter(lines.values())))
@@ -136,12 +130,10 @@ def _checked(found: Iterable[Found], source: str) -> list[Line]:
 
 def _check_alike(line: Line, first: Line) -> None:
     if line.kind != first.kind:
-        raise FormatError(
-            f"all tasks must be of one kind: this is {line.kind}, {first.place} is {first.kind}"
-        )
+        raise FormatError(f"all tasks must be of one kind: this is {line.kind}, {first.where} {first.kind}")
     for field in ("primitives", "split"):
         if bool(getattr(line, field)) != bool(getattr(first, field)):
-            raise FormatError(f"{field} must be on every line or on none: this differs from {first.place}")
+            raise FormatError(f"{field} must be in every task or in none: this differs from {first.where}")
 
 
 def _assign(

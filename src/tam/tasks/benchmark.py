@@ -1,14 +1,15 @@
 """The paper's benchmarks by name: `tam.benchmark("classification", seed=0)`."""
 
 import difflib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from tam.config.validate import check_integers, check_known
 from tam.errors import SettingError, UserError, shown
 from tam.tasks import cache
 from tam.tasks.classification import CLASSES, ClassificationFamily
@@ -77,14 +78,17 @@ class BenchmarkOptions:
         for field, default in zip(("holdout", "n", "train", "valid", "test"), defaults, strict=True):
             if getattr(self, field) is None:
                 object.__setattr__(self, field, default)
-        for field, (low, high) in _RANGES.items():
-            value = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise SettingError(f"{field} must be an integer from {low} to {high}: got {shown(value)}")
+        check_integers(self, _RANGES)
         if not self.compositional:
             object.__setattr__(self, "holdout", None)
         if self.name != "classification":
             object.__setattr__(self, "n", None)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "BenchmarkOptions":
+        """From plain values; what is missing has its default, what is unknown is an error."""
+        check_known(values, [field.name for field in fields(cls)], "a benchmark has")
+        return cls(**values)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -99,7 +103,7 @@ class BenchmarkOptions:
 
 @lru_cache(maxsize=4)
 def _kept(family: Callable[..., Family], *given: Hashable, **named: Hashable) -> Family:
-    """A family, which takes up to seconds to make: sets with other seeds and sizes draw from the same one."""
+    """A family of tasks, kept because making one can take seconds: sets of any seed and size draw from it."""
     return family(*given, **named)
 
 
@@ -135,23 +139,15 @@ def benchmark(
         >>> tasks
         TaskSet of 3 train, 1 valid, 2 test tasks (transduction, 12 tokens)
     """
-    known = [field.name for field in fields(BenchmarkOptions)]
-    if unknown := sorted(options.keys() - known):
-        raise UserError(f"unknown option {shown(unknown[0])}: a benchmark has {', '.join(known)}")
-    return make(BenchmarkOptions(name=name, seed=seed, compositional=compositional, **options), use_cache)
+    given = {"name": name, "seed": seed, "compositional": compositional, **options}
+    return make(BenchmarkOptions.of(given), use_cache)
 
 
 def make(options: BenchmarkOptions, use_cache: bool = True, progress: Progress | None = None) -> TaskSet:
     """Make a benchmark, or read it from the cache."""
     given = {key: value for key, value in asdict(options).items() if value is not None}
-    if not use_cache:
-        return _generate(options, given, progress)
-    file = cache.file_of(options.name, {**given, "version": VERSION})
-    tasks = cache.read(file, given)
-    if tasks is None:
-        tasks = _generate(options, given, progress)
-        cache.write(file, tasks)
-    return tasks
+    generate = partial(_generate, options, given, progress)
+    return cache.kept(options.name, VERSION, given, generate) if use_cache else generate()
 
 
 def draw_recipes(family: Family, options: BenchmarkOptions) -> dict[str, list[Recipe]]:

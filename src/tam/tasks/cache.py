@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,16 @@ def file_of(name: str, options: Mapping[str, object]) -> Path:
     """The file of a task set with these options."""
     digest = _hash(json.dumps(options, sort_keys=True))
     return folder() / f"{name}-{digest[:16]}.safetensors"
+
+
+def kept(name: str, version: int, options: Mapping[str, object], make: Callable[[], TaskSet]) -> TaskSet:
+    """The task set with these options: from its file, or made and then kept there."""
+    file = file_of(name, {**options, "version": version})
+    tasks = read(file, options)
+    if tasks is None:
+        tasks = make()
+        write(file, tasks)
+    return tasks
 
 
 def write(path: Path, tasks: TaskSet) -> None:

@@ -1,4 +1,4 @@
-"""The ceiling: how well a learner does that knows the task distribution and reasons exactly.
+"""The ceiling: the score of a learner that knows the task distribution and reasons exactly.
 
 It considers every task that is possible, weights each by the benchmark's probability of drawing it
 and by whether it explains the support, and predicts with the posterior predictive distribution.

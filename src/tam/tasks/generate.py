@@ -1,12 +1,15 @@
 """`tam.generate`: tasks made by random programs, as a prior for tasks of your own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+from tam.config.validate import check_integers, check_known
 from tam.errors import SettingError, UserError, shown
 from tam.tasks import cache
+from tam.tasks.benchmark import Progress
 from tam.tasks.lists.inputs import Limits
 from tam.tasks.lists.programs import Program, draw_programs
 from tam.tasks.splits import draw_splits
@@ -18,9 +21,8 @@ VERSION = 1
 """Raised when the same options give different tasks; part of the names of cached files."""
 
 Generator = Literal["lists"]
-Progress = Callable[[int, int], None]
 
-_RANGES = {
+RANGES = {
     "tasks": (3, 1_000_000),
     "examples": (2, 10_000),
     "values": (2, 10_000),
@@ -29,6 +31,7 @@ _RANGES = {
     "longest_answer": (1, 1_000),
     "seed": (0, 2**63 - 1),
 }
+"""The smallest and the largest value of each option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +58,7 @@ class GenerateOptions:
     def __post_init__(self) -> None:
         if self.generator != "lists":
             raise UserError(f"there is no generator {shown(self.generator)}: it must be lists")
-        for field, (low, high) in _RANGES.items():
-            value = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise SettingError(f"{field} must be an integer from {low} to {high}: got {shown(value)}")
+        check_integers(self, RANGES)
         if self.shortest > self.longest:
             raise SettingError(
                 f"shortest must be at most longest: got shortest={self.shortest}, longest={self.longest}"
@@ -67,9 +67,7 @@ class GenerateOptions:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "GenerateOptions":
         """From plain values; what is missing has its default, what is unknown is an error."""
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(values.keys() - known):
-            raise UserError(f"unknown option {shown(unknown[0])}: generated tasks have {', '.join(known)}")
+        check_known(values, [field.name for field in fields(cls)], "generated tasks have")
         return cls(**values)
 
     @property
@@ -104,14 +102,8 @@ def make_generated(
     options: GenerateOptions, use_cache: bool = True, progress: Progress | None = None
 ) -> TaskSet:
     """Make generated tasks, or read them from the cache; their splits are drawn, 80 : 10 : 10."""
-    given = asdict(options)
-    file = cache.file_of(options.generator, {**given, "version": VERSION})
-    tasks = cache.read(file, given) if use_cache else None
-    if tasks is None:
-        tasks = _generate(options, progress)
-        if use_cache:
-            cache.write(file, tasks)
-    return tasks
+    generate = partial(_generate, options, progress)
+    return cache.kept(options.generator, VERSION, asdict(options), generate) if use_cache else generate()
 
 
 def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:

@@ -7,9 +7,9 @@ from typing import Any
 
 from tam.io import path_of
 from tam.tasks import jsonl_schema as schema
-from tam.tasks.assemble import Found, Splitting, assemble, test_tasks
-from tam.tasks.jsonl_schema import Ids, TasksFileError, located
-from tam.tasks.rows import found_in
+from tam.tasks.assemble import Splitting, assemble, test_tasks
+from tam.tasks.jsonl_schema import Ids, Line, TasksFileError, located
+from tam.tasks.rows import tasks_in
 from tam.tasks.tables import COLUMNS, TABLES, Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
@@ -135,20 +135,19 @@ def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Pa
     return file, beside if given is None and os.path.lexists(beside) else given
 
 
-def _found(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Found]:
+def _found(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Line]:
     """The tasks of a file."""
     if file.suffix.lower() in TABLES:
-        return found_in(read_table(file, columns), ids, text=text, kind=kind)
+        return tasks_in(read_table(file, columns), ids, text=text, kind=kind)
     return _lines(file, ids, None if text is None else text_splitter(text))
 
 
-def _lines(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Found]:
+def _lines(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Line]:
     """The tasks of a JSONL file."""
     for number, line in _texts(file):
-        where = f"{file}:{number}"
-        with located(where):
-            found = schema.task_of(schema.parse_json(line), f"line {number}", ids, text)
-        yield Found(where, found)
+        with located(where := f"{file}:{number}"):
+            found = schema.task_of(schema.parse_json(line), where, ids, text)
+        yield found
 
 
 def _texts(file: Path) -> Iterator[tuple[int, str]]:

@@ -24,7 +24,7 @@ LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the m
 
 
 class FormatError(Exception):
-    """A mistake in the content of a file that is not known here."""
+    """A mistake in the content of a file; `located` adds where."""
 
 
 class TasksFileError(UserError):
@@ -60,7 +60,8 @@ class Rows(NamedTuple):
 class Line(NamedTuple):
     """A task as its source gives it: a line of a file, the rows of a table, or an item of a list."""
 
-    place: str
+    where: str
+    """Its file and line, or its place in memory: what an error about it begins with."""
     name: str
     kind: Kind
     x: Rows
@@ -109,7 +110,7 @@ def parse_json(text: str) -> Any:
         raise FormatError("an integer has too many digits: write it as a string") from None
 
 
-def task_of(value: Any, place: str, ids: Ids, text: TextSplitter | None = None) -> Line:
+def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) -> Line:
     """The task that an object describes; new tokens are added to `ids`, and `text` splits strings.
 
     >>> value = {"task": "a", "kind": "classification", "examples": [{"x": [5, 5, 2], "y": "odd"}]}
@@ -130,12 +131,12 @@ def task_of(value: Any, place: str, ids: Ids, text: TextSplitter | None = None) 
     if not isinstance(primitives, list) or not all(isinstance(part, str) and part for part in primitives):
         raise FormatError("primitives must be a list of non-empty strings")
     examples = [one for part in parts for one in _examples(value[part], part)]
-    where = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
-    x = _rows([example["x"] for example in examples], [f"{one}.x" for one in where], ids, text)
-    answers, of_answers = [example["y"] for example in examples], [f"{one}.y" for one in where]
+    places = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
+    x = _rows([example["x"] for example in examples], [f"{place}.x" for place in places], ids, text)
+    answers, of_answers = [example["y"] for example in examples], [f"{place}.y" for place in places]
     y = _classes(answers, of_answers) if kind == "classification" else _rows(answers, of_answers, ids, text)
     support = len(value["support"]) if fixed else None
-    return Line(place, name, kind, x, y, tuple(primitives), split, support)
+    return Line(where, name, kind, x, y, tuple(primitives), split, support)
 
 
 def parse_example(text: str) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""A prior: more tasks to train on, besides the user's; validation and test tasks stay the user's alone."""
+"""A prior: more tasks to train on. Validation and test tasks are still the user's alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tam.errors import UserError, shown
-from tam.tasks.generate import GenerateOptions
+from tam.tasks.generate import RANGES, GenerateOptions
 from tam.tasks.task import Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary, sort_key
@@ -53,7 +53,8 @@ def fitting_options(tasks: TaskSet, given: Mapping[str, Any]) -> GenerateOptions
         "longest": max(1, int(x.max())),
         "longest_answer": max(1, int(y.max())),
     }
-    return GenerateOptions.of({**fitting, **given})
+    possible = {name: min(value, RANGES[name][1]) for name, value in fitting.items()}
+    return GenerateOptions.of({**possible, **given})
 
 
 def _recoded(tasks: tuple[Task, ...], vocabulary: Vocabulary) -> tuple[Task, ...]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
 from tam.errors import UserError, shown
-from tam.tasks.assemble import Found
-from tam.tasks.jsonl_schema import FormatError, Ids, check_split, located, parse_json, task_of
+from tam.tasks.jsonl_schema import FormatError, Ids, Line, check_split, located, parse_json, task_of
 from tam.tasks.task import Kind, Label
 from tam.tasks.text import TextSplitter, integers_of_words, is_integer, text_splitter
 from tam.tasks.vocabulary import Token, listed, plain
@@ -16,17 +15,17 @@ _ROWS_TO_JUDGE = 4
 
 
 class Row(NamedTuple):
-    """One example, with the place that an error about it begins with."""
+    """One example, and where it came from: what an error about it begins with."""
 
     where: str
-    place: str
     task: Any
     x: Any
     y: Any
     split: str | None = None
-    primitives: tuple[str, ...] = ()
     role: str | None = None
     """support or query, if which examples a task is learned from is fixed."""
+    kind: Any = None
+    primitives: Any = ()
     written: bool = False
     """Whether all values are text, as in CSV, so that integers are too."""
 
@@ -41,13 +40,13 @@ class _Group:
     roles: list[str | None] = field(default_factory=list)
 
 
-def found_in(
+def tasks_in(
     rows: Iterable[Row], ids: Ids, *, text: str | None = None, kind: Kind | None = None
-) -> Iterator[Found]:
+) -> Iterator[Line]:
     """The tasks of these rows, in the order in which they first appear.
 
     Args:
-        rows: An example each, in any order.
+        rows: One example each, in any order.
         ids: Ids of tokens, to which new ones are added.
         text: How a string becomes tokens, see `text_splitter`. By default a string that is a JSON list is
             that list, and any other is split into words.
@@ -71,9 +70,10 @@ def found_in(
             value.setdefault(role or "examples", []).append({"x": x, "y": y})
         if group.first.split is not None:
             value["split"] = group.first.split
-        value["primitives"] = list(group.first.primitives)
+        primitives = listed(group.first.primitives)
+        value["primitives"] = group.first.primitives if primitives is None else primitives
         with located(group.first.where):
-            yield Found(group.first.where, task_of(value, group.first.place, ids))
+            yield task_of(value, group.first.where, ids)
 
 
 def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[dict[str, _Group], Kind]:
@@ -82,19 +82,22 @@ def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[
     groups: dict[str, _Group] = {}
     for row in rows:
         with located(row.where):
-            kind = kind or _kind_of(row.y, text)
+            kind = kind or row.kind or _kind_of(row.y, text)
+            if row.kind not in (None, kind):
+                raise FormatError(f"all tasks must be of one kind, which is {kind}: got {_given(row.kind)}")
             name = _name(row.task)
             group = groups.setdefault(name, _Group(row))
             if row.split is not None:
                 check_split(row.split)
             if row.split != group.first.split:
-                splits = f"{shown(row.split)} here and {shown(group.first.split)} on {group.first.place}"
+                splits = f"{shown(row.split)} here and {shown(group.first.split)} at {group.first.where}"
                 raise FormatError(f"a split is a set of whole tasks: task {shown(name)} is in {splits}")
             if row.role not in (None, "support", "query"):
                 raise FormatError(f"role must be support or query: got {_given(row.role)}")
             group.roles.append(row.role)
             group.x.append(_sequence(row.x, "x", split))
-            group.y.append(_sequence(row.y, "y", split) if kind == "transduction" else _label(row.y))
+            answer = None if row.written and row.y == "" and kind == "classification" else row.y
+            group.y.append(_sequence(answer, "y", split) if kind == "transduction" else _label(answer))
     return groups, kind or "classification"
 
 

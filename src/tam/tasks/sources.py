@@ -9,7 +9,7 @@ from tam.io import path_of
 from tam.tasks.assemble import Splitting, assemble
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import FormatError, Ids, located
-from tam.tasks.rows import Row, found_in
+from tam.tasks.rows import Row, tasks_in
 from tam.tasks.tables import Columns, is_table, table_rows
 from tam.tasks.task import Kind
 from tam.tasks.taskset import TaskSet
@@ -73,7 +73,7 @@ def tasks_from(
     if isinstance(source, str | Path):
         return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
     ids = Ids()
-    found = found_in(_rows(source, columns), ids, text=text, kind=kind)
+    found = tasks_in(_rows(source, columns), ids, text=text, kind=kind)
     splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed, fold)
     return assemble(found, ids, "the tasks", splitting, {})
 
@@ -95,42 +95,42 @@ def _rows(source: Any, columns: Columns) -> Iterator[Row]:
             "expected a dictionary of tasks, a list of examples, a table or the name of a file: got "
             f"{shown(source)}"
         )
-    return (row for number, item in enumerate(items) for row in _item(item, number, columns))
+    return _of_items(items, columns)
 
 
 def _named(tasks: Mapping[Any, Any], split: str | None) -> Iterator[Row]:
-    for name, examples in tasks.items():
-        yield from _examples(name, examples, split, ())
+    return (row for name, examples in tasks.items() for row in _examples(name, examples, split=split))
 
 
-def _item(item: Any, number: int, columns: Columns) -> Iterator[Row]:
-    """The examples of an item of a list: itself, or those of a task."""
-    place = f"item {number}"
-    with located(place):
-        if not isinstance(item, Mapping):
-            raise FormatError(
-                f"expected an object with {columns.task}, {columns.x}, {columns.y}: got {shown(item)}"
-            )
-        is_task = "examples" in item or bool(_ROLES & set(item))
-        for name in (columns.task, *(() if is_task else (columns.x, columns.y))):
-            if name not in item:
-                raise FormatError(f"no field {name!r}: got {', '.join(map(str, item))}")
-    if is_task:
-        primitives = tuple(item.get("primitives", ()))
-        examples = item["examples"] if "examples" in item else {r: item[r] for r in item if r in _ROLES}
-        yield from _examples(item[columns.task], examples, item.get(columns.split), primitives)
-    else:
-        task, x, y = (item[name] for name in (columns.task, columns.x, columns.y))
-        yield Row(place, place, task, x, y, item.get(columns.split), role=item.get(columns.role))
+def _of_items(items: list[Any], columns: Columns) -> Iterator[Row]:
+    """The examples of a list, of which each item is an example, or a task."""
+    places: dict[str, str] = {}  # of tasks, by name
+    for number, item in enumerate(items):
+        with located(place := f"item {number}"):
+            if not isinstance(item, Mapping):
+                raise FormatError(
+                    f"expected an object with {columns.task}, {columns.x}, {columns.y}: got {shown(item)}"
+                )
+            is_task = "examples" in item or bool(_ROLES & set(item))
+            for field in (columns.task, *(() if is_task else (columns.x, columns.y))):
+                if field not in item:
+                    raise FormatError(f"no field {field!r}: got {', '.join(map(str, item))}")
+            name, split = item[columns.task], item.get(columns.split)
+            if is_task and places.setdefault(str(name), place) != place:
+                raise FormatError(f"names must differ: {shown(name)} is also {places[str(name)]}")
+        if is_task:
+            examples = item["examples"] if "examples" in item else {r: item[r] for r in item if r in _ROLES}
+            own = {"kind": item.get("kind"), "primitives": item.get("primitives", ())}
+            yield from _examples(name, examples, split=split, **own)
+        else:
+            yield Row(place, name, item[columns.x], item[columns.y], split, item.get(columns.role))
 
 
-def _examples(
-    name: Any, examples: Any, split: str | None, primitives: tuple[str, ...], role: str | None = None
-) -> Iterator[Row]:
+def _examples(name: Any, examples: Any, role: str | None = None, **of_task: Any) -> Iterator[Row]:
     """The examples of a task, or of its support or its query, which is then their role."""
     if isinstance(examples, Mapping):
         for part, some in examples.items():
-            yield from _examples(name, some, split, primitives, str(part))
+            yield from _examples(name, some, str(part), **of_task)
         return
     task = f"task {shown(name)}"
     with located(task):
@@ -146,4 +146,4 @@ def _examples(
                 pair = pair["x"], pair["y"]
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise FormatError(f"expected a pair of x and y: got {shown(pair)}")
-        yield Row(where, task, name, pair[0], pair[1], split, primitives, role)
+        yield Row(where, name, pair[0], pair[1], role=role, **of_task)

@@ -62,7 +62,7 @@ class Fold(NamedTuple):
         """
         number, slash, total = str(text).partition("/")
         parts = [number, total] if slash else [number]
-        if not all(part.isascii() and part.isdigit() and 0 < int(part) < 10**6 for part in parts):
+        if not all(part.isascii() and part.isdigit() and len(part) < 7 and int(part) for part in parts):
             raise SettingError(
                 f"fold must be a number and how many there are, such as 2/5: got {shown(text)}"
             )

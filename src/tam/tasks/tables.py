@@ -45,7 +45,8 @@ def table_rows(
         records = table.to_dict("records") if is_frame else table
     for number, values in enumerate(records):
         place = f"row {number}" if split is None else f"row {number} of {split}"
-        yield _row(f"{source}: {place}", place, values, columns, split=split)
+        cells = {str(name): value for name, value in values.items()}
+        yield _row(f"{source}: {place}", cells, columns, split=split)
 
 
 def is_table(value: Any) -> bool:
@@ -55,17 +56,12 @@ def is_table(value: Any) -> bool:
 
 
 def _row(
-    where: str,
-    place: str,
-    values: Mapping[str, Any],
-    columns: Columns,
-    split: str | None = None,
-    written: bool = False,
+    where: str, values: Mapping[str, Any], columns: Columns, split: str | None = None, written: bool = False
 ) -> Row:
     given = values.get(columns.split) if split is None else split
     in_split = None if given is None else _SPLIT_NAMES.get(str(given), given)
     task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
-    return Row(where, place, task, x, y, in_split, role=values.get(columns.role), written=written)
+    return Row(where, task, x, y, in_split, role=values.get(columns.role), written=written)
 
 
 def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
@@ -76,6 +72,9 @@ def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
                 f"{where}: no column {name!r}: there must be {columns.task}, {columns.x}, {columns.y} and "
                 f"perhaps {columns.split}: got {has}"
             )
+    for name in columns:
+        if names.count(name) > 1:
+            raise TasksFileError(f"{where}: columns must differ: {name!r} occurs {names.count(name)} times")
 
 
 def _csv(file: Path, columns: Columns) -> Iterator[Row]:
@@ -93,7 +92,7 @@ def _csv(file: Path, columns: Columns) -> Iterator[Row]:
                         f"there must be {len(names)} cells, as in the first line: got {len(cells)}"
                     )
             values = dict(zip(names, cells, strict=True))
-            yield _row(where, f"line {number}", values, columns, written=True)
+            yield _row(where, values, columns, written=True)
 
 
 def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -16,7 +16,7 @@ Integers = NDArray[np.integer[Any]]
 
 
 def metric_of(kind: str) -> str:
-    """What tasks of a kind, or of a benchmark, are scored by: accuracy for labels, else perplexity."""
+    """The metric for tasks of a kind, or of a benchmark: accuracy for labels, else perplexity."""
     return "accuracy" if kind == "classification" else "perplexity"
 
 
@@ -87,8 +87,8 @@ class Task:
     """A name, examples of one rule, and optionally the primitives that compose it.
 
     `y` gives the kind: `Classes` for classification, `Sequences` for transduction. Iterating yields
-    the examples in the user's own tokens and labels. With a fixed `support`, that many of the first examples
-    are what the task is learned from when it is scored, and the others are asked.
+    the examples in the user's own tokens and labels. With a fixed `support`, a task is scored by learning
+    from that many of its first examples and answering the others.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Task:
             raise ValueError(f"task {shown(self.name)}: {len(self.x)} inputs but {len(self.y)} answers")
         if self.support is not None and not 0 < self.support < len(self.x):
             raise ValueError(
-                f"task {shown(self.name)}: a support of {self.support} of {len(self.x)} examples leaves none"
+                f"task {shown(self.name)}: support must be from 1 to {len(self.x) - 1}: got {self.support}"
             )
 
     @property

@@ -132,7 +132,7 @@ class TaskSet:
     def write(self, path: str | Path) -> None:
         """Write JSONL, one task per line, that `read_tasks` reads back to the same content.
 
-        The file is replaced only once all is written; what could not be read back is an error.
+        The file is replaced only once all is written; content that could not be read back is an error.
         """
         write_tasks(self.splits, path)
 

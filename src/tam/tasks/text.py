@@ -27,14 +27,20 @@ def text_splitter(text: str) -> TextSplitter:
         return list
     if text == "words":
         return lambda value: list[Token](value.split())
-    if isinstance(text, str | os.PathLike) and os.path.isdir(text):
-        text = os.path.join(text, TOKENIZER)
-    if not isinstance(text, str | os.PathLike) or not os.path.isfile(text):
+    if (file := tokenizer_named(text)) is None:
         raise UserError(
             f"text must be 'characters', 'words' or a file tokenizer.json, and there is no file {shown(text)}"
         )
-    tokenizer = read_tokenizer(text)
+    tokenizer = read_tokenizer(file)
     return lambda value: tokenizer.encode(value, add_special_tokens=False).tokens
+
+
+def tokenizer_named(text: object) -> str | None:
+    """The tokenizer file that `text` names, directly or by its folder; None if it names neither."""
+    if text in ("characters", "words") or not isinstance(text, str | os.PathLike):
+        return None
+    file = os.path.join(text, TOKENIZER) if os.path.isdir(text) else str(text)
+    return file if os.path.isfile(file) else None
 
 
 def tokenizer_file(encoder: str) -> str:

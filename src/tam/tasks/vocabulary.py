@@ -34,7 +34,7 @@ def plain(value: Any) -> Token | None:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """The items of a list, an array or anything else that has an order; None if it has none."""
+    """The items of a list, an array or anything else with an order; None for what has none."""
     if isinstance(value, str | bytes | Mapping | set | frozenset):
         return None
     try:

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tam.models import Batch
 from tam.models.batch import collate
-from tam.tasks.task import Task
+from tam.models.layers import within
+from tam.tasks.task import Classes, Sequences, Task
 from tam.training.masking import TokenMasking
 
 
 class TrainingData:
-    """All examples of the training tasks, and the draw of B tasks with N examples each."""
+    """All examples of the training tasks, without padding, and the draw of B tasks with N examples each."""
 
     def __init__(
         self,
@@ -23,15 +26,20 @@ class TrainingData:
         masking: TokenMasking | None = None,
     ) -> None:
         self._masking = masking
-        everything = collate(tasks, [np.arange(len(task)) for task in tasks], primitives)
-        self._all = everything.to(device)
-        counts = torch.tensor([len(task) for task in tasks], device=device)
-        self._missing = torch.arange(everything.rows, device=device) >= counts.unsqueeze(1)
+        self._tasks = collate(tasks, [np.arange(0)] * len(tasks), primitives).to(device)  # without rows
+        counts = np.array([len(task) for task in tasks])
+        self._most, self._all_there = int(counts.max()), bool((counts == counts[0]).all())
+        self._counts = torch.tensor(counts, device=device)
+        self._first = self._counts.cumsum(0) - self._counts  # the first row of each task
+        self._x = _Ragged([task.x for task in tasks], device)
+        self._y = _Ragged([task.y for task in tasks if isinstance(task.y, Sequences)], device)
+        classes = [task.y.ids.astype(np.int64) for task in tasks if isinstance(task.y, Classes)]
+        self._classes = torch.tensor(np.concatenate(classes), device=device) if classes else None
 
     @property
     def tasks(self) -> int:
         """The number of training tasks."""
-        return self._all.tasks
+        return len(self._counts)
 
     def draw(self, tasks: int, rows: int, generator: torch.Generator) -> Batch:
         """Different tasks, and different examples of each, in random order.
@@ -39,20 +47,55 @@ class TrainingData:
         On a CPU, x and y are as wide as the longest of this batch, which saves time. On a GPU, where steps
         are recorded with fixed shapes and kernels skip padding, they are as wide as those of all tasks.
         """
-        device = self._all.device
+        device = self._counts.device
         order = torch.rand(self.tasks, generator=generator, device=device).argsort()
         chosen = order[: min(tasks, self.tasks)]
-        scores = torch.rand(len(chosen), self._all.rows, generator=generator, device=device)
-        scores = scores + self._missing[chosen]  # absent examples come last
+        counts = self._counts[chosen].unsqueeze(1)
+        scores = torch.rand(len(chosen), self._most, generator=generator, device=device)
+        scores = scores + (torch.arange(self._most, device=device) >= counts)  # absent examples come last
         picked = scores.argsort(dim=1)[:, :rows]
         chance = torch.rand(len(chosen), 2, generator=generator, device=device)
         unknown = None
-        if self._all.primitives is not None:  # Algorithm 2: pretend that one primitive is unknown
-            slots = self._all.primitives.shape[1]
+        if self._tasks.primitives is not None:  # Algorithm 2: pretend that one primitive is unknown
+            slots = self._tasks.primitives.shape[1]
             unknown = torch.randint(slots, (len(chosen),), generator=generator, device=device)
-        batch = self._all.part(chosen).take(picked)
+        batch = self._with_rows(self._tasks.part(chosen), self._first[chosen].unsqueeze(1), picked, counts)
         if device.type == "cpu":
             batch = batch.trimmed()
         if self._masking is not None:
             batch = self._masking(batch, generator)
         return replace(batch, task=chosen, unknown=unknown, chance=chance)
+
+    def _with_rows(self, tasks: Batch, first: Tensor, picked: Tensor, counts: Tensor) -> Batch:
+        """The batch with the rows of these numbers; those that a task does not have are empty."""
+        there = picked < counts
+        rows = (first + picked).masked_fill(~there, 0)
+        x, x_length = self._x.take(rows, there)
+        if self._classes is None:
+            y, y_length = self._y.take(rows, there)
+            answers: dict[str, Any] = {"y": y, "y_length": y_length}
+        else:
+            answers = {"y": self._classes[rows].masked_fill(~there, 0)}
+        present = None if self._all_there else there
+        padded = not (self._all_there and self._x.even and self._y.even)
+        return replace(tasks, x=x, x_length=x_length, present=present, padded=padded, **answers)
+
+
+class _Ragged:
+    """Sequences of any lengths, one after another."""
+
+    def __init__(self, parts: Sequence[Sequences], device: torch.device | str) -> None:
+        flat = np.concatenate([part.flat for part in parts] or [np.zeros(0)]).astype(np.int64)
+        lengths = np.concatenate([part.lengths for part in parts] or [np.zeros(0)]).astype(np.int64)
+        self._width = int(lengths.max(initial=0))
+        self.even = bool((lengths == self._width).all())
+        self._flat = torch.tensor(np.append(flat, 0), device=device)  # its end stands for padding
+        self._lengths = torch.tensor(lengths, device=device)
+        self._first = self._lengths.cumsum(0) - self._lengths
+
+    def take(self, rows: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
+        """The sequences of these numbers, padded, and their lengths; empty where they are not there."""
+        length = self._lengths[rows].masked_fill(~there, 0)
+        places = self._first[rows].unsqueeze(-1) + torch.arange(self._width, device=rows.device)
+        places = places.masked_fill(~within(length, self._width), len(self._flat) - 1)
+        return self._flat[places], length

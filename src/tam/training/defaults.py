@@ -1,4 +1,4 @@
-"""Settings that follow a user's own tasks, where the user has given none.
+"""Settings chosen to suit a user's own tasks, unless the user gave them.
 
 Benchmarks keep the settings of their preset: what is published was made with those.
 """
@@ -8,15 +8,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.tasks.task import Classes, Task
+from tam.evaluation.protocol import groups_of
+from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training.memory import free_bytes, in_words, step_bytes
 from tam.training.preflight import prepare
 
 VALIDATIONS = 5
-"""How often a run is validated that would otherwise be at its end alone."""
+"""How often to validate a run that would otherwise be validated at its end alone."""
 _PATIENT_VALIDATIONS = 3
 _SHARE_OF_MEMORY = 0.6
 _FINE_TUNING_RATE = 1e-4
@@ -26,7 +29,7 @@ _WORTH_SAYING = 2 * 10**9  # bytes
 
 @dataclass(frozen=True)
 class Followed:
-    """Settings that follow the tasks, and what the user should know of them."""
+    """Settings chosen to suit the tasks, and what to tell the user about them."""
 
     config: Config
     notes: tuple[str, ...] = ()
@@ -35,11 +38,11 @@ class Followed:
 def follow_data(
     config: Config, tasks: TaskSet, given: Collection[str] = (), *, preset: str = "quick"
 ) -> Followed:
-    """Change what the tasks cannot give or what suits them better; never a setting that was given.
+    """Change what the tasks do not allow, or what suits them better; never a setting that was given.
 
-    - shots: those for which every validation and test task has the examples, a third of them left to ask.
-    - validation on the way, and an early stop, if there would be a single validation at the end.
-    - with the preset quick, rotary positions: longer inputs are no error, and they validate better there.
+    - shots: those for which every validation and test task has enough examples and a third left to ask.
+    - several validations, and an early stop, if there would be a single validation at the end.
+    - with the preset quick, rotary positions: they allow longer inputs, and validate better there.
     - a smaller rate for a pretrained encoder whose weights are trained.
     - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
     """
@@ -58,10 +61,8 @@ def _left(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
 
 def most_shots(task: Task) -> int:
     """The largest k that leaves a third of a task's examples to ask; 0 if there is none."""
-    groups = [len(task)]
-    if isinstance(task.y, Classes):
-        groups = [int((task.y.ids == place).sum()) for place in range(len(task.y.labels))]
-    return min(min(groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
+    groups = groups_of(task, np.arange(len(task)))
+    return min(*map(len, groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
 
 
 def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Config, list[str]]:

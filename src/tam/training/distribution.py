@@ -31,7 +31,6 @@ def process_group(device: str) -> Generator[None]:
         yield
         return
     if device != "cpu":
-        _check_gpus(device)
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     try:
         dist.init_process_group("gloo" if device == "cpu" else "nccl", timeout=_PATIENCE)
@@ -65,24 +64,16 @@ def world_size() -> int:
 def share(tasks: int) -> slice:
     """This rank's tasks of a batch; ranks have the same number of tasks, give or take one."""
     size = world_size()
-    _check_split(tasks, size)
     return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
 
 
 def check_processes(device: str, tasks: int) -> None:
     """Raise an error, before the processes have joined, unless each has a task, and a GPU if asked."""
-    _check_split(tasks, _announced())
-    if _announced() > 1 and device != "cpu":
-        _check_gpus(device)
-
-
-def _check_split(tasks: int, size: int) -> None:
+    size, here = _announced(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if tasks < size:
         raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
-
-
-def _check_gpus(device: str) -> None:
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if size == 1 or device == "cpu":
+        return
     if ":" in device:
         raise UserError(f"with several processes, each uses its own GPU: device must be cuda, not {device}")
     if here > (gpus := torch.cuda.device_count()):

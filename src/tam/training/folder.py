@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import InterruptedRunError, UnwritableError, UserError
-from tam.io import json_text
+from tam.io import MALFORMED, json_text
 from tam.training import distribution
 from tam.training.checkpoint import write_text
 
@@ -55,7 +55,7 @@ def writing_to(folder: Path) -> Generator[None]:
 
 @contextmanager
 def alone_in(folder: Path) -> Generator[None]:
-    """Lock a run's folder, so that no other run writes there; of several processes, the first does."""
+    """Lock a run's folder, so that no other process writes there; of several ranks, the first does."""
     if fcntl is None or distribution.rank() != 0:
         yield
         return
@@ -63,8 +63,12 @@ def alone_in(folder: Path) -> Generator[None]:
     with open(path, "w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{folder}: another process is working on this run") from None
+            # Its last holder may have removed the file that was opened here.
+            locked = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        except (BlockingIOError, FileNotFoundError):
+            locked = False
+        if not locked:
+            raise UserError(f"{folder}: another process is working on this run")
         try:
             yield
         finally:
@@ -79,7 +83,7 @@ def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
         return
     path = folder / "metrics.jsonl"
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-    kept = [line for line in lines if _step_of(line) <= step]
+    kept = [line for line in lines if step and _step_of(line) <= step]
     write_text(path, "".join(f"{line}\n" for line in kept))
     with open(path, "a", encoding="utf-8") as file:
 
@@ -94,6 +98,6 @@ def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
 def _step_of(line: str) -> float:
     """The step of a record; infinite for a line that was cut off."""
     try:
-        return json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError):
+        return float(json.loads(line)["step"])
+    except MALFORMED:
         return math.inf

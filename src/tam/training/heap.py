@@ -10,8 +10,8 @@ def keep_freed_memory() -> None:
     """Make this process keep the memory that it frees, and use it again, if its C library is glibc.
 
     Otherwise the large tensors of a pass go back to the system, which must fill pages with zeros for the next
-    pass; that slows down large batches. The command `tam` calls this. In your own program it is your choice,
-    since it affects the whole process.
+    pass; that slows down large batches. The command `tam` calls this; your own program may, as it affects the
+    whole process.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -24,33 +24,38 @@ from tam.training.trainer import Trainer
 def train(setup: Setup, folder: Path, log: Log) -> Trainer:
     """Train until the last step; from the folder's checkpoint on, if it has one.
 
-    `log` gets a record for every look at the losses and every validation, the same as in `metrics.jsonl`.
+    `log` gets a record whenever losses are read and after every validation, the same as in `metrics.jsonl`.
     Before them it may get a `note`: that the tasks have less than a step asks for.
     """
-    trainer = Trainer(setup, folder)
     with writing_to(folder), alone_in(folder):
-        if distribution.rank() == 0:
-            remove_leftovers(folder)
-        trainer.read_checkpoint()
-        try:
-            trainer.check_ranks()
-            _train(trainer, log)
-        except distribution.LostProcessError as error:
-            raise InterruptedRunError(
-                f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
-            ) from None
-        if not trainer.choices:  # resumed after the last step
-            trainer.validate()
-        if distribution.rank() == 0:
-            trainer.saved().write_last(folder)
+        return train_alone(setup, folder, log)
+
+
+def train_alone(setup: Setup, folder: Path, log: Log) -> Trainer:
+    """Train as `train` does, in a folder that the caller has locked."""
+    trainer = Trainer(setup, folder)
+    if distribution.rank() == 0:
+        remove_leftovers(folder)
+    trainer.read_checkpoint()
+    try:
+        trainer.check_ranks()
+        _take_steps(trainer, log)
+    except distribution.LostProcessError as error:
+        raise InterruptedRunError(
+            f"{error}; stopped after step {trainer.state.step} of {setup.config.training.steps}"
+        ) from None
+    if not trainer.choices:  # resumed after the last step
+        trainer.validate()
+    if distribution.rank() == 0:
+        trainer.saved().write_last(folder)
     return trainer
 
 
-def _train(trainer: Trainer, log: Log) -> None:
+def _take_steps(trainer: Trainer, log: Log) -> None:
     """Take the remaining steps; record, validate and write checkpoints between them.
 
-    With several ranks, all do the same: a stop that one of them is asked for is agreed on at the next look at
-    the losses. Only losses that were read are known to be finite, so a checkpoint needs a look too.
+    With several ranks, all do the same: a request to stop that reaches one of them is agreed on when losses
+    are next read. Only losses that were read are known to be finite, so a checkpoint reads them too.
     """
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
@@ -67,9 +72,9 @@ def _train(trainer: Trainer, log: Log) -> None:
             losses = trainer.step()
             validates = state.step % training.validate_every == 0 or state.step == training.steps
             checkpoints = state.step % training.checkpoint_every == 0
-            looks = validates or checkpoints or state.step == first or state.step % _look_every(trainer) == 0
-            looks = looks or (alone and asked_to_stop())
-            if looks:
+            reads = validates or checkpoints or state.step == first or state.step % _read_every(trainer) == 0
+            reads = reads or (alone and asked_to_stop())
+            if reads:
                 losses = trainer.mean_losses(losses)
                 state.seconds = time.monotonic() - started
                 record(_loss_record(trainer, losses))
@@ -78,7 +83,7 @@ def _train(trainer: Trainer, log: Log) -> None:
                 record({"step": state.step, "valid": _valid_record(trainer.validate())})
                 state.seconds = time.monotonic() - started
                 finished = trainer.first_rank(_finished(trainer))
-            stops = looks and trainer.any_rank(asked_to_stop())
+            stops = reads and trainer.any_rank(asked_to_stop())
             if checkpoints or finished or stops:
                 state.seconds = time.monotonic() - started
                 trainer.write_checkpoint()
@@ -103,13 +108,13 @@ def _out_of_time(trainer: Trainer) -> bool:
     return limit is not None and trainer.state.seconds >= limit
 
 
-def _look_every(trainer: Trainer) -> int:
-    """The number of steps between two looks at the losses: on a GPU a look makes the host wait."""
+def _read_every(trainer: Trainer) -> int:
+    """The number of steps between two readings of the losses: on a GPU, reading makes the host wait."""
     return 1 if trainer.device.type == "cpu" else 10
 
 
 def _less_than_asked(trainer: Trainer) -> Iterator[str]:
-    """Where a step has fewer tasks or fewer examples than the settings say."""
+    """Notes on where a step has fewer tasks or fewer examples than the settings say."""
     asked, tasks = trainer.config.training, trainer.tasks.train
     if asked.tasks > len(tasks):
         yield f"tasks is {asked.tasks}, but there are {len(tasks)} training tasks: a step has all of them"

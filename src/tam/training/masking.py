@@ -1,4 +1,4 @@
-"""Training tokens that play unknown, so that the model learns to read, and to copy, tokens it never saw.
+"""Mask training tokens as unknown, so that the model learns to read, and to copy, tokens it never saw.
 
 A token that occurs c times is masked in a task with probability α / (α + c), in all of the task's rows alike:
 rare tokens often, common ones hardly ever. α is such that the wanted share of all tokens is masked.

@@ -1,4 +1,4 @@
-"""What is worked out and checked once, before a run starts: do settings, tasks and machine go together?"""
+"""What is worked out and checked once, before a run starts: do settings, tasks and machine fit together?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Setup:
 
 
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
-    """Work out what a run needs; an error if settings, tasks and machine do not go together.
+    """Work out what a run needs; an error if settings, tasks and machine do not fit together.
 
     Args:
         config: The settings.
@@ -59,8 +59,9 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     method = make_method(config)
     primitives = _known_primitives(config, tasks)
     masks = config.network.mask_tokens > 0
-    vocabulary, encoder = training_vocabulary(tasks) if masks else tasks.vocabulary, _encoder(config)
-    if encoder is not None:
+    vocabulary, encoder = training_vocabulary(tasks) if masks else tasks.vocabulary, None
+    if config.network.encoder is not None:
+        encoder = describe(config.network.encoder, frozen=config.network.freeze_encoder)
         vocabulary = encoder.vocabulary
     hints = hint_tokens(tasks.kind, tasks.n_classes, config.network.hints)
     spec = _spec(config, tasks, method, primitives, len(vocabulary) + hints, encoder)
@@ -75,12 +76,6 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
         check_examples(tasks, config.protocol, split)
     notes += _unknown_tokens(ids, tasks)
     return Setup(config, tasks, spec, method, primitives, ids, splits, tuple(notes))
-
-
-def _encoder(config: Config) -> Described | None:
-    """The text encoder that the settings name, if they do."""
-    network = config.network
-    return None if network.encoder is None else describe(network.encoder, frozen=network.freeze_encoder)
 
 
 def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
@@ -103,16 +98,18 @@ def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
-    network, other = config.network, None
-    if network.backbone == "lstm" or network.encoder is not None:
-        other = "an LSTM" if network.encoder is None else "a text encoder"
-    if config.training.dropout and (config.method == "maml" or other is not None):
-        where = "maml, which trains weights of each task" if other is None else other
-        raise SettingError(f"dropout must be 0 for {where}: got {config.training.dropout}")
-    if config.training.label_smoothing and config.method == "snail" and tasks.kind == "transduction":
-        raise SettingError(
-            f"label_smoothing must be 0 for snail on sequences: got {config.training.label_smoothing}"
-        )
+    network, training = config.network, config.training
+    without_dropout = {
+        "a text encoder": network.encoder is not None,
+        "an LSTM": network.backbone == "lstm",
+        "maml, which trains weights of each task": config.method == "maml",
+    }
+    for what, is_used in without_dropout.items():
+        if training.dropout and is_used:
+            raise SettingError(f"dropout must be 0 for {what}: got {training.dropout}")
+    share = training.label_smoothing
+    if share and config.method == "snail" and tasks.kind == "transduction":
+        raise SettingError(f"label_smoothing must be 0 for snail on sequences: got {share}")
 
 
 def real_device(device: str) -> str:
@@ -187,7 +184,7 @@ def _spec(
             **network,
         )
         return method.spec(spec, len(tasks.train))
-    except ValueError as error:  # settings that do not go with these tasks
+    except ValueError as error:  # settings that do not fit these tasks
         raise UserError(str(error)) from None
 
 

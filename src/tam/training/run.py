@@ -1,19 +1,19 @@
 """A run: config and seed → a folder of `config.json`, `metrics.jsonl`, `model.safetensors`, `result.json`."""
 
-import os
+import json
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 import tam
 from tam.config.config import Config
+from tam.config.validate import check_known
 from tam.errors import UserError, shown
-from tam.io import exists, read_json
+from tam.io import NUMBER, OBJECT, STRING, Part, check_parts, exists, json_text, number_or_null, read_json
 from tam.methods import METHODS
 from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, Progress, make
@@ -21,16 +21,32 @@ from tam.tasks.generate import make_generated
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import TasksFileError
 from tam.tasks.prior import fitting_options, with_prior
+from tam.tasks.task import Kind
 from tam.tasks.taskset import TaskSet
-from tam.tasks.text import TOKENIZER
+from tam.tasks.text import TOKENIZER, tokenizer_named
 from tam.training import distribution
 from tam.training.checkpoint import write_json
-from tam.training.folder import Log, check_free, checkpoint_file, writing_to
-from tam.training.loop import train
+from tam.training.folder import Log, alone_in, check_free, checkpoint_file, writing_to
+from tam.training.loop import train_alone
 from tam.training.preflight import Setup, check_same
-from tam.training.result import checked_result
 from tam.training.scoring import scores_and_floors
 from tam.training.trainer import Trainer
+
+_RESULT = {
+    "method": STRING,
+    "kind": Part(lambda value: value in get_args(Kind), f"one of {list(get_args(Kind))}"),
+    "tasks": OBJECT,
+    "fingerprint": STRING,
+    "config": OBJECT,
+    "scores": Part(lambda value: isinstance(value, list) and bool(value), "a list of scores, one or more"),
+}
+_SCORE = {
+    "k": Part(lambda value: type(value) is int and 1 <= value < 2**31, "an integer of at least 1"),
+    "accuracy": NUMBER,
+    "accuracy_interval": number_or_null("none"),
+    "perplexity": number_or_null("an infinite one"),
+    "perplexity_interval": number_or_null("none"),
+}
 
 
 def load_tasks(
@@ -64,19 +80,12 @@ def _with_prior(source: Mapping[str, Any], progress: Progress | None) -> TaskSet
 
 
 def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
-    if "path" not in source and "name" not in source:
-        raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
-    from_file = "path" in source
-    known = (
-        ["path", "splits", "seed", "fold", "text", "kind"]
-        if from_file
-        else [option.name for option in fields(BenchmarkOptions)]
-    )
-    if unknown := [name for name in source if name not in known]:
-        raise UserError(f"tasks must have only {', '.join(known)}: got {unknown[0]!r}")
-    if from_file:
+    if "path" in source:
+        check_known(source, ("path", "splits", "seed", "fold", "text", "kind"), "tasks of a file have")
         return read_tasks(**source)
-    return make(BenchmarkOptions(**source), progress=progress)
+    if "name" not in source:
+        raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
+    return make(BenchmarkOptions.of(source), progress=progress)
 
 
 def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
@@ -116,8 +125,8 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
         raise UserError(f"{folder}: there is no run to resume; leave --resume out to start one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if os.path.isfile(text := str(source.get("text", ""))):  # so that the folder is all that is needed
-            shutil.copyfile(text, folder / TOKENIZER)
+        if (tokenizer := tokenizer_named(source.get("text"))) is not None:
+            shutil.copyfile(tokenizer, folder / TOKENIZER)  # so that the folder is all that is needed
         write_json(file, {"tasks": dict(source), **config.to_json()})
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -128,12 +137,13 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
 
     Of several processes, the first returns the result and the others an empty dict.
     """
-    if (result := read_result(folder)) is not None:
-        check_same(setup, result, folder / "result.json")
+    if (result := _finished(setup, folder)) is not None:
         return result if distribution.is_first() else {}
     code = provenance()  # before files can change
-    with distribution.process_group(setup.config.device), writing_to(folder):
-        trainer = train(setup, folder, log)
+    with distribution.process_group(setup.config.device), writing_to(folder), alone_in(folder):
+        if distribution.world_size() == 1 and (result := _finished(setup, folder)) is not None:
+            return result  # another process has finished it since
+        trainer = train_alone(setup, folder, log)
         if distribution.rank() != 0:
             return {}
         result = {**_result(trainer), **code}
@@ -143,16 +153,29 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
         return result
 
 
+def _finished(setup: Setup, folder: Path) -> dict[str, Any] | None:
+    """The result of a run that is finished, which must be this one; else None."""
+    if (result := read_result(folder)) is not None:
+        check_same(setup, result, folder / "result.json")
+    return result
+
+
 def read_result(folder: Path) -> dict[str, Any] | None:
-    """The result of a finished run; None if it is not finished."""
+    """The result of a finished run, its config with every setting; None if it is not finished."""
     file = folder / "result.json"
     if not exists(file):
         return None
     values = read_json(file)
     try:
-        return checked_result(values)
+        check_parts(values, _RESULT)
+        for place, score in enumerate(values["scores"]):
+            if not isinstance(score, dict):
+                raise UserError(f"scores[{place}] must be an object: got {shown(score)}")
+            check_parts(score, _SCORE, f"scores[{place}].")
+        config = Config.from_json(values["config"])
     except UserError as error:
         raise UserError(f"{file}: not the result of a run: {error}") from None
+    return {**values, "config": json.loads(json_text(config.to_json()))}
 
 
 def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:

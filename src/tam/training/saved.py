@@ -18,7 +18,7 @@ from torch import Tensor
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import exists, read_json, unreadable
+from tam.io import MALFORMED, exists, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
@@ -106,7 +106,7 @@ class Saved:
             return cls._from_values(values, weights, folder, device)
         except UserError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        except MALFORMED as error:
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise UserError(f"{file}: not the description of a trained model ({reason})") from None
 
@@ -183,7 +183,7 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
             if record["step"] == step and "valid" in record:
                 scores = record["valid"].items()
                 found |= {int(k): Choice(int(one["steps"]), float(one["rate"])) for k, one in scores}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise UserError(f"{file}: not the metrics of a run ({error!r})") from None
     return found
 

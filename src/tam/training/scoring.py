@@ -31,26 +31,22 @@ def score_splits(
     return found
 
 
-def joined(splits: Mapping[str, Sequence[KShotScore]]) -> list[KShotScore]:
-    """The scores of all splits together."""
-    return [
-        parts[0]._replace(tasks=tuple(task for part in parts for task in part.tasks))
-        for parts in zip(*splits.values(), strict=True)
-    ]
-
-
 def scores_and_floors(
     saved: Saved, protocol: Protocol, splits: Mapping[str, Sequence[Task]]
 ) -> dict[str, Any]:
-    """What a result says of test tasks.
+    """What a result says about test tasks.
 
     `scores` are over all of them, `splits` over each test split if there are several. `floors` has, for each
     split, the scores of every floor; `gains` how far the accuracy is above that of the best one, at each k.
     """
     found = score_splits(saved, protocol, splits)
     known = {split: floors(tasks, protocol) for split, tasks in splits.items()}
+    everything = [
+        parts[0]._replace(tasks=tuple(task for part in parts for task in part.tasks))
+        for parts in zip(*found.values(), strict=True)
+    ]
     values = {
-        "scores": score_rows(joined(found)),
+        "scores": score_rows(everything),
         "floors": {
             split: {name: score_rows(scores) for name, scores in of_split.items()}
             for split, of_split in known.items()

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do."""
+"""Handling Ctrl-C and SIGTERM."""
 
 import signal
 from collections.abc import Callable, Generator

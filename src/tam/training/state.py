@@ -7,7 +7,7 @@ from typing import Any
 
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import finite, infinite_if_none
+from tam.io import MALFORMED, finite, infinite_if_none
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Best:
 
     @classmethod
     def from_json(cls, values: Any) -> "Best":
-        """From plain values; ValueError or TypeError if they do not describe a validation."""
+        """From plain values; one of `MALFORMED` if they do not describe a validation."""
         step, (first, second), (steps, rate) = values
         quality = (float(infinite_if_none(first)), float(infinite_if_none(second)))
         return cls(int(step), quality, Choice(int(steps), float(rate)))
@@ -34,13 +34,13 @@ class Best:
         """From the header of a file of weights."""
         try:
             return cls.from_json(header["best"])
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
 
 
 @dataclass
 class State:
-    """How far a run is."""
+    """How far a run has come."""
 
     step: int = 0
     seconds: float = 0.0
@@ -53,6 +53,6 @@ class State:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "State":
-        """From plain values; KeyError, ValueError or TypeError if they do not describe a run."""
+        """From plain values; one of `MALFORMED` if they do not describe a run."""
         best = {int(k): Best.from_json(one) for k, one in dict(values["best"]).items()}
         return cls(int(values["step"]), float(values["seconds"]), best)

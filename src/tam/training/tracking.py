@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from tam.errors import UserError
 from tam.io import json_text, read_json
@@ -22,24 +22,8 @@ PROJECT = "tam"
 """The project that runs are grouped under, where a tracker has projects."""
 
 
-class Tracker(Protocol):
-    """Where the numbers of a run go, besides the files in its folder."""
-
-    def start(self, name: str, folder: Path, config: Mapping[str, Any], step: int) -> None:
-        """Begin a run, or go on with the one of this name: what it has from this step on is replaced."""
-        ...
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record numbers by name."""
-        ...
-
-    def finish(self) -> None:
-        """End the run, or its part so far."""
-        ...
-
-
 class _TensorBoard:
-    """Event files in the folder `tensorboard` of the run."""
+    """Event files in the folder `tensorboard` of the run; what they have from a step on can be replaced."""
 
     def __init__(self) -> None:
         _check_installed("tensorboard")
@@ -83,6 +67,9 @@ class _Wandb:
         self._package.finish()
 
 
+Tracker = _TensorBoard | _Wandb
+
+
 def make_tracker(name: str) -> Tracker:
     """The tracker of this name; an error if there is none, or if its package is not installed."""
     if name == "tensorboard":
@@ -101,7 +88,7 @@ def _check_installed(package: str) -> Any:
 
 @contextmanager
 def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], log: Log) -> Generator[Log]:
-    """A log that sends what it is given to the tracker too, from the first numbers on."""
+    """A log that also sends what it is given to the tracker, from the first numbers on."""
     if tracker is None:
         yield log
         return
@@ -125,7 +112,7 @@ def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], lo
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a run, unlike that of any other, from the folder's name on."""
+    """The unique name of a run, which begins with its folder's."""
     file = folder / "tracking.json"
     if not file.exists():
         name = re.sub(r"[^\w.-]", "-", folder.resolve().name)
@@ -134,7 +121,7 @@ def _name_of(folder: Path) -> str:
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a record by the names that they are tracked under; none for what is infinite."""
+    """The numbers of a record by their names in a tracker, without those that are infinite."""
     found: dict[str, float | None] = {}
     for split in ("valid", "test"):
         for k, scores in record.get(split, {}).items():

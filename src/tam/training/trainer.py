@@ -12,10 +12,11 @@ from torch import Tensor
 
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice, KShotScore, choose, quality
+from tam.io import MALFORMED
 from tam.methods import Losses, Method
 from tam.methods.losses import smoothed
 from tam.methods.warm_starts import WarmStarts
-from tam.models import build_model, place_model, twice_differentiable
+from tam.models import Model, build_model, place_model, twice_differentiable
 from tam.models.dropout import dropping
 from tam.models.encoder import load_pretrained
 from tam.models.fast.engine import compiles_ahead
@@ -25,11 +26,7 @@ from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
 from tam.training.capture import CapturedStep
-from tam.training.checkpoint import (
-    load_weights,
-    read_tensors,
-    write_tensors,
-)
+from tam.training.checkpoint import load_weights, read_tensors, write_tensors
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.masking import TokenMasking
@@ -39,7 +36,7 @@ from tam.training.state import Best, State
 
 
 class DivergedError(UserError):
-    """The loss is not a number any more."""
+    """The loss or its gradient is no longer finite."""
 
 
 def _seed_of(text: str) -> int:
@@ -53,46 +50,62 @@ class Trainer:
     """
 
     def __init__(self, setup: Setup, folder: Path, *, captured: bool = True) -> None:
-        config, tasks, spec = setup.config, setup.tasks, setup.spec
-        self.setup, self.config, self.tasks, self.folder = setup, config, tasks, folder
-        self.device = torch.device(config.device)
-        self.primitives = setup.primitives
-        start = torch.Generator().manual_seed(config.seed)
-        self.model = place_model(build_model(spec, start), self.device, config.training.precision)
+        config, spec, training = setup.config, setup.spec, setup.config.training
+        self.setup, self.config, self.tasks, self.folder = setup, config, setup.tasks, folder
         self.method: Method = setup.method
-        train, masking = setup.splits["train"], None
-        if config.network.encoder is not None:
-            load_pretrained(self.model, config.network.encoder)
-        elif share := config.network.mask_tokens:
-            masking = TokenMasking(train, spec, share, self.device)
-        if self.model.token_weights is not None:
-            self.model.token_weights.copy_(torch.from_numpy(rarity(train, spec)))
-        if self.model.memory is not None:
-            self.model.memory.copy_(torch.from_numpy(memorised(train, spec)))
-        if (hints := Hints.of_model(self.model)) is not None:
-            train = hints.for_training(train, config.seed)
-        self.data = TrainingData(train, self.device, self.primitives, masking)
+        self.primitives = setup.primitives
+        self.device = torch.device(config.device)
+        self.model = self._new_model()
+        self.data = self._new_data()
         # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
         self.generator = torch.Generator(self.device).manual_seed(_seed_of(f"draws {config.seed}"))
-        training = config.training
         self.adam = Adam(self.model, table_names(self.model), training.clip, training.weight_decay)
-        self._dropout = torch.Generator(self.device)
-        self.warm_starts: WarmStarts | None = None
-        share = getattr(config.settings, "warm_share", 0.0)
-        if self.model.kept is not None:
-            self.warm_starts = WarmStarts(share, spec.slots, self.model.kept)
-        elif share:
-            table = self.model.blank(self.data.tasks * max(spec.slots, 1))
-            self.warm_starts = WarmStarts(share, spec.slots, table)
+        self.warm_starts = self._new_warm_starts()
         self.state = State()
         self.choices: dict[int, Choice] = {}
-        self._tasks = min(config.training.tasks, self.data.tasks)
+        self._dropout = torch.Generator(self.device)
+        self._tasks = min(training.tasks, self.data.tasks)
         self._share = distribution.share(self._tasks)
-        self._replays = captured and self.device.type == "cuda" and distribution.world_size() == 1
-        self._replays = self._replays and not training.dropout  # its draws are seeded anew for every step
-        self._replays = self._replays and spec.encoder is None  # code of others may wait for the GPU
+        self._replays = (
+            captured
+            and self.device.type == "cuda"
+            and distribution.world_size() == 1
+            and not training.dropout  # its draws are seeded anew for every step
+            and spec.encoder is None  # code of others may wait for the GPU
+        )
         self._captured: dict[int, CapturedStep] = {}
         self._compiled = False
+
+    def _new_model(self) -> Model:
+        """The network as initialised, with what it keeps of the training tasks."""
+        config, spec, train = self.config, self.setup.spec, self.setup.splits["train"]
+        start = torch.Generator().manual_seed(config.seed)
+        model = place_model(build_model(spec, start), self.device, config.training.precision)
+        if config.network.encoder is not None:
+            load_pretrained(model, config.network.encoder)
+        if model.token_weights is not None:
+            model.token_weights.copy_(torch.from_numpy(rarity(train, spec)))
+        if model.memory is not None:
+            model.memory.copy_(torch.from_numpy(memorised(train, spec)))
+        return model
+
+    def _new_data(self) -> TrainingData:
+        """The training tasks on the device, perhaps with hints and masked tokens."""
+        network, train, masking = self.config.network, self.setup.splits["train"], None
+        if network.encoder is None and network.mask_tokens:
+            masking = TokenMasking(train, self.setup.spec, network.mask_tokens, self.device)
+        if (hints := Hints.of_model(self.model)) is not None:
+            train = hints.for_training(train, self.config.seed)
+        return TrainingData(train, self.device, self.primitives, masking)
+
+    def _new_warm_starts(self) -> WarmStarts | None:
+        """Where searches ended last, if some are to start there, or if the model keeps it."""
+        share, slots = getattr(self.config.settings, "warm_share", 0.0), self.setup.spec.slots
+        if self.model.kept is not None:
+            return WarmStarts(share, slots, self.model.kept)
+        if share:
+            return WarmStarts(share, slots, self.model.blank(self.data.tasks * max(slots, 1)))
+        return None
 
     def step(self) -> Losses:
         """One outer step."""
@@ -156,8 +169,6 @@ class Trainer:
 
     def _of_all_ranks(self, rows: Tensor) -> Tensor:
         """The rows of every rank's tasks, given this rank's."""
-        if distribution.world_size() == 1:
-            return rows
         everyone = rows.new_zeros(self._tasks, rows.shape[1])
         everyone[self._share] = rows
         distribution.add_up([everyone])
@@ -252,18 +263,18 @@ class Trainer:
             return
         tensors, header = read_tensors(path)
         check_same(self.setup, header, path)
-        groups: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}}
-        for name, value in tensors.items():
-            group, _, rest = name.partition(".")
-            groups.setdefault(group, {})[rest] = value
-        load_weights(self.model, groups["model"], path)
+        model, adam = (
+            {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
+            for part in ("model.", "adam.")
+        )
+        load_weights(self.model, model, path)
         try:
-            self.adam.load(groups["adam"])
+            self.adam.load(adam)
             self.generator.set_state(tensors["generator"])
             if self.warm_starts is not None and self.model.kept is None:
                 self.warm_starts.table.copy_(tensors["warm_starts"])
             self.state = State.from_json(header)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except MALFORMED as error:
             raise UserError(f"{path}: not a checkpoint, or damaged ({error!r})") from None
         self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
 

@@ -41,6 +41,13 @@ def test_examples_are_within_the_limits(limits: Limits) -> None:
             assert all(0 <= v < limits.values for v in x + y)
 
 
+@pytest.mark.parametrize("limits", [Limits(2, 5, 6, 9), Limits(100, 30, 30, 40)])
+def test_lists_longer_than_different_numbers_make_them_repeat_numbers(limits: Limits) -> None:
+    dice = Dice(Rng("long"))
+    for _ in range(50):
+        assert limits.shortest <= len(Inputs(limits, dice).draw()) <= limits.longest
+
+
 def test_functions_differ_and_are_worth_learning(programs: list[Program]) -> None:
     assert len({program.text for program in programs}) == len(programs)
     constant = 0

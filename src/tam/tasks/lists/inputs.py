@@ -7,6 +7,7 @@ from tam.tasks.lists.grammar import Numbers
 from tam.tasks.rng import Dice
 
 _SMALL = 10
+_TRIES = 900  # fewer would change the tasks of some options
 
 
 class Limits(NamedTuple):
@@ -28,15 +29,27 @@ class Inputs:
     Numbers are small (below 10), of any size, or a mix of both. They are all different, or repeat as chance
     has it, or come from a few. Half of the lists have one of the given constants at a random place: a
     program that looks for a 7 shows what it does only where there is one.
+
+    Where lists are to be longer than different numbers hardly ever make them, numbers repeat.
     """
 
     def __init__(self, limits: Limits, dice: Dice, constants: Sequence[int] = ()) -> None:
         self._limits, self._dice, self._constants = limits, dice, constants
         self._numbers = dice.pick(("small", "small", "mixed", "mixed", "mixed", "any"))
         self._repeats = dice.pick(("none", "none", "some", "few"))
+        if limits.shortest > (min(_SMALL, limits.values) if self._numbers == "small" else limits.values):
+            self._repeats = "some" if self._repeats == "none" else self._repeats
 
     def draw(self) -> Numbers:
         """A random list."""
+        for _ in range(_TRIES):
+            if len(x := self._try()) >= self._limits.shortest:
+                return x
+        self._repeats = "some"
+        return self._try()
+
+    def _try(self) -> Numbers:
+        """A random list, which is too short if too few of its numbers differ."""
         dice, limits = self._dice, self._limits
         length = limits.shortest + dice.below(limits.longest - limits.shortest + 1)
         x = [self._number() for _ in range(length)]
@@ -47,7 +60,7 @@ class Inputs:
             x[dice.below(length)] = dice.pick(self._constants)
         if self._repeats == "none":
             x = list(dict.fromkeys(x))
-        return x if len(x) >= limits.shortest else self.draw()
+        return x
 
     def _number(self) -> int:
         small = self._numbers == "small" or (self._numbers == "mixed" and self._dice.below(5) < 2)
