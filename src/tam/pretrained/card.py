@@ -37,7 +37,7 @@ def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     return f"{infinite_if_none(score['perplexity']):.2f}"
 
 
-def _with_interval(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
+def with_interval(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     """A score with its 95 % interval, if it has one."""
     metric = metric_of(card["kind"])
     if (interval := score[f"{metric}_interval"]) is None:
@@ -99,9 +99,9 @@ def readme(card: Mapping[str, Any]) -> str:
     )
     shots = [f"k = {score['k']}" for score in scores["packed"]]
     rows = [
-        ["this model", *(_with_interval(card, score) for score in scores["packed"])],
+        ["this model", *(with_interval(card, score) for score in scores["packed"])],
         ["test tasks", *(score["tasks"] for score in scores["packed"])],
-        ["the run", *(_with_interval(card, score) for score in scores["run"])],
+        ["the run", *(with_interval(card, score) for score in scores["run"])],
         ["test tasks", *(score["tasks"] for score in scores["run"])],
     ]
     made = [
