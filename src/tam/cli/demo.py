@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tam.cli.options import Name, optional
+from tam.cli.use import error_in
 from tam.cli.words import Words
 from tam.errors import UserError
 from tam.io import path_of
@@ -244,8 +245,7 @@ class _Talk:
                 right = self._ask([x for x, _ in self.examples], [y for _, y in self.examples])
                 print(f"{right} of {len(self.examples)} right.")
         except ExamplesError as error:
-            place = "" if error.example is None else f":{list(by_line)[error.example]}"
-            raise UserError(f"{file}{place}: {error.problem}") from None
+            raise error_in(file, list(by_line), error) from None
 
 
 def _random_paths(start: int, end: int, count: int) -> list[tuple[list[Any], Any]]:

@@ -181,7 +181,7 @@ def _views(serving: Serving) -> APIRouter:
         if number >= len(tasks):
             raise HTTPException(404, f"there is no test task {number}: the model came with {len(tasks)}")
         name, examples = tasks[number]
-        return schema.Hidden(name=name, examples=[schema.ExampleOut(x=x, y=y) for x, y in examples])
+        return schema.Hidden(name=name, examples=[schema.Example(x=x, y=y) for x, y in examples])
 
     @router.get("/metrics", response_class=Response, summary="Counts and times for Prometheus")
     def show_metrics() -> Response:
@@ -191,7 +191,7 @@ def _views(serving: Serving) -> APIRouter:
     return router
 
 
-def _pairs(examples: Sequence[schema.ExampleIn]) -> list[tuple[Any, Any]]:
+def _pairs(examples: Sequence[schema.Example]) -> list[tuple[Any, Any]]:
     return [(example.x, example.y) for example in examples]
 
 
