@@ -55,7 +55,6 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "server": serve.load,
     "nearest": serve.nearest,
     "pretrained": pretrained.scores,
-    "searches": pretrained.searches,
     "sizes": tasks.sizes,
     "classification counts": tasks.classification_counts,
     "transduction counts": partial(tasks.slot_counts, name="transduction"),

@@ -16,7 +16,6 @@ class Results(Published):
 
     def __init__(self) -> None:
         super().__init__(ROOT / "results")
-        self.gpu, self.memory, self.peers, self.scaling, self.searches, self.serve = (
-            read_json(self.folder / f"{name}.json")
-            for name in ("gpu", "memory", "peers", "scaling", "searches", "serve")
+        self.gpu, self.memory, self.peers, self.scaling, self.serve = (
+            read_json(self.folder / f"{name}.json") for name in ("gpu", "memory", "peers", "scaling", "serve")
         )
