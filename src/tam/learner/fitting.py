@@ -33,16 +33,16 @@ def fit_in(
     log: Log | None,
     tracker: Tracker | None,
 ) -> Saved:
-    """Train in a folder, which may have a checkpoint to go on from.
+    """Train in a folder, which may have a checkpoint to go on from; see `Learner.fit`.
 
     Args:
         place: The folder.
         config: The settings.
         tasks: The tasks.
         asked: The preset and the names of the settings that the user gave, if others may be settled.
-        minutes: How long it may take.
+        minutes: How long it may take, counted from `started` on.
         started: When the user called, by the monotonic clock.
-        log: Gets the records instead of the progress shown on standard error.
+        log: Gets the records.
         tracker: Gets them too.
     """
     _make_run_folder(place)

@@ -19,6 +19,7 @@ from tam.methods import make_method
 from tam.models.token_ids import TokenIds
 from tam.pretrained import resolve
 from tam.pretrained.card import FILE, read_card, readme
+from tam.provenance import now, provenance
 from tam.tasks.task import Task
 from tam.training.checkpoint import write_json, write_text
 from tam.training.run import load_tasks
@@ -60,7 +61,7 @@ def score_packed(
             found.append(known[key])
         (rows[k],) = score_rows([KShotScore(k, choice, tuple(found))])
     card["scores"]["packed"] = [rows[k] for k in sorted(rows)]
-    card["scored"] = {"supports": supports, "device": platform.machine()}
+    card["scored"] = {"supports": supports, "device": platform.machine(), **provenance(), "finished": now()}
     write_json(folder / FILE, card)
     write_text(folder / "README.md", readme(card))
     return card
