@@ -26,15 +26,15 @@ class Models:
             [
                 name,
                 metric_of(card["kind"]),
-                *(headline(card, score) for score in card["scores"]["packed"]),
+                *(f"{headline(card, score)} ({score['tasks']})" for score in card["scores"]["packed"]),
                 f"{card['parameters']:,}",
                 f"{card['bytes'] / 1e6:.1f} MB",
             ]
             for name, card in cards.items()
         ]
         print(table(["model", "test tasks", *(f"k = {k}" for k in shots), "weights", "size"], rows))
-        print("\nk: examples of a new task, per class in classification. The model card says on how many")
-        print("test tasks, and how the model was made: README.md in each folder:")
+        print("\nk: examples of a new task, per class in classification. In brackets: how many test tasks")
+        print("were scored. The model card, README.md in each folder, says how the model was made:")
         for name in cards:
             print(f"  {folder_of(name)}")
         print("next: tam demo, or in Python tam.load(NAME)")

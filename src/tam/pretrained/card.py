@@ -70,8 +70,8 @@ answers = learner.predict(rule, inputs)
 {scores}
 
 With the 95 % interval over tasks. This model, scored on a CPU ({scored[device]}): {scored[supports]} \
-support{plural} of each task. The run it comes from, {run[supports]} supports of each: there each k has the \
-weights that validated best at it, in float32.
+support{plural} of each of the first test tasks. The run it comes from, {run[supports]} supports of each: \
+there each k has the weights that validated best at it, in float32.
 
 ## How it was made
 
