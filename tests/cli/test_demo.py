@@ -16,8 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
-    """These lines come from the keyboard; two searches learn a rule, which takes less time than three."""
-    monkeypatch.setattr("tam.cli.demo._SEARCHES", 2)
+    """These lines come from the keyboard."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
