@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import urlparse
 
 TOKEN = "hf_" + "a" * 34
 
@@ -105,31 +105,12 @@ class _Requests(BaseHTTPRequestHandler):
             if revision not in ("main", commit):
                 self._json({"error": "Invalid rev"}, 404, {"X-Error-Code": "RevisionNotFound"})
             elif len(parts) > 4 and parts[4] == "tree":
-                assert parse_qs(urlparse(self.path).query) is not None
-                self._json(
-                    [
-                        {
-                            "type": "file",
-                            "path": name,
-                            "size": len(content),
-                            "oid": hashlib.sha1(content).hexdigest(),
-                        }
-                        for name, content in files.items()
-                    ]
-                )
+                oids = {name: hashlib.sha1(content).hexdigest() for name, content in files.items()}
+                sizes = {name: len(content) for name, content in files.items()}
+                self._json([{"type": "file", "path": n, "size": sizes[n], "oid": oids[n]} for n in files])
             else:
-                siblings = [{"rfilename": name} for name in files]
-                self._json(
-                    {
-                        "id": repo,
-                        "modelId": repo,
-                        "sha": commit,
-                        "siblings": siblings,
-                        "private": False,
-                        "tags": [],
-                        "downloads": 0,
-                    }
-                )
+                told = {"id": repo, "modelId": repo, "sha": commit, "private": False}
+                self._json(told | {"siblings": [{"rfilename": name} for name in files], "tags": []})
         else:
             content = files["/".join(parts[4:])]
             etag = hashlib.sha256(content).hexdigest()

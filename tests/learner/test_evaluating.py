@@ -9,8 +9,8 @@ import pytest
 
 import tam
 from tam.config.config import Config
+from tam.learner.adapting import identity
 from tam.learner.evaluating import evaluate_run
-from tam.learner.learner import _identity  # pyright: ignore[reportPrivateUsage]
 from tam.tasks.task import Sequences
 from tam.tasks.vocabulary import Vocabulary
 from tam.training.folder import best_file
@@ -53,7 +53,7 @@ def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Pat
     rules = learner.adapt_many([one, one * 5])
     assert rules[0].model != rules[1].model
     best = Saved.read(tmp_path, "cpu").best
-    assert [rule.model for rule in rules] == [_identity(best[k][1]) for k in (1, 5)]
+    assert [rule.model for rule in rules] == [identity(best[k][1]) for k in (1, 5)]
     inputs = [x for x, _ in examples[:6]]
     mixed = learner.predict_proba([rules[0], rules[1]] * 3, inputs)
     apart = [learner.predict_proba(rule, inputs) for rule in rules]

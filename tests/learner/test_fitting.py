@@ -24,7 +24,7 @@ def test_fit_takes_the_presets_of_the_benchmark(name: Any, monkeypatch: pytest.M
         trained.append(config)
         raise InterruptedError
 
-    monkeypatch.setattr("tam.learner.learner.prepare", stop)
+    monkeypatch.setattr("tam.learner.fitting.prepare", stop)
     tasks, others = small_benchmark(name), small_benchmark("transduction")
     settings: list[dict[str, Any]] = [{}, {"inner_rate": 0.7}]
     for preset, given in product(get_args(Preset), settings):

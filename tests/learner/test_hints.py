@@ -96,7 +96,7 @@ def test_a_training_task_does_not_recall_its_own_answers(learner: tam.Learner) -
     known = next(iter(hints.memory.values()))
     assert len(known) == 6
     tasks = tam.tasks_from({f"{number}": suffixed(number) for number in range(8)})
-    own = learner._intake.tasks(tasks.train)  # pyright: ignore[reportPrivateUsage]
+    own = learner.intake.tasks(tasks.train)
     for number, task in enumerate(own):
         recalled = hints._hinted(task, [(np.arange(3), np.arange(4, 5))], number)  # pyright: ignore[reportPrivateUsage]
         separator = recalled[0].index(hints.spec.named)

@@ -4,8 +4,6 @@ import json
 import math
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,21 +15,6 @@ from tam.training.checkpoint import read_tensors, write_tensors
 from tests.learner.small import X, small_benchmark
 
 pytestmark = pytest.mark.slow
-
-
-def test_saved_and_loaded_in_a_fresh_process(classifier: tam.Learner, tmp_path: Path) -> None:
-    classifier.save(tmp_path / "m")
-    rule = classifier.adapt([(X, "a"), ([1] * 5, "b")])
-    rule.save(tmp_path / "rule.json")
-    code = (
-        "import tam, sys; l = tam.load(sys.argv[1]); r = tam.TaskEmbedding.load(sys.argv[2]);"
-        "print(l.predict_proba(r, [[3, 1, 4, 1, 5]])[0]['a'])"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "m"), str(tmp_path / "rule.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    (expected,) = classifier.predict_proba(rule, [X])
-    assert float(done.stdout) == pytest.approx(expected["a"], abs=1e-6)
-    assert tam.TaskEmbedding.load(tmp_path / "rule.json") == rule
 
 
 def test_a_loaded_learner_has_the_config_it_was_trained_with(classifier: tam.Learner, tmp_path: Path) -> None:

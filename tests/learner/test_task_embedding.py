@@ -76,7 +76,12 @@ def test_equal_rules_give_the_same_answers() -> None:
 
 
 def test_a_mean_is_of_rules_of_one_task() -> None:
-    assert TaskEmbedding.mean(rule for rule in (RULE, RULE)) == RULE
+    far = TaskEmbedding.from_json(RULE.to_json() | {"vector": [0.3, 0.5]})
+    mean = TaskEmbedding.mean(rule for rule in (RULE, far))
+    assert np.allclose(mean.vector, [0.2, -1.0])
+    assert RULE.similarity(RULE) == pytest.approx(1.0)
+    with pytest.raises(UserError, match="different models"):
+        RULE.similarity(TaskEmbedding.from_json(RULE.to_json() | {"model": "n"}))
     other = TaskEmbedding.from_json(RULE.to_json() | {"labels": ["a", 2]})
     for rules in ([], [RULE, other]):
         with pytest.raises(UserError, match="mean needs"):

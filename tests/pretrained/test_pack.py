@@ -1,6 +1,7 @@
 """A run is packed: one set of weights, rounded, scored, with a card."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from tam.evaluation.protocol import Choice
 from tam.models import build_model
 from tam.pretrained.card import read_card, readme
 from tam.pretrained.pack import one_set, pack
+from tam.pretrained.score import score_packed
+from tam.training.run import load_tasks, read_config
 from tam.training.saved import Saved
+from tam.training.scoring import score_splits
 from tam.training.state import Best
 from tests.in_process import tam as command
 
@@ -42,6 +46,25 @@ def test_packed(run: Path, tmp_path: Path) -> None:
     assert len(shown) == 2
     with pytest.raises(tam.UserError, match="holds a run or a model"):
         pack(run, tmp_path / "m", tasks=2, supports=1)
+
+
+def test_scoring_goes_on_from_its_log(run: Path, tmp_path: Path) -> None:
+    """Task by task, as all together; a task that is in the log is not scored again."""
+    card = pack(run, tmp_path / "m", tasks=2, supports=2, name="mine")
+    source, log = read_config(run / "config.json")[1], tmp_path / "log.jsonl"
+    test, saved = load_tasks(source).test, Saved.read(tmp_path / "m", "cpu")
+    protocol = replace(saved.config.protocol, supports=2)
+    together = score_splits(saved, protocol, {"test": test})["test"]
+    for known, row in zip(together, card["scores"]["packed"], strict=True):
+        assert (row["accuracy"], row["tasks"]) == (pytest.approx(known.accuracy), 2)
+    score_packed(tmp_path / "m", test[:1], 2, log=log)
+    lines = log.read_text().splitlines()
+    log.write_text("".join(line.replace(str(json.loads(line)[-1]), "7.5") + "\n" for line in lines))
+    again = score_packed(tmp_path / "m", test, 2, shots=[1], log=log)
+    assert len(log.read_text().splitlines()) == 3
+    first, other = again["scores"]["packed"]
+    assert (first["tasks"], other["tasks"]) == (2, 1)
+    assert first["perplexity"] == pytest.approx((7.5 + together[0].tasks[1].perplexity) / 2)
 
 
 def test_the_weights_that_serve_most_k_are_packed(run: Path, tmp_path: Path) -> None:

@@ -13,13 +13,12 @@ from tam.pretrained.pack import LIMIT
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tests.learner.small import untrained
 
-
-def test_there_is_one_for_each_benchmark() -> None:
-    assert names() == ["classification", "pathfinding", "transduction"]
+NAMES = ["classification", "pathfinding", "transduction"]
 
 
-@pytest.mark.parametrize("name", ["classification", "pathfinding", "transduction"])
+@pytest.mark.parametrize("name", NAMES)
 def test_files(name: str) -> None:
+    assert names() == NAMES
     folder, card = folder_of(name), read_card(folder_of(name))
     assert sum(file.stat().st_size for file in folder.glob("*.safetensors")) == card["bytes"] <= LIMIT
     assert (folder / "README.md").read_text(encoding="utf-8") == readme(card)
@@ -27,10 +26,11 @@ def test_files(name: str) -> None:
     learner = tam.load(name)
     assert sum(weight.numel() for weight in learner.model_.parameters()) == card["parameters"]
     assert sorted(learner.choices_) == [score["k"] for score in card["scores"]["packed"]]
+    assert min(score["tasks"] for score in card["scores"]["packed"]) >= 8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["classification", "pathfinding", "transduction"])
+@pytest.mark.parametrize("name", NAMES)
 def test_shown_tasks_are_test_tasks(name: str) -> None:
     """Training has never seen them."""
     lines = (folder_of(name) / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
@@ -41,13 +41,6 @@ def test_shown_tasks_are_test_tasks(name: str) -> None:
     shown = {json.loads(line)["task"] for line in lines}
     assert shown <= titles["test"]
     assert not shown & titles["train"]
-
-
-def test_rounding_changes_little() -> None:
-    for name in names():
-        scores = read_card(folder_of(name))["scores"]
-        for before, after in zip(scores["float32"], scores["packed"], strict=True):
-            assert abs(before["accuracy"] - after["accuracy"]) < 0.02
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 import tam
 from tam.pretrained.packed import Packed, ShownTask
 from tam.serve.app import make_app
-from tam.serve.limits import Limits
 from tam.serve.served import Served
 from tests.learner.small import untrained
 from tests.serve.conftest import LIMITS
@@ -186,11 +185,6 @@ def test_metrics_count(http: TestClient) -> None:
     assert 'tam_requests_total{method="GET",path="/tasks/{name:path}",status="404"} 1.0' in text
     assert 'tam_tasks{model="labels"} 1.0' in text
     assert "tam_request_seconds_bucket" in text
-
-
-def test_limits_must_be_positive() -> None:
-    with pytest.raises(tam.UserError, match="max_rows must be at least 1: got 0"):
-        Limits(max_rows=0)
 
 
 def test_the_description_needs_no_network(http: TestClient) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import tam
 from tam.store.store import OtherModelError, TaskExistsError
-from tests.store.small import another, fill, pairs
+from tests.store.small import another, fill
 
 
 def all_of(store: tam.Store) -> list[Any]:
@@ -91,11 +91,3 @@ def test_files_that_are_no_lines_of_json(content: bytes, store: tam.Store, tmp_p
         store.import_file(file)
     with pytest.raises(tam.UserError, match="cannot be read"):
         store.import_file(tmp_path / "none.jsonl")
-
-
-def test_an_export_that_cannot_be_written_says_so(
-    store: tam.Store, learner: tam.Learner, tmp_path: Path
-) -> None:
-    store.put("a", learner.adapt(pairs(1)), pairs(1))
-    with pytest.raises(tam.UserError, match="cannot be written"):
-        store.export(tmp_path / "no" / "tasks.jsonl")

@@ -58,11 +58,6 @@ def test_the_largest_are_those_of_a_sort(size: int) -> None:
             assert np.array_equal(np.sort(some[found]), np.sort(some)[size - count :])
 
 
-def test_embeddings_of_learners_too(store: tam.Store, learner: tam.Learner) -> None:
-    made = fill(store, learner, 8)
-    assert same(list(store.nearest("task 001", 3)), by_hand(made, made["task 001"], 3, but="task 001"))
-
-
 def test_several_searches_are_compared_by_their_point(tmp_path: Path) -> None:
     made = {
         str(number): tam.TaskEmbedding(RNG.normal(size=10).astype(np.float32), (0,), "w", 0.0, searches=2)

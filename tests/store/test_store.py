@@ -182,17 +182,3 @@ def test_files_that_are_no_stores_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(tam.UserError, match=f"^{re.escape(str(file))}: .*{about}"):
             tam.Store(file)
         assert (file.read_bytes() if file.is_file() else None) == before
-
-
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    store = tam.Store(tmp_path / "a.db")
-    store.close()
-    with pytest.raises(tam.UserError, match="the store is closed"):
-        store.list()
-
-
-def test_a_store_in_memory(learner: tam.Learner) -> None:
-    with tam.Store(":memory:", learner) as store:
-        fill(store, learner, 2)
-        assert len(store) == 2
-    assert not Path(":memory:").exists()

@@ -5,10 +5,11 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tam.cli.options import Name, optional
+from tam.cli.use import error_in
 from tam.cli.words import Words
 from tam.errors import UserError
 from tam.io import path_of
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 _ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
 _CELL = re.compile(r"\(?\s*(\d)\s*,\s*(\d)\s*\)?")
-_STARTS = 3
-"""The most searches that learn a rule here: on a CPU, the eight of the preset best take twice as long."""
+_SEARCHES = 2
+"""The most searches that learn a rule here: as in the playground; all eight take longer."""
 _GIVEN = {"classification": 40, "transduction": 8, "pathfinding": 5}
 """Examples of a hidden rule that the demo gives the model."""
 _ASKED = {"classification": 6, "transduction": 6, "pathfinding": 3}
@@ -50,12 +51,9 @@ class Demo:
         import torch
 
         from tam.learner.learner import load
-        from tam.methods import TAM
 
         torch.set_num_threads(1)  # so few rows gain nothing from more, and lose where other programs run
         learner = load(self.model)
-        if isinstance(learner.method, TAM) and learner.method.starts > _STARTS:
-            learner.method = replace(learner.method, starts=_STARTS)
         talk = _Talk(self.model, learner)
         weights = sum(weight.numel() for weight in learner.model_.parameters())
         print(
@@ -90,12 +88,10 @@ class _Talk:
     """A conversation about one rule at a time."""
 
     def __init__(self, name: str, learner: "Learner") -> None:
-        from tam.learner.inputs import Intake
         from tam.pretrained import resolve
         from tam.pretrained.packed import read_packed
 
         self.learner, self.spec = learner, learner.model_.spec
-        self._intake = Intake(self.spec, learner.vocabulary_, learner.primitives_)
         packed = read_packed(resolve(name))
         self.benchmark: str = packed.benchmark or self.spec.kind
         self.is_known = packed.benchmark is not None
@@ -162,7 +158,7 @@ class _Talk:
                 raise UserError('there is no answer after the arrow: type "input -> answer"')
             example = (self.words.read(x), answer)
         try:
-            self._intake.task("your rule", [*self.examples, example], ())
+            self.learner.intake.task("your rule", [*self.examples, example], ())
         except ExamplesError as error:
             raise UserError(error.problem) from None
         self.examples.append(example)
@@ -172,7 +168,7 @@ class _Talk:
 
     def _learn(self, examples: list[tuple[list[Any], Any]]) -> "TaskEmbedding":
         started = time.monotonic()
-        rule = self.learner.adapt(examples)
+        rule = self.learner.adapt(examples, searches=_SEARCHES)
         print(
             f"Learned from {len(examples)} example{'s' if len(examples) > 1 else ''} in "
             f"{time.monotonic() - started:.1f} s: {self.learner.model_.task_size} numbers were fitted, "
@@ -249,8 +245,7 @@ class _Talk:
                 right = self._ask([x for x, _ in self.examples], [y for _, y in self.examples])
                 print(f"{right} of {len(self.examples)} right.")
         except ExamplesError as error:
-            place = "" if error.example is None else f":{list(by_line)[error.example]}"
-            raise UserError(f"{file}{place}: {error.problem}") from None
+            raise error_in(file, list(by_line), error) from None
 
 
 def _random_paths(start: int, end: int, count: int) -> list[tuple[list[Any], Any]]:

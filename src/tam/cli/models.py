@@ -21,20 +21,20 @@ class Models:
         from tam.tasks.task import metric_of
 
         cards = {name: read_card(folder_of(name)) for name in names()}
-        shots = sorted({score["k"] for card in cards.values() for score in card["scores"]["run"]})
+        shots = sorted({score["k"] for card in cards.values() for score in card["scores"]["packed"]})
         rows = [
             [
                 name,
                 metric_of(card["kind"]),
-                *(headline(card, score) for score in card["scores"]["run"]),
+                *(f"{headline(card, score)} ({score['tasks']})" for score in card["scores"]["packed"]),
                 f"{card['parameters']:,}",
                 f"{card['bytes'] / 1e6:.1f} MB",
             ]
             for name, card in cards.items()
         ]
         print(table(["model", "test tasks", *(f"k = {k}" for k in shots), "weights", "size"], rows))
-        print("\nk: examples of a new task, per class in classification. These are the scores of the runs;")
-        print("what packing changes is in the model card, README.md in each folder:")
+        print("\nk: examples of a new task, per class in classification. In brackets: how many test tasks")
+        print("were scored. The model card, README.md in each folder, says how the model was made:")
         for name in cards:
             print(f"  {folder_of(name)}")
         print("next: tam demo, or in Python tam.load(NAME)")
@@ -49,7 +49,7 @@ class Pack:
     out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
     """A new folder for the packed model."""
     tasks: int = 16
-    """Test tasks that it is scored on, before and after rounding."""
+    """Test tasks that it is scored on."""
     supports: int = 1
     """Supports of each of these tasks."""
 

@@ -17,6 +17,7 @@ from tam.io import path_of
 
 if TYPE_CHECKING:
     from tam.learner.evaluating import TestTasks
+    from tam.learner.inputs import ExamplesError
     from tam.learner.learner import Learner
     from tam.learner.task_embedding import TaskEmbedding
 
@@ -130,10 +131,15 @@ def adapt_from_file(
     try:
         return learner.adapt(examples, primitives), examples
     except ExamplesError as error:
-        place = "" if error.example is None else f":{list(by_line)[error.example]}"
-        raise UserError(f"{file}{place}: {error.problem}") from None
+        raise error_in(file, list(by_line), error) from None
     except PrimitivesError as error:
         raise UserError(f"--primitives: {error.problem}") from None
+
+
+def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserError:
+    """An error in an example, which names its line in the file."""
+    place = "" if error.example is None else f":{lines[error.example]}"
+    return UserError(f"{file}{place}: {error.problem}")
 
 
 def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """A task embedding: what was learned of one task, as a plain value."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,22 +100,21 @@ class TaskEmbedding:
             first._check_same(other)
             if (other.labels, other.primitives) != (first.labels, first.primitives):
                 raise UserError("a mean needs embeddings of tasks with the same labels and primitives")
-        loss = float(np.mean([e.loss for e in each]))
-        examples = tuple(example for e in each for example in e.examples)
-        if (searches := sum(e.searches for e in each)) > len(each):
+        searches = sum(e.searches for e in each)
+        if searches > len(each):
             rows = np.concatenate([e.vector.reshape(e.searches, -1) for e in each])
             rows[:, 0] /= len(each)
-            return cls(
-                rows.flatten(),
-                first.labels,
-                first.model,
-                loss,
-                first.primitives,
-                searches=searches,
-                examples=examples,
-            )
-        vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
-        return cls(vector, first.labels, first.model, loss, first.primitives, examples=examples)
+            vector = rows.flatten()
+        else:
+            searches = 1
+            vector = np.stack([e.vector for e in each]).mean(0, dtype=np.float64).astype(np.float32)
+        return replace(
+            first,
+            vector=vector,
+            loss=float(np.mean([e.loss for e in each])),
+            searches=searches,
+            examples=tuple(example for e in each for example in e.examples),
+        )
 
     def _check_same(self, other: "TaskEmbedding") -> None:
         if self.model != other.model:

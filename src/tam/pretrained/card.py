@@ -10,7 +10,7 @@ from tam.tasks.task import metric_of
 
 FILE = "card.json"
 
-_PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run", "scored")
+_PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run")
 
 _ABOUT = {
     "classification": "It labels sequences of 5 integers from 0 to 11; a task has up to 4 labels.",
@@ -37,6 +37,15 @@ def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     return f"{infinite_if_none(score['perplexity']):.2f}"
 
 
+def with_interval(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
+    """A score with its 95 % interval, if it has one."""
+    metric = metric_of(card["kind"])
+    if (interval := score[f"{metric}_interval"]) is None:
+        return headline(card, score)
+    shown = f"{100 * interval:.1f}" if metric == "accuracy" else f"{interval:.2f}"
+    return f"{headline(card, score)} ± {shown}"
+
+
 _README = """---
 license: mit
 library_name: tam
@@ -60,9 +69,9 @@ answers = learner.predict(rule, inputs)
 
 {scores}
 
-The run's scores use {run[supports]} supports of each task, the others {scored[supports]} of each of the \
-first {scored[tasks]} test tasks, on a CPU ({scored[device]}). The last two rows differ by the rounding to \
-float16 alone.
+With the 95 % interval over tasks. This model, scored on a CPU ({scored[device]}): {scored[supports]} \
+support{plural} of each of the first test tasks. The run it comes from, {run[supports]} supports of each: \
+there each k has the weights that validated best at it, in float32.
 
 ## How it was made
 
@@ -81,18 +90,20 @@ all. Longer inputs and other tokens are refused, shorter ones were never seen in
 def readme(card: Mapping[str, Any]) -> str:
     """The card as Markdown, with the fields that the Hugging Face hub reads at the top."""
     name, run, scored, tasks = card["name"], card["run"], card["scored"], card["tasks"]
+    scores = card["scores"]
     metric = metric_of(card["kind"])
     about = (
         f"A network with {card['parameters']:,} weights that learns a new task like those of `{name}` "
         f"from a few examples: it fits a vector of {card['task_size']} numbers and stays as it is. "
         f"{_ABOUT.get(name, '')}"
     )
-    rows = {
-        f"the run, with the weights that validated best at each k; {run['test_tasks']} test tasks": "run",
-        f"these weights in float32; {scored['tasks']} test tasks": "float32",
-        f"these weights as stored, in float16; {scored['tasks']} test tasks": "packed",
-    }
-    shots = [f"k = {score['k']}" for score in card["scores"]["packed"]]
+    shots = [f"k = {score['k']}" for score in scores["packed"]]
+    rows = [
+        ["this model", *(with_interval(card, score) for score in scores["packed"])],
+        ["test tasks", *(score["tasks"] for score in scores["packed"])],
+        ["the run", *(with_interval(card, score) for score in scores["run"])],
+        ["test tasks", *(score["tasks"] for score in scores["run"])],
+    ]
     made = [
         ["method", f"`{card['method']}`, {card['step']:,} outer steps, seed {run['seed']}"],
         ["training tasks", f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else "of a file"],
@@ -108,13 +119,10 @@ def readme(card: Mapping[str, Any]) -> str:
         metric=metric,
         about=about.strip(),
         per=" per class" if metric == "accuracy" else "",
-        scores=_table(["", *shots], [[what, *_cells(card, key)] for what, key in rows.items()]),
+        plural="s" if scored["supports"] > 1 else "",
+        scores=_table(["", *shots], rows),
         made=_table(["", ""], made),
     )
-
-
-def _cells(card: Mapping[str, Any], key: str) -> list[str]:
-    return [headline(card, score) for score in card["scores"][key]]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

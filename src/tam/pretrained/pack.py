@@ -5,25 +5,21 @@ packed, with the steps and rate that validated best for them at every k, and rou
 """
 
 import argparse
-import platform
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.io import json_text, path_of
-from tam.pretrained.card import FILE, readme
-from tam.tasks.task import Task
+from tam.pretrained.card import FILE
+from tam.pretrained.score import score_packed
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json, write_text
 from tam.training.folder import check_free
 from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
-from tam.training.scoring import score_rows, score_splits
 
 LIMIT = 4_000_000
 """The most bytes of a packed model's weights."""
@@ -48,14 +44,10 @@ def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = 
     if result["fingerprint"] != task_set.fingerprint:
         raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
     saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
-    scored = task_set.test[:tasks]
-    protocol = replace(config.protocol, supports=supports)
-    scores = {"run": result["scores"], "float32": _scores(saved, scored, protocol)}
     saved.write(out, half=True)
     size = (out / "model.safetensors").stat().st_size
     if size > LIMIT:
         raise UserError(f"{out}: the packed weights take {size:,} bytes, and must take at most {LIMIT:,}")
-    scores["packed"] = _scores(Saved.read(out, "cpu"), scored, protocol)
     kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
     card: dict[str, Any] = {
         "name": name or task_set.options.get("name", run.name),
@@ -68,15 +60,13 @@ def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = 
         "task_size": saved.model.task_size,
         "step": step,
         "bytes": size,
-        "scores": scores,
-        "scored": {"tasks": len(scored), "supports": supports, "device": platform.machine()},
+        "scores": {"run": result["scores"]},
         "run": {name: result.get(name) for name in kept}
         | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
     }
     write_json(out / FILE, card)
-    write_text(out / "README.md", readme(card))
     write_text(out / "tasks.jsonl", _lines(task_set))
-    return card
+    return score_packed(out, task_set.test[:tasks], supports)
 
 
 def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
@@ -90,10 +80,6 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
     if missing := [k for k in saved.config.protocol.shots if k not in choices]:
         raise UserError(f"{run / 'metrics.jsonl'}: no validation of step {best.step} at k = {missing[0]}")
     return replace(saved, model=model, choices=choices, best={}), best.step
-
-
-def _scores(saved: Saved, tasks: Sequence[Task], protocol: Protocol) -> list[dict[str, Any]]:
-    return score_rows(score_splits(saved, protocol, {"test": tasks})["test"])
 
 
 def _lines(tasks: TaskSet) -> str:

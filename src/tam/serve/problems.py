@@ -54,6 +54,7 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def _(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return JSONResponse({"error": f"the body is not JSON, from character {first['loc'][-1]} on"}, 400)
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        status = 400 if first["type"] == "json_invalid" else 422
-        return JSONResponse({"error": printable(f"{place}: {first['msg']}")}, status)
+        return JSONResponse({"error": printable(f"{place}: {first['msg']}")}, 422)

@@ -60,13 +60,14 @@ def open_routes() -> APIRouter:
 def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> APIRouter:
     """The routes that a token protects, if there is one."""
     router, serving = APIRouter(responses=RESPONSES), Serving(models, limits, metrics)
-    for add in (_add_learning, _add_stored_tasks, _add_views):
-        add(router, serving)
+    for part in (_using_models, _stored_tasks, _views):
+        router.include_router(part(serving))
     return router
 
 
-def _add_learning(router: APIRouter, serving: Serving) -> None:
-    """What uses a model: learn a task, answer inputs."""
+def _using_models(serving: Serving) -> APIRouter:
+    """Learn a task, answer inputs."""
+    router = APIRouter()
 
     @router.get("/models", summary="The models and what they take")
     def list_models() -> schema.Models:
@@ -102,9 +103,12 @@ def _add_learning(router: APIRouter, serving: Serving) -> None:
         )
         return Response(json_text({"rows": [_answered(row) for row in found]}), media_type="application/json")
 
+    return router
 
-def _add_stored_tasks(router: APIRouter, serving: Serving) -> None:
-    """What reads and changes the tasks of a store."""
+
+def _stored_tasks(serving: Serving) -> APIRouter:
+    """Read and change the tasks of a store."""
+    router = APIRouter()
 
     @router.get("/tasks", summary="Tasks in the order of their names")
     def list_tasks(
@@ -131,19 +135,23 @@ def _add_stored_tasks(router: APIRouter, serving: Serving) -> None:
         name: str, change: Annotated[schema.Change, Body()], model: Named = None
     ) -> schema.Stored:
         store = serving.find(model).store
+        new = change.name or name
+        if new != name:
+            store.rename(name, new)
         if change.notes is not None:
-            store.annotate(name, change.notes)
-        if change.name is not None and change.name != name:
-            store.rename(name, change.name)
-        return _stored(store.get(change.name or name))
+            store.annotate(new, change.notes)
+        return _stored(store.get(new))
 
     @router.delete("/tasks/{name:path}", status_code=204, summary="Forget a task")
     def remove_task(name: str, model: Named = None) -> None:
         serving.find(model).store.remove(name)
 
+    return router
 
-def _add_views(router: APIRouter, serving: Serving) -> None:
+
+def _views(serving: Serving) -> APIRouter:
     """What compares tasks, what came with a model, and the metrics."""
+    router = APIRouter()
 
     @router.get("/nearest", summary="The stored tasks most similar to one")
     def nearest(
@@ -173,15 +181,17 @@ def _add_views(router: APIRouter, serving: Serving) -> None:
         if number >= len(tasks):
             raise HTTPException(404, f"there is no test task {number}: the model came with {len(tasks)}")
         name, examples = tasks[number]
-        return schema.Hidden(name=name, examples=[schema.ExampleOut(x=x, y=y) for x, y in examples])
+        return schema.Hidden(name=name, examples=[schema.Example(x=x, y=y) for x, y in examples])
 
     @router.get("/metrics", response_class=Response, summary="Counts and times for Prometheus")
     def show_metrics() -> Response:
         text = serving.metrics.text(serving.models)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    return router
 
-def _pairs(examples: Sequence[schema.ExampleIn]) -> list[tuple[Any, Any]]:
+
+def _pairs(examples: Sequence[schema.Example]) -> list[tuple[Any, Any]]:
     return [(example.x, example.y) for example in examples]
 
 

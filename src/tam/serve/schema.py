@@ -24,7 +24,7 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ExampleIn(_Request):
+class Example(_Request):
     """An input and its answer: a label, or tokens."""
 
     x: Sequence
@@ -32,7 +32,7 @@ class ExampleIn(_Request):
 
 
 class _Examples(_Request):
-    examples: Annotated[list[ExampleIn], Field(min_length=1)]
+    examples: Annotated[list[Example], Field(min_length=1)]
     primitives: Annotated[
         list[StrictStr], Field(description="For a compositional model: one of them unknown to it.")
     ] = []
@@ -128,20 +128,13 @@ class Tasks(BaseModel):
     total: int
 
 
-class ExampleOut(BaseModel):
-    """An input and its answer."""
-
-    x: Sequence
-    y: Reply
-
-
 class Stored(BaseModel):
     """All that is kept of a task."""
 
     name: str
     notes: str
     created: str
-    examples: list[ExampleOut]
+    examples: list[Example]
     embedding: dict[str, Any]
 
 
@@ -225,7 +218,7 @@ class Hidden(BaseModel):
     """A test task that came with a model, to be guessed from its examples."""
 
     name: str
-    examples: list[ExampleOut]
+    examples: list[Example]
 
 
 class Health(BaseModel):

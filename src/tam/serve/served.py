@@ -2,16 +2,15 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tam.errors import UserError
-from tam.learner.inputs import Checked, Intake
+from tam.learner.inputs import Checked
 from tam.learner.learner import Learner
 from tam.learner.task_embedding import TaskEmbedding
-from tam.methods import TAM
 from tam.pretrained.packed import Packed
 from tam.serve.batching import Batcher, Request
 from tam.serve.limits import Limits
@@ -74,7 +73,6 @@ class Served:
         self.packed = packed or Packed()
         self.searches = learner.method.searches
         self.weights = set(identities_of(learner))
-        self._intake = Intake(learner.model_.spec, learner.vocabulary_, learner.primitives_)
         self._tried: dict[bytes, TaskEmbedding] = {}
         self._batcher = Batcher(self._do, _ROWS_TOGETHER, limits.max_queue)
 
@@ -90,7 +88,7 @@ class Served:
 
         A model that learns by several searches uses at most `searches`, if given.
         """
-        self._intake.task("the task", examples, primitives)
+        self.learner.intake.task("the task", examples, primitives)
         return self._batcher.submit(AdaptRequest(len(examples), examples, primitives, searches))
 
     async def try_out(
@@ -113,7 +111,9 @@ class Served:
 
         Each row gets up to `answers` answers, the likeliest first.
         """
-        return self._batcher.submit(PredictRequest(len(inputs), tasks, self._intake.inputs(inputs), answers))
+        return self._batcher.submit(
+            PredictRequest(len(inputs), tasks, self.learner.intake.inputs(inputs), answers)
+        )
 
     def warm_up(self) -> None:
         """Learn and answer something, so that the first request does not wait for what torch does once."""
@@ -141,25 +141,15 @@ class Served:
 
     def _learn(self, searches: int, jobs: Sequence[AdaptRequest]) -> None:
         self._observe("adapt", sum(job.rows for job in jobs))
-        usual = self.learner.method
-        if isinstance(usual, TAM):
-            self.learner.method = replace(usual, starts=searches)
-        try:
-            learned = self.learner.adapt_many(
-                [job.examples for job in jobs], [job.primitives for job in jobs]
-            )
-        finally:
-            self.learner.method = usual
+        learned = self.learner.adapt_many(
+            [job.examples for job in jobs], [job.primitives for job in jobs], searches
+        )
         for job, rule in zip(jobs, learned, strict=True):
             job.future.set_result(rule)
 
-    def _answer(self, jobs: Iterable[PredictRequest]) -> None:
-        jobs = list(jobs)
-        stored = (
-            self.store.embeddings(task for job in jobs for task in job.tasks if isinstance(task, str))
-            if jobs
-            else {}
-        )
+    def _answer(self, jobs: Sequence[PredictRequest]) -> None:
+        named = [task for job in jobs for task in job.tasks if isinstance(task, str)]
+        stored = self.store.embeddings(named) if named else {}
         together: dict[int, list[tuple[PredictRequest, list[TaskEmbedding]]]] = {}
         for job in jobs:
             try:

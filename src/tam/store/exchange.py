@@ -6,7 +6,7 @@ from pathlib import Path
 from tam.errors import UserError, shown
 from tam.io import STRING, Part, check_parts, is_list_of, json_text, replacing
 from tam.store.stored import StoredTask
-from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, TasksFileError, located, parse_json
+from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, TasksFileError, decode, located, parse_json
 
 _WEIGHTS = {"task": STRING, "weights": Part(is_list_of(str), "a list of strings")}
 
@@ -27,10 +27,10 @@ def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
     tasks: dict[str, StoredTask] = {}
     with located(str(path)), open(path, "rb") as file:
         for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
-            if not raw.strip():
-                continue
             with located(f"{path}:{number}"):
-                found, task = _line(raw)
+                if not (text := decode(raw, at_start=number == 1)):
+                    continue
+                found, task = _line(text)
                 if tasks and found != weights:
                     raise FormatError("its model is another than that of the lines before")
                 if task.name in tasks:
@@ -41,14 +41,8 @@ def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
     return weights, list(tasks.values())
 
 
-def _line(raw: bytes) -> tuple[list[str], StoredTask]:
-    if len(raw) > LINE_LIMIT:
-        raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes")
-    try:
-        values = parse_json(raw.decode())
-    except UnicodeDecodeError:
-        raise FormatError("not UTF-8") from None
-    if not isinstance(values, dict):
+def _line(text: str) -> tuple[list[str], StoredTask]:
+    if not isinstance(values := parse_json(text), dict):
         raise FormatError(f"expected an object, not {shown(values)}")
     try:
         check_parts(values, _WEIGHTS)

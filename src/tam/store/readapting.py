@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from tam.errors import UserError
-from tam.learner.inputs import ExamplesError, Intake
+from tam.learner.inputs import ExamplesError
 from tam.learner.learner import Learner
 from tam.store.database import Database, fact, set_fact
 from tam.store.rows import EMBEDDING, embedding_row, examples_of, primitives_of
@@ -53,11 +53,10 @@ def _check_alone(database: Database, connection: sqlite3.Connection, weights: Se
 
 def _check_all(database: Database, connection: sqlite3.Connection, learner: Learner) -> None:
     """Raise an error, before hours of work, if there are tasks that the model cannot learn."""
-    intake = Intake(learner.model_.spec, learner.vocabulary_, learner.primitives_)
     problems: list[str] = []
     for name, examples, primitives in connection.execute(f"SELECT name, examples, primitives {_PENDING}"):
         try:
-            intake.task(f"task {name!r}", examples_of(examples), primitives_of(primitives))
+            learner.intake.task(f"task {name!r}", examples_of(examples), primitives_of(primitives))
         except (ExamplesError, PrimitivesError) as error:
             problems.append(str(error))
     if problems:

@@ -87,17 +87,13 @@ class Store:
     def __init__(self, path: str | Path, learner: Learner | None = None) -> None:
         self.path = path_of(path)
         self._index, self._known = Index(), dict[str, TaskEmbedding]()
-        self._database = Database(self.path, self._forget)
+        self._database = Database(self.path, changed=self._known.clear)
         try:
             if learner is not None:
                 self._bind(learner)
         except BaseException:
             self.close()
             raise
-
-    def _forget(self) -> None:
-        """Another connection has written."""
-        self._known.clear()
 
     def _bind(self, learner: Learner) -> None:
         own = identities_of(learner)

@@ -68,16 +68,17 @@ export function mapView(model) {
       s("line", { x1: here.x, y1: here.y, x2: by.get(name).x, y2: by.get(name).y, "stroke-opacity": Math.max(0.15, similarity) }));
     const points = all.map((one, place) => {
       const kind = one.name === selected ? "chosen" : ranks.has(one.name) ? "near" : "";
-      const left = one.x > WIDTH * 0.55;
+      const left = one.x > WIDTH / 2;
       return s("g", { class: `task ${kind}`, role: "option", "data-task": one.name, "aria-selected": one.name === selected, "aria-label": one.name,
         tabindex: one.name === selected || (!here && place === 0) ? 0 : -1, transform: `translate(${one.x} ${one.y})`,
         onclick: () => select(one.name) },
       s("title", {}, one.name), s("circle", { class: "reach", r: 14 }), s("circle", { r: { chosen: 9, near: 12 }[kind] ?? 7 }),
       kind === "near" ? s("text", { y: 5.5, "text-anchor": "middle" }, String(ranks.get(one.name))) : null,
-      kind === "chosen" ? s("text", { x: left ? -14 : 14, y: 6, "text-anchor": left ? "end" : "start" }, shorten(one.name)) : null);
+      kind === "chosen" ? s("text", { x: left ? -14 : 14, y: 6, "text-anchor": left ? "end" : "start" }, one.name) : null);
     });
     points.sort((one, other) => one.classList.contains("chosen") - other.classList.contains("chosen"));
     svg.replaceChildren(...links, ...points);
+    if (here) shorten(svg.querySelector(".chosen text"), Math.max(here.x, WIDTH - here.x) - 24);
     if (!fill.disabled) {
       const { shares } = maps[chosen] ?? {};
       note.textContent = all.length
@@ -147,4 +148,8 @@ export function mapView(model) {
   return { element, open: load };
 }
 
-const shorten = (name) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
+/** Cut a label until it fits into the room beside its point. */
+function shorten(label, room) {
+  const name = label.textContent;
+  for (let kept = name.length - 1; kept > 3 && label.getComputedTextLength() > room; kept--) label.textContent = `${name.slice(0, kept)}…`;
+}

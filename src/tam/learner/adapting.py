@@ -1,0 +1,140 @@
+"""A trained model learns tasks: their embeddings are fitted, and the network stays as it is."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from tam.errors import UserError, shown
+from tam.evaluation.protocol import Choice, chunks, rows_at_once
+from tam.learner.inputs import Intake
+from tam.learner.task_embedding import TaskEmbedding
+from tam.methods import TAM, Method, make_method
+from tam.methods.losses import task_losses
+from tam.models import Model
+from tam.models.batch import collate
+from tam.models.hints import Hints
+from tam.tasks.task import Classes, Example, Label, Task
+from tam.tasks.vocabulary import Token, listed, plain
+from tam.training.saved import Saved
+
+Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
+"""Examples of one task: pairs of an input and its answer."""
+
+
+class Trained:
+    """A trained model in use.
+
+    Attributes:
+        saved: The model, with the weights for each k.
+        method: How it learns a task.
+        spec: What its networks are like.
+        intake: What it takes.
+        identities: A hash of the weights of each of its networks.
+        device: Where it computes.
+    """
+
+    def __init__(self, saved: Saved) -> None:
+        self.saved, self.method = saved, make_method(saved.config)
+        self.spec, self.device = saved.model.spec, torch.device(saved.config.device)
+        self.intake = Intake(self.spec, saved.vocabulary, saved.primitives)
+        networks = (saved.model, *(model for _, model in saved.best.values()))
+        self.identities = {model: identity(model) for model in networks}
+
+    def adapt_many(
+        self, tasks: Iterable[Examples], primitives: Iterable[Iterable[str]] | None, searches: int | None
+    ) -> list[TaskEmbedding]:
+        """See `Learner.adapt_many`."""
+        if (given := listed(tasks)) is None:
+            raise UserError(f"tasks must be a list with the examples of each task: got {shown(tasks)}")
+        each = [()] * len(given) if primitives is None else listed(primitives)
+        if each is None or len(each) != len(given):
+            raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
+        method = self._with(searches)
+        given = [listed(examples) or examples for examples in given]
+        made = [
+            self.intake.task(f"task {number}", examples, names)
+            for number, (examples, names) in enumerate(zip(given, each, strict=True))
+        ]
+        found: dict[int, TaskEmbedding] = {}
+        by_choice: dict[tuple[Model, Choice], list[int]] = {}
+        for number, task in enumerate(made):
+            by_choice.setdefault(self.saved.at(_shots_of(task)), []).append(number)
+        rows, most = rows_at_once(made, self.device, self.spec), method.at_once(self.saved.model)
+        for (model, choice), members in by_choice.items():
+            sizes = [method.searches * len(made[number]) for number in members]
+            for places in chunks(sizes, rows, most):
+                some = [members[place] for place in places]
+                fitted = self._fit(method, [made[number] for number in some], model, choice)
+                if model.spec.hints:
+                    told = (_plain_examples(given[number]) for number in some)
+                    fitted = [replace(rule, examples=own) for rule, own in zip(fitted, told, strict=True)]
+                found |= zip(some, fitted, strict=True)
+        return [found[number] for number in range(len(made))]
+
+    def _with(self, searches: int | None) -> Method:
+        """The method with at most so many searches, if it uses several."""
+        usual = self.method
+        if searches is None or not isinstance(usual, TAM) or searches >= usual.searches:
+            return usual
+        if searches < 2:
+            raise UserError(f"searches must be at least 2: got {shown(searches)}")
+        return replace(usual, starts=searches)
+
+    def _fit(
+        self, method: Method, tasks: Sequence[Task], model: Model, choice: Choice
+    ) -> list[TaskEmbedding]:
+        everything, given = [np.arange(len(task)) for task in tasks], tasks
+        if (hints := Hints.of_model(model)) is not None:
+            given = [hints.add(task, rows, rows) for task, rows in zip(tasks, everything, strict=True)]
+        support = collate(given, everything, self.saved.primitives).to(self.device)
+        (states,) = method.adapt(model, support, (choice.steps,), choice.rate)
+        with torch.no_grad():
+            losses = task_losses(method.outcomes(model, states, support), support).tolist()
+        vectors = list(states.cpu().numpy())
+        if method.keeps_support:  # states are as long as the largest support needs
+            rows = [vector.reshape(support.rows, -1) for vector in vectors]
+            vectors = [row[: len(task)].flatten() for row, task in zip(rows, tasks, strict=True)]
+        return [
+            TaskEmbedding(
+                vector,
+                task.y.labels if isinstance(task.y, Classes) else (),
+                self.identities[model],
+                loss,
+                task.primitives,
+                method.keeps_support,
+                method.searches,
+            )
+            for vector, task, loss in zip(vectors, tasks, losses, strict=True)
+        ]
+
+
+def identity(model: Model) -> str:
+    """A hash of all weights: which model a task embedding belongs to."""
+    digest = hashlib.sha256()
+    for name, parameter in model.named_parameters():
+        digest.update(name.encode())
+        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _shots_of(task: Task) -> int:
+    """The k of a task's examples: how many it has, or how many of each class."""
+    classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
+    return max(1, round(len(task) / classes))
+
+
+def _plain_examples(pairs: Iterable[Any]) -> tuple[Example, ...]:
+    """Examples that were checked, as plain values."""
+    return tuple(Example(list(_plain_tokens(x)), _plain_answer(y)) for x, y in pairs)
+
+
+def _plain_answer(y: Any) -> Label | list[Token]:
+    return list(_plain_tokens(y)) if (label := plain(y)) is None else label
+
+
+def _plain_tokens(tokens: Iterable[Any]) -> Iterator[Token]:
+    return (token for one in tokens if (token := plain(one)) is not None)
