@@ -112,7 +112,8 @@ def settings_for(method: str, seconds: float, device: str, seed: int, **values: 
     most = round(seconds * (2 if device == "cpu" else 40))  # more than fit: the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
     chosen = SETTINGS.get(method, {}) | (ON_CPU.get(method, {}) if device == "cpu" else {})
-    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy", "hints": 0} | timing
+    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
+    chosen |= {"hints": 0, "programs": 0}
     chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
     return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)
 

@@ -48,11 +48,11 @@ class Answers(NamedTuple):
 
     times: NDArray[np.float64]  # how often each was drawn, `[P]`
     right: NDArray[np.bool_]  # whether an answer is that of the example, `[P, N]`
-    number: NDArray[np.int64]  # which of `distinct` an answer is, `[P, N]`
+    number: NDArray[np.int32]  # which of `distinct` an answer is, `[P, N]`
     distinct: tuple[Row | None, ...]  # None for no answer
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def answers_of_programs(
     rows: tuple[tuple[Row, Unreadable], ...], known: tuple[int, ...], draws: int, values: int
 ) -> Answers:
@@ -74,7 +74,7 @@ def answers_of_programs(
             own = (_answer(program, x) for x in inputs)
             found.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
             times.append(count)
-    number = np.array(found, dtype=np.int64).reshape(len(found), len(rows))
+    number = np.array(found, dtype=np.int32).reshape(len(found), len(rows))
     right = number == [numbers.get(y, -1) for _, y in rows]
     return Answers(np.array(times, dtype=np.float64), right, number, tuple(numbers))  # type: ignore[arg-type]
 
