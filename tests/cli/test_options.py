@@ -25,7 +25,7 @@ OPTIONS = {
         out method preset minutes resume track seed device tasks-seed compositional holdout prior prior-tasks
         splits fold text kind
         backbone encoder freeze-encoder conditioning layers width heads bottleneck task-tokens
-        task-first x-mask positions use-primitives mask-tokens copy hints
+        task-first x-mask positions use-primitives mask-tokens copy hints programs
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
