@@ -163,7 +163,7 @@ class Hints:
         if not self.spec.programs:
             return edits
         numbers = [token for token in task.vocabulary.tokens if isinstance(token, int)]
-        known = sorted({row for support, _ in asked for row in support.tolist()})
+        known = [*dict.fromkeys(row for support, _ in asked for row in support.tolist())]
         return ListRule(rows, edits, numbers, known, self.spec.programs)
 
     def _with_classes(

@@ -70,7 +70,8 @@ def _probes(limits: Limits) -> list[Numbers]:
     return [Inputs(limits, Dice(Rng("list probes", number))).draw() for number in range(_PROBES)]
 
 
-def _answer(program: Expression, x: Numbers) -> Numbers | None:
+def answer_of(program: Expression, x: Numbers) -> Numbers | None:
+    """What a program answers; None where it has no answer."""
     try:
         return program.value(x)
     except UNDEFINED:
@@ -79,7 +80,7 @@ def _answer(program: Expression, x: Numbers) -> Numbers | None:
 
 def _number_of(program: Expression, probes: Sequence[Numbers]) -> int:
     """A number that is the same for equal functions; hashes of integers are the same in every process."""
-    return hash(tuple(_NO_ANSWER if (y := _answer(program, x)) is None else tuple(y) for x in probes))
+    return hash(tuple(_NO_ANSWER if (y := answer_of(program, x)) is None else tuple(y) for x in probes))
 
 
 def _examples(
@@ -90,7 +91,7 @@ def _examples(
     found: dict[tuple[int, ...], Numbers] = {}
     for tried in range(_TRIES * count):
         x = inputs.draw()
-        y = _answer(program, x)
+        y = answer_of(program, x)
         if y is not None and limits.allow(y):
             found.setdefault(tuple(x), y)
         if tried == _TRIES * _FIRST and (len(found) < _FIRST or not _worth(found)):

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.tasks.edits import FURTHER, Row, VotedEdits
-from tam.tasks.lists.grammar import UNDEFINED, Expression, Grammar
-from tam.tasks.lists.programs import DEPTHS, FORMS
+from tam.tasks.lists.grammar import Expression, Grammar
+from tam.tasks.lists.programs import DEPTHS, FORMS, answer_of
 from tam.tasks.rng import Dice, Rng
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
@@ -52,38 +52,37 @@ class Answers(NamedTuple):
     distinct: tuple[Row | None, ...]  # None for no answer
 
 
+@lru_cache(maxsize=4096)
+def programs_right_on(x: Row, y: Unreadable, draws: int, values: int) -> tuple[int, ...]:
+    """The numbers of the programs that give this answer to this input."""
+    given, wanted = list(x), list(y)
+    programs = enumerate(draw_distinct(draws, values))
+    return tuple(number for number, (program, _) in programs if answer_of(program, given) == wanted)
+
+
 @lru_cache(maxsize=512)
 def answers_of_programs(
-    rows: tuple[tuple[Row, Unreadable], ...], known: tuple[int, ...], draws: int, values: int
+    rows: tuple[tuple[Row, Unreadable], ...], tried: tuple[int, ...], draws: int, values: int
 ) -> Answers:
-    """The answers of those programs that get one of the first known examples right.
+    """The answers of those programs that get one of the examples right that are tried.
 
     Args:
-        rows: Examples; the answers of those that are not known are not looked at to choose programs.
-        known: The numbers of the examples that are known.
+        rows: Examples; which programs are chosen depends on the answers of those that are tried alone.
+        tried: The numbers of the examples that are tried.
         draws: How many programs are drawn.
         values: Their constants are below this.
     """
-    inputs = [list(x) for x, _ in rows]
-    tried = [(inputs[row], list(rows[row][1])) for row in known[:_TRIED]]
+    chosen = sorted({number for row in tried for number in programs_right_on(*rows[row], draws, values)})
+    programs = [draw_distinct(draws, values)[number] for number in chosen]
     numbers: dict[Unreadable | None, int] = {None: 0}
-    times: list[int] = []
     found: list[list[int]] = []
-    for program, count in draw_distinct(draws, values):
-        if any(_answer(program, x) == y for x, y in tried):
-            own = (_answer(program, x) for x in inputs)
-            found.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
-            times.append(count)
+    for program, _ in programs:
+        own = (answer_of(program, list(x)) for x, _ in rows)
+        found.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
     number = np.array(found, dtype=np.int32).reshape(len(found), len(rows))
     right = number == [numbers.get(y, -1) for _, y in rows]
-    return Answers(np.array(times, dtype=np.float64), right, number, tuple(numbers))  # type: ignore[arg-type]
-
-
-def _answer(program: Expression, x: list[int]) -> list[int] | None:
-    try:
-        return program.value(x)
-    except UNDEFINED:
-        return None
+    times = np.array([count for _, count in programs], dtype=np.float64)
+    return Answers(times, right, number, tuple(numbers))  # type: ignore[arg-type]
 
 
 def explain_some(tasks: TaskSet, draws: int) -> bool:
@@ -99,7 +98,7 @@ def explain_some(tasks: TaskSet, draws: int) -> bool:
             (tuple(numbers[id] for id in task.x.row(row)), tuple(numbers[id] for id in task.y.row(row)))
             for row in range(len(task))
         )
-        right = answers_of_programs(rows, tuple(range(len(rows))), draws, 1 + max(numbers)).right
+        right = answers_of_programs(rows, tuple(range(len(rows)))[:_TRIED], draws, 1 + max(numbers)).right
         explained += bool(2 * right.sum(1).max(initial=0) >= len(rows))
     return 10 * explained >= len(some)
 
@@ -111,7 +110,7 @@ class ListRule:
         rows: Examples in ids.
         edits: The rule of edits for these examples.
         numbers: The number that each id stands for; other ids stand for none.
-        known: The examples whose answers are known.
+        known: The examples whose answers are known; the first of them choose the programs.
         draws: How many programs are drawn.
     """
 
@@ -135,7 +134,7 @@ class ListRule:
                 )
                 for row in readable
             ),
-            tuple(self._column[row] for row in known if row in self._column),
+            tuple(self._column[row] for row in known if row in self._column)[:_TRIED],
             draws,
             1 + max(numbers),
         )
