@@ -20,7 +20,7 @@ def test_jobs_can_run_and_come_in_the_order_of_their_groups() -> None:
     assert groups == sorted(groups, key=list(EXPERIMENTS).index)
     for job in JOBS.values():
         config = job.config("cuda")
-        assert (config.seed, config.device) == (job.seed, "cpu" if job.group == "quick" else "cuda")
+        assert (config.seed, config.device) == (job.seed, "cpu" if job.group in ("quick", "cpu") else "cuda")
         assert job.options["name"] == "classification" or not METHODS[job.method].classification_only
 
 
@@ -32,6 +32,7 @@ def test_the_tables_are_those_of_the_paper() -> None:
     assert counts["ablation"] == 3 * 4
     assert counts["architecture"] == 2 * 4
     assert counts["sweeps"] == 3 * (1 + 4 + 4 + 4)
+    assert counts["cpu"] == 2 + 5 + 3 + 3 + 6 + 4  # seeds, ablations, T, N, levers, training tasks
     assert {job.method for job in EXPERIMENTS["table1"].jobs()} == set(METHODS)
 
 
@@ -46,7 +47,7 @@ def test_some_experiments_share_runs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", ["ablation", "architecture", "sweeps"])
+@pytest.mark.parametrize("group", ["ablation", "architecture", "sweeps", "cpu"])
 def test_the_settings_go_with_the_tasks(group: str) -> None:
     """On a small set of tasks: a mistake in a grid would show only on the GPU."""
     seen = set()

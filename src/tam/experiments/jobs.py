@@ -16,6 +16,7 @@ from tam.config.methods import settings_of
 from tam.experiments.job import Job, Values
 
 if TYPE_CHECKING:
+    from tam.config.presets import Preset
     from tam.tasks.benchmark import Name
 
 BENCHMARKS: tuple["Name", ...] = ("classification", "transduction", "pathfinding")
@@ -89,6 +90,18 @@ ROWS = (16, 32, 64, 300)
 """N, examples of a task in an outer step; `best` has 128 or 256. The paper: many more than k, 300."""
 TRAINING_TASKS = (20, 50, 100, 250)
 """Training tasks; the benchmarks have 500. Not in the paper."""
+
+CPU_SEEDS = (1, 2)
+CPU_VARIANTS = (
+    Model("tam-adapter", "tam", {"conditioning": "adapter"}),
+    Model("tam-norm", "tam", {"conditioning": "norm"}),
+    Model("tam-lstm", "tam", {"backbone": "lstm"}),
+    Model("multitask", "multitask"),
+    Model("multitask-lstm", "multitask", {"backbone": "lstm"}),
+    *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in (1, 3, 25)),
+    *(Model(f"tam-N{rows}", "tam", {"rows": rows}) for rows in (16, 32, 128)),
+)
+"""What is changed in the preset `quick`, whose T is 10 and N is 64, and its further seeds."""
 
 TIMED = ("multitask", "cavia", "tam")
 """The methods of the paper's timing table."""
@@ -185,6 +198,23 @@ def quick() -> Iterator[Job]:
     yield replace(job, preset="quick", device="cpu", alone=True)
 
 
+def on_a_cpu() -> Iterator[Job]:
+    """The ablations, sweeps and levers at the size of `quick`, which alone has several seeds."""
+    yield from quick()
+    for seed in CPU_SEEDS:
+        yield _small(f"tam-quick-classification-{seed}", Model("tam", "tam"), seed=seed)
+    moved = (Model(name, "tam", values) for name, values in _moved("quick", "classification"))
+    for model in (*CPU_VARIANTS, *moved):
+        yield _small(f"{model.name}-cpu-classification-0", model)
+    for count in TRAINING_TASKS:
+        yield _small(f"tam-tasks{count}-cpu-classification-0", Model("tam", "tam"), train=count)
+
+
+def _small(name: str, model: Model, *, seed: int = 0, **tasks: int) -> Job:
+    job = Job(name=name, group="cpu", tasks={"name": "classification", **tasks}, method=model.method)
+    return replace(job, preset="quick", device="cpu", values=model.values, seed=seed)
+
+
 class Lever(NamedTuple):
     """A change to TAM: its settings without it, the decisive one first, and with it.
 
@@ -220,21 +250,28 @@ def levers(benchmark: "Name") -> list[Lever]:
 
 
 def without_levers() -> Iterator[Job]:
-    """One lever moved: taken from `best`, or added where `best` does not use it."""
-    for name in BENCHMARKS:
-        config = Config.from_preset("best", "tam", name)
-        used = asdict(config.network) | asdict(config.settings)
-        for lever in levers(name):
-            setting, value = next(iter(lever.without.items()))
-            moved, values = ("without", lever.without) if used[setting] != value else ("with", lever.added)
-            if values is not None:
-                yield Job(
-                    name=f"tam-{moved}-{lever.name}-{name}-0",
-                    group="levers",
-                    tasks={"name": name},
-                    values=values,
-                    seconds_of=f"tam-best-{name}-0",
-                )
+    """One lever moved in `best`."""
+    for benchmark in BENCHMARKS:
+        for name, values in _moved("best", benchmark):
+            yield Job(
+                name=f"{name}-{benchmark}-0",
+                group="levers",
+                tasks={"name": benchmark},
+                values=values,
+                seconds_of=f"tam-best-{benchmark}-0",
+            )
+
+
+def _moved(preset: "Preset", benchmark: "Name") -> Iterator[tuple[str, Values]]:
+    """Each lever moved once: taken from a preset, or added where the preset does not use it."""
+    config = Config.from_preset(preset, "tam", benchmark)
+    used = asdict(config.network) | asdict(config.settings)
+    for lever in levers(benchmark):
+        setting, value = next(iter(lever.without.items()))
+        if used[setting] != value:
+            yield f"tam-without-{lever.name}", lever.without
+        elif lever.added is not None:
+            yield f"tam-with-{lever.name}", lever.added
 
 
 class Experiment(NamedTuple):
@@ -257,6 +294,7 @@ EXPERIMENTS = {
     "timing": Experiment("the paper's Table 5: time to the best model, from the runs of Table 1", timing),
     "embeddings": Experiment("the paper's Figure 1: a map of task embeddings, path-finding", embeddings),
     "quick": Experiment("the preset quick, on a CPU", quick),
+    "cpu": Experiment("the ablations, sweeps and levers at the size of quick, on a CPU", on_a_cpu),
 }
 """Every experiment by its name, the most valuable first."""
 
