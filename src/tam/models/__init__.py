@@ -4,9 +4,10 @@ from tam.models.batch import Batch
 from tam.models.conditioning import Condition, Modulation, task_size
 from tam.models.fast.context import no_weight_gradients, twice_differentiable
 from tam.models.lstm import LSTM
-from tam.models.model import Model, target_log_prob, token_targets
+from tam.models.model import Model
 from tam.models.spec import ModelSpec
 from tam.models.support_networks import build_model, place_model
+from tam.models.targets import target_log_prob, token_targets
 from tam.models.transformer import Transformer
 
 __all__ = [

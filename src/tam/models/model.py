@@ -30,6 +30,7 @@ from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
 from tam.models.rotary import Rotation
 from tam.models.spec import ModelSpec
+from tam.models.targets import log_softmax, target_log_prob, token_targets
 from tam.models.transformer import Transformer
 
 HEAD_STD = 0.02  # the first predictions are close to uniform
@@ -224,9 +225,9 @@ class Model(nn.Module):
             raise ValueError(f"the model is for {self.spec.kind}, the batch for {given}")
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
-            found = _log_softmax(self._class_logits(condition, batch))
+            found = log_softmax(self._class_logits(condition, batch))
         elif self.copier is None:
-            found = _log_softmax(self.head(self._decode(condition, batch)))
+            found = log_softmax(self.head(self._decode(condition, batch)))
         else:
             mixed, x = self._mixed(condition, batch), batch.x.flatten(0, 1)
             found = copied_outcomes(mixed, x, _in_x(batch), self.spec.separator)
@@ -332,7 +333,7 @@ class Model(nn.Module):
         if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
             x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
             followed = follow(x, in_x, y, self.spec.hints, separator)
-        log_prob = _log_softmax(self.head(hidden))
+        log_prob = log_softmax(self.head(hidden))
         return self.copier(log_prob, hidden, x_hidden, in_x, rotations, followed)
 
     def _embedded_x(self, batch: Batch, in_x: Tensor) -> Tensor:
@@ -362,21 +363,6 @@ def _in_x(batch: Batch) -> Tensor:
     return within(batch.x_length.flatten(), batch.x.shape[-1])
 
 
-def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
-    """Of the log-probabilities of all tokens, those of y and its end: `[B, N, Y + 1]`, 0 in the padding."""
-    target, scored = token_targets(batch, end=outcomes.shape[-1] - 1)
-    return outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1).masked_fill(~scored, 0.0)
-
-
-def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
-    """The tokens of y with the end token after them, and which places are scored: `[B, N, Y + 1]` each."""
-    assert batch.y_length is not None
-    width = batch.y.shape[-1]
-    # What stands after the end token is not scored, so that may be the end token too.
-    target = F.pad(batch.y, (0, 1)).masked_fill(~within(batch.y_length, width + 1), end)
-    return target, within(batch.y_length + 1, width + 1)
-
-
 def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM | TextEncoder, int]:
     """The backbone, and how many numbers the head reads of it."""
     if spec.encoder is not None:
@@ -398,8 +384,3 @@ def _at_places(places: Tensor, condition: Condition, rows: int) -> Tensor:
     """The task's tokens with the vectors of their places `[K, d]` added: `[R, K, d]`."""
     vectors = places if condition.tokens is None else places + condition.tokens
     return vectors.expand(condition.tasks, rows, -1, -1).flatten(0, 1)
-
-
-def _log_softmax(logits: Tensor) -> Tensor:
-    """Log-probabilities, in float32 even where the network computes in less."""
-    return F.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
