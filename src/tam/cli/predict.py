@@ -1,7 +1,6 @@
 """`tam predict`: answer inputs from the command line, a file or standard input."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -50,6 +49,7 @@ class Predict:
 
     def run(self) -> None:
         """Predict and print one line per input."""
+        from tam.learner.inputs import InputError
         from tam.learner.learner import load
         from tam.learner.task_embedding import EmbeddingError, TaskEmbedding
 
@@ -66,9 +66,8 @@ class Predict:
                 found = learner.predict(rule, rows, self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
-        except UserError as error:
-            number, problem = _numbered(error)
-            raise (error if number is None else UserError(f"{inputs[number].where}: {problem}")) from None
+        except InputError as error:
+            raise UserError(f"{inputs[error.number].where}: {error.problem}") from None
         if unknown := learner.unknown_tokens(rows):
             some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
             count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
@@ -111,12 +110,6 @@ def _lines(path: Path) -> list[str]:
         raise unreadable(path, error) from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: byte {error.object[error.start]:#04x}") from None
-
-
-def _numbered(error: UserError) -> tuple[int | None, str]:
-    """The number of the input that an error is about, if it names one, and the problem."""
-    match = re.match(r"input (\d+): (.*)", str(error), re.DOTALL)
-    return (int(match[1]), match[2]) if match else (None, str(error))
 
 
 def _as_json(given: _Input, answer: Any) -> str:

@@ -30,6 +30,19 @@ class ExamplesError(UserError):
         self.problem, self.example = problem, example
 
 
+class InputError(UserError):
+    """A mistake in one of several inputs.
+
+    Attributes:
+        number: Its place among them.
+        problem: What is wrong, without the place.
+    """
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(f"input {number}: {problem}")
+        self.number, self.problem = number, problem
+
+
 class Checked(NamedTuple):
     """Inputs that a model can answer: as tokens, and as its ids."""
 
@@ -88,7 +101,7 @@ class Intake:
                 tokens.append(self._tokens(row, self.spec.longest_x))
                 found.append(ids.pair(tokens[-1])[0])
             except UserError as error:
-                raise UserError(f"input {number}: {error}") from None
+                raise InputError(number, str(error)) from None
         return Checked(tokens, self._sequences(found))
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:
