@@ -8,7 +8,7 @@ import pytest
 from blocks.methods import table1, table2
 from blocks.page import BLOCKS
 from blocks.results import BENCHMARKS, LEVERS, Results
-from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, quick, reproduction
+from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, on_a_cpu, quick, reproduction
 from blocks.timing import time_to_quality
 from blocks.words import is_better, mean_score, signed_difference
 from drawings.charts import learning
@@ -52,8 +52,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_without_runs_a_block_says_so(results: Results) -> None:
-    blocks = (reproduction, learning_curves, levers, quick, table1, table2, time_to_quality, intervals)
-    assert {block(results) for block in blocks} == {NOT_RUN}
+    blocks = (reproduction, learning_curves, levers, quick, on_a_cpu, table1, table2)
+    assert {block(results) for block in (*blocks, time_to_quality, intervals)} == {NOT_RUN}
     shown = best(results)
     assert shown.endswith(NOT_RUN)
     assert [row[1:4] for row in rows(shown)[1:4]] == [
@@ -104,6 +104,23 @@ def test_levers_are_differences_to_best(results: Results) -> None:
     assert [row[0] for row in found[1:]] == ["`best`", "without warm starts", "with several task tokens"]
     assert found[2][2:] == ["40.0 % (−10.0)", "60.0 % (−10.0)", "80.0 % (+0.0)", "90.0 % (+0.0)"]
     assert found[3][1:4] == ["77", "50.0 % (+0.0)", "75.0 % (+5.0)"]
+
+
+def test_on_a_cpu_one_thing_is_changed(results: Results) -> None:
+    for seed, accuracy in enumerate((0.4, 0.5)):
+        results.runs[f"tam-quick-classification-{seed}"] = run("classification", [accuracy] * 4, steps=560)
+    assert on_a_cpu(results) == NOT_RUN  # there is nothing to compare
+    changed = {
+        "multitask-lstm": "multitask training, LSTM",
+        "tam-T25": "T = 25 inner steps",
+        "tam-without-warm": "without warm starts",
+        "tam-tasks50": "50 training tasks",
+    }
+    for name in changed:
+        results.runs[f"{name}-cpu-classification-0"] = run("classification", [0.5] * 4, steps=7)
+    _, first, *found = rows(on_a_cpu(results))
+    assert first[:3] == ["`quick`, 2 initialisations", "560", "45.0 ± 7.1 %"]
+    assert [row[:3] for row in found] == [[title, "7", "50.0 % (+5.0)"] for title in changed.values()]
 
 
 def of_each_k(stem: str, values: Mapping[int, float], suffix: str, **facts: Any) -> dict[str, dict[str, Any]]:

@@ -34,6 +34,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "learning curves": tam_runs.learning_curves,
     "levers": tam_runs.levers,
     "quick": tam_runs.quick,
+    "on a CPU": tam_runs.on_a_cpu,
     "own data": own.own_data,
     "own data commands": own.commands,
     "table 1": methods.table1,

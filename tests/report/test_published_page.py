@@ -65,6 +65,7 @@ def test_every_cell_is_filled_and_marked(browser: Browser, full: Path) -> None:
             assert all(cell.strip() for row in table.values() for cell in row[:4])
         assert page.locator("#embeddings svg").count() == 4
         assert page.locator("#embeddings .dot").count() == 4 * 99
+        assert page.locator("#cpu tbody tr").count() == 22  # quick, and each change
         assert page.locator("#sweeps svg").count() >= 2
         assert page.locator("#seconds svg").count() == 3
         assert page.locator(".missing:is(p)").count() == 0

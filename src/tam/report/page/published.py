@@ -25,6 +25,7 @@ def published_page(results: Results) -> str:
         "levers": ("Levers", _levers(results)),
         "ablations": ("Ablations", _ablations(results)),
         "sweeps": ("T and N", _sweeps(results)),
+        "cpu": ("On a CPU", _on_a_cpu(results)),
         "timing": ("Time", _timing(results)),
         "embeddings": ("Task embeddings", _embeddings(results)),
         "runs": ("All runs", _runs(results)),
@@ -181,6 +182,17 @@ def _sweeps(results: Results) -> Markup:
     ]
     shown = _charts(charts, "No run of the sweeps is finished.")
     return section("sweeps", "Inner steps, examples, tasks", paragraph(words), shown, _made("sweeps"))
+
+
+def _on_a_cpu(results: Results) -> Markup:
+    words = (
+        "The same questions at the size of the preset quick, 2 layers of width 64 and minutes of a CPU: one "
+        "thing changed, one initialisation each, TAM always with as many outer steps."
+    )
+    found = published_tables.cpu_table(results)
+    shown = [legend("the preset quick"), found] if found else [missing("No such run is finished.")]
+    title = "Ablations and sweeps on a CPU"
+    return section("cpu", title, paragraph(words), *shown, _made("cpu"))
 
 
 def _timing(results: Results) -> Markup:

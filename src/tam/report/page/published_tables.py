@@ -14,6 +14,7 @@ from tam.report.collect import (
 )
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
+from tam.report.on_a_cpu import changed_runs, quick_runs
 from tam.report.page.html import Markup, html_table, join, tag
 from tam.report.page.scores import cell, chip, estimate_words
 from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score_words, seconds_words, span
@@ -108,6 +109,21 @@ def ablation_table(results: Results, title: str) -> Markup:
         rows.append([name, *cells, _effort(runs)])
     head = ["Classification, accuracy, %", *k_heads(results.shots), "training"]
     return html_table(head, rows, f"{title}: accuracy")
+
+
+def cpu_table(results: Results) -> Markup | None:
+    """The preset `quick` beside runs with one thing changed; None without them."""
+    base, changed = quick_runs(results), changed_runs(results)
+    if not (base and changed):
+        return None
+    before = estimates_of(base, "accuracy")
+    rows = [["the preset quick", *(cell("accuracy", before.get(k)) for k in results.shots), _effort(base)]]
+    for title, run in changed.items():
+        after = estimates_of([run], "accuracy")
+        cells = (cell("accuracy", after.get(k), before.get(k), "quick") for k in results.shots)
+        rows.append([title, *cells, _effort([run])])
+    head = ["Classification, accuracy, %", *k_heads(results.shots), "training"]
+    return html_table(head, rows, "The preset quick with one thing changed")
 
 
 def timing_table(results: Results) -> Markup:
