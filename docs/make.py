@@ -28,6 +28,8 @@ def files() -> Iterator[tuple[Path, str]]:
     pictures |= {"quality": charts.quality(results), "scaling": charts.scaling(results.scaling)}
     if results.reproductions:
         pictures["learning"] = charts.learning(results)
+    if "tam" in results.embeddings:
+        pictures["embeddings"] = charts.embeddings(results)
     for name, picture in pictures.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", picture
 

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from blocks.results import BENCHMARKS, Results
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
-from tam.report.page.chart import Point, Series, line_panel
+from tam.report.page.chart import Point, Series, line_panel, scatter_panel
 from tam.report.page.html import Markup, style, tag
-from tam.report.page.published_figures import learning_series, quality_series
+from tam.report.page.published_figures import embedding_dots, learning_series, quality_series
 from tam.report.page.scores import k_axis, score_axis
 from tam.report.words import better_is
 
-_WIDTH, _HEIGHT, _GAP, _TOP, _HEAD = 336.0, 270.0, 22.0, 48.0, 34.0
+_SIZE = _WIDTH, _HEIGHT = 336.0, 270.0
+_GAP, _TOP, _HEAD = 22.0, 48.0, 34.0
 _CARD = """
 .card { fill: var(--ground); stroke: var(--rule); }
 .chart text.title { font-size: 17px; font-weight: 600; fill: var(--ink); }
@@ -36,9 +37,11 @@ class _Panel(NamedTuple):
 
     title: str
     note: str
-    series: Sequence[Series]
-    x: Axis
-    y: Axis
+    chart: Markup
+
+
+def _lines(title: str, note: str, series: Sequence[Series], x: Axis, y: Axis) -> _Panel:
+    return _Panel(title, note, line_panel(series, x, y, _SIZE))
 
 
 def quality(results: Results) -> str:
@@ -47,7 +50,7 @@ def quality(results: Results) -> str:
     for name, title in BENCHMARKS.items():
         metric, series = results.metric(name), quality_series(results, name)
         x, y = k_axis(metric, results.shots), score_axis(metric)
-        panels.append(_Panel(title, better_is(metric), series, x, y))
+        panels.append(_lines(title, better_is(metric), series, x, y))
     return _picture("Tasks never seen in training, each learned from k examples", panels)
 
 
@@ -56,8 +59,22 @@ def learning(results: Results) -> str:
     panels = []
     for name, run in results.reproductions.items():
         series, y = learning_series(results, [run], name), score_axis(results.metric(name))
-        panels.append(_Panel(BENCHMARKS[name], "", series, Axis("outer steps"), y))
+        panels.append(_lines(BENCHMARKS[name], "", series, Axis("outer steps"), y))
     return _picture("The paper's settings; dotted: the paper's TAM on its test tasks", panels)
+
+
+def embeddings(results: Results) -> str:
+    """The map of TAM's task embeddings, by row and by column of the end."""
+    facts = results.embeddings["tam"]
+    panels = [
+        _Panel(
+            f"by {part} of the end",
+            f"R² = {facts['r2'][part]:.2f}",
+            scatter_panel(embedding_dots(facts, part), _SIZE),
+        )
+        for part in ("row", "column")
+    ]
+    return _picture(f"Embeddings of {len(facts['points'])} tasks of path-finding from (4,4)", panels)
 
 
 def scaling(facts: Mapping[str, Any]) -> str:
@@ -68,11 +85,11 @@ def scaling(facts: Mapping[str, Any]) -> str:
         exponents = " and ".join(f"{sweep[f'{cost}_exponent']:.2f}" for cost in _COSTS)
         lines = [_line(cost, values, sweep[f"{cost}_ms"], look) for cost, look in _COSTS.items()]
         across = Axis(quantity, log=True, ticks=values)
-        panels.append(_Panel(quantity, f"exponents {exponents}", lines, across, Axis("ms", log=True)))
+        panels.append(_lines(quantity, f"exponents {exponents}", lines, across, Axis("ms", log=True)))
     memory = facts["memory"]
     kept = [_line(TITLES[name], memory["inner_steps"], mib, name) for name, mib in memory["mib"].items()]
     across = Axis("inner steps", log=True, ticks=memory["inner_steps"])
-    panels.append(_Panel("memory", "kept for the backward pass", kept, across, Axis("MiB", log=True)))
+    panels.append(_lines("memory", "kept for the backward pass", kept, across, Axis("MiB", log=True)))
     setting = (
         f"{base['layers']} layers × {base['width']}, {base['tasks']} tasks × {base['rows']} examples × "
         f"{base['tokens']} tokens, {base['inner_steps']} inner steps"
@@ -98,8 +115,7 @@ def _picture(title: str, panels: Sequence[_Panel]) -> str:
         row, column = divmod(place, 3)
         left, top = _GAP + column * (_WIDTH + _GAP), _TOP + _HEAD + row * (_HEAD + _HEIGHT + 14)
         heading = tag("text", tag("tspan", one.title, class_="head"), f"  {one.note}", x=4, y=-8)
-        panel = line_panel(one.series, one.x, one.y, (_WIDTH, _HEIGHT))
-        parts.append(tag("g", heading, panel, transform=f"translate({left:g} {top:g})"))
+        parts.append(tag("g", heading, one.chart, transform=f"translate({left:g} {top:g})"))
     view: dict[str, Any] = {"width": width, "height": height, "viewBox": f"0 0 {width:g} {height:g}"}
     look = {"class_": "chart", "role": "img", "xmlns": "http://www.w3.org/2000/svg"}
     return tag("svg", *parts, **view, **look) + "\n"

@@ -1,6 +1,7 @@
 """The paper's map of task embeddings: path-finding from (4,4) to every other cell, each from 20 examples."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import torch
 from tam.errors import UserError
 from tam.experiments.job import Job
 from tam.experiments.projection import Floats, held_out_r2
-from tam.experiments.results import HEX_DIGITS, Places, Status, mismatch
+from tam.experiments.results import HEX_DIGITS, Places, Result, Status, mismatch, result_of
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
 from tam.methods import weights
+from tam.pretrained import folder_of
+from tam.pretrained.card import read_card
 from tam.provenance import now, provenance
 from tam.store.index import principal_components
 from tam.tasks.benchmark import VERSION, BenchmarkOptions, draw_recipes
@@ -22,29 +25,44 @@ from tam.tasks.pathfinding import CELLS, SIDE, PathfindingFamily
 from tam.tasks.rng import Rng
 from tam.tasks.task import Example, Task
 from tam.training.checkpoint import write_json
-from tam.training.run import load_tasks, read_config, read_result
+from tam.training.run import load_tasks, read_result
 
 START = 4 * SIDE + 4
 SHOTS = 20
+SEARCHES = 2
+"""Searches for each task. Scores of `best` use eight, but a map shows a single point."""
 
 
-def embedding_map(folder: Path, device: str = "cpu") -> dict[str, Any]:
-    """The map of a finished run on path-finding, from its folder, as plain values.
+def embedding_map(
+    folder: Path,
+    result: Mapping[str, Any],
+    device: str = "cpu",
+    report: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """The map of a finished run on path-finding, as plain values.
 
     A point has the row and column of a task's end, its embedding on two principal components (x, y), and
     whether the model was trained on that task. `r2` says how well row and column of held-out tasks can be
     predicted linearly from their embeddings.
+
+    Args:
+        folder: Where its trained model is.
+        result: What is known of the run.
+        device: Where the tasks are learned.
+        report: Called with a line on how far it is.
     """
-    if (result := read_result(folder)) is None:
-        raise UserError(f"{folder}: there is no finished run here (no result.json)")
-    _, source = read_config(folder / "config.json")
+    source = result["tasks"]
     if source.get("name") != "pathfinding" or source.get("compositional"):
         raise UserError(f"{folder}: must be a run on pathfinding, not compositional: got {source}")
     if load_tasks(source).fingerprint != result["fingerprint"]:
         raise UserError(f"{folder}: the run there has other tasks than this version makes")
     learner, family = load(folder, device), PathfindingFamily(waypoint=False)
     ends = [end for end in range(CELLS) if end != START]
-    learned = learner.adapt_many(_examples(family, end) for end in ends)
+    learned = list[TaskEmbedding]()
+    for some in np.array_split(ends, SIDE):
+        examples = (_examples(family, int(end)) for end in some)
+        learned += learner.adapt_many(examples, searches=SEARCHES)
+        report(f"{len(learned)} of {len(ends)} tasks are learned")
     z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
     recipes = draw_recipes(family, BenchmarkOptions(**source))["train"]
     trained = {end for start, end in recipes if start == START}
@@ -105,16 +123,22 @@ class EmbeddingMaps:
 
     def status(self, job: Job) -> Status:
         """Whether the map of a job is there, or the trained model to make it from."""
-        if self._is_made(job) or self.run_folder(job) is not None:
+        if self._is_made(job) or self._trained(job) is not None:
             return Status(True)
         return Status(False, "its trained model is not here")
 
-    def run_folder(self, job: Job) -> Path | None:
-        """The folder of a finished run of a job; None if it is not here."""
+    def _trained(self, job: Job) -> tuple[Path, Result] | None:
+        """The folder with the trained model of a job and the result of its run; None if it is not here.
+
+        It is here as a run, or because the pretrained model was packed from that run.
+        """
         for folder in sorted(self._places.runs.glob(f"{job.name}-{HEX_DIGITS}")):
             result = read_result(folder) if exists(folder / "learner.json") else None
             if result and self._is_of(job, result):
-                return folder
+                return folder, result
+        packed, result = folder_of("pathfinding"), result_of(job, self._places)
+        if result and result["scores"] == read_card(packed)["scores"]["run"]:
+            return packed, result
         return None
 
     def make(self, jobs: Iterable[Job]) -> Iterator[str]:
@@ -123,11 +147,13 @@ class EmbeddingMaps:
         for job in jobs:
             file = self._file(job)
             if not self._is_made(job):
-                if (folder := self.run_folder(job)) is None:
+                if (trained := self._trained(job)) is None:
                     yield f"{file}: not made: there is no finished run {job.name} in {self._places.runs}"
                     continue
                 self._folder.mkdir(parents=True, exist_ok=True)
-                write_json(file, {"name": job.name, **embedding_map(folder, device)})
+                write_json(
+                    file, {"name": job.name, **embedding_map(*trained, device, partial(print, flush=True))}
+                )
             yield f"{file}: {_words(read_json(file))}"
 
     def _file(self, job: Job) -> Path:

@@ -105,8 +105,9 @@ CPU_VARIANTS = (
 
 TIMED = ("multitask", "cavia", "tam")
 """The methods of the paper's timing table."""
-MAPPED = ("tam", "multitask")
-"""The methods whose task embeddings are mapped; the paper maps those of TAM."""
+MAPPED = {"tam": 1, "multitask": 0}
+"""The methods whose task embeddings are mapped, each with the seed of its run: TAM's is the pretrained model.
+The paper maps those of TAM."""
 
 TIMED_STEPS: dict["Name", int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
 """Outer steps of the experiment `time`, whose runs are validated five times."""
@@ -188,7 +189,7 @@ def timing() -> Iterator[Job]:
 
 def embeddings() -> Iterator[Job]:
     """The runs whose task embeddings are mapped."""
-    names = [f"{stem(what, 'table1', 'pathfinding')}-0" for what in MAPPED]
+    names = [f"{stem(what, 'table1', 'pathfinding')}-{seed}" for what, seed in MAPPED.items()]
     return (job for job in table1() if job.name in names)
 
 

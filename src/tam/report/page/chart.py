@@ -198,13 +198,20 @@ class Dot:
 
 def scatter(dots: Sequence[Dot], label: str) -> Markup:
     """A square of dots, coloured by their value, which is also written on them."""
-    side, edge = 400.0, 18.0
-    across = Scale(Axis(""), [dot.x for dot in dots], edge, side - edge)
-    up = Scale(Axis(""), [dot.y for dot in dots], side - edge, edge)
-    parts = [tag("rect", x=1, y=1, width=side - 2, height=side - 2, rx=6, class_="frame")]
+    side = 400.0
+    view, drawn = f"0 0 {side:g} {side:g}", scatter_panel(dots, (side, side))
+    return tag("svg", drawn, viewBox=view, role="img", aria_label=label, class_="chart")
+
+
+def scatter_panel(dots: Sequence[Dot], size: tuple[float, float]) -> Markup:
+    """What is inside a scatter plot, without the `svg` around it."""
+    (width, height), edge = size, 18.0
+    across = Scale(Axis(""), [dot.x for dot in dots], edge, width - edge)
+    up = Scale(Axis(""), [dot.y for dot in dots], height - edge, edge)
+    parts = [tag("rect", x=1, y=1, width=width - 2, height=height - 2, rx=6, class_="frame")]
     for dot in dots:
         mark = tag("circle", r=10, class_=f"dot v{dot.value}")
         number = tag("text", str(dot.value), y=4, class_=f"on v{dot.value}")
         move = f"translate({across(dot.x):.1f} {up(dot.y):.1f})"
         parts.append(tag("g", tag("title", dot.words), mark, number, transform=move))
-    return tag("svg", *parts, viewBox=f"0 0 {side:g} {side:g}", role="img", aria_label=label, class_="chart")
+    return join(parts)

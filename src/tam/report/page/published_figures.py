@@ -146,10 +146,15 @@ def sweep(results: Results, runs: Mapping[int, Sequence[Facts]], name: str, axis
 
 def embedding_chart(facts: Mapping[str, Any], part: str) -> Markup:
     """The task embeddings of tasks with one start, coloured by the row or the column of their end."""
-    dots = [
-        Dot(one["x"], one["y"], one[part], f"end in row {one['row']}, column {one['column']}")
-        for one in facts["points"]
-    ]
+    dots = embedding_dots(facts, part)
     title = f"{TITLES[facts['method']]}: {part} of the end, R² = {facts['r2'][part]:.2f}"
     label = f"Two principal components of {len(dots)} task embeddings, marked by the {part} of the end"
     return figure(capitalised(title), scatter(dots, label))
+
+
+def embedding_dots(facts: Mapping[str, Any], part: str) -> list[Dot]:
+    """The places of a map of task embeddings, with the row or the column of each task's end."""
+    return [
+        Dot(one["x"], one["y"], one[part], f"end in row {one['row']}, column {one['column']}")
+        for one in facts["points"]
+    ]
