@@ -213,7 +213,7 @@ def on_a_cpu() -> Iterator[Job]:
 
 def _small(name: str, model: Model, *, seed: int = 0, **tasks: int) -> Job:
     job = Job(name=name, group="cpu", tasks={"name": "classification", **tasks}, method=model.method)
-    return replace(job, preset="quick", device="cpu", values=model.values, seed=seed)
+    return replace(job, preset="quick", device="cpu", values=dict(model.values), seed=seed)
 
 
 class Lever(NamedTuple):
