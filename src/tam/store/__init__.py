@@ -1,1 +1,1 @@
-"""Where are learned tasks kept? In one SQLite file, by name, with the examples they were learned from."""
+"""Learned tasks in one SQLite file, by name, with the examples they were learned from."""

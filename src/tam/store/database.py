@@ -13,11 +13,11 @@ from typing import Any
 from tam.errors import UserError
 
 APPLICATION = 0x74616D73
-"""Marks a file as ours: other SQLite files are left alone."""
+"""SQLite's application id of a store; files with another one are left alone."""
 FORMAT = 1
-_PATIENCE = 30.0  # seconds to wait for another process that writes
+_TIMEOUT = 30.0  # seconds to wait while another process writes
 
-# An id is never used twice, and what is stored under it never changes but for its name and notes.
+# Ids are never reused, and only the name and the notes under an id can change.
 _EMBEDDING = """
     weights TEXT NOT NULL,
     vector BLOB NOT NULL,
@@ -43,10 +43,10 @@ _SCHEMA = (
 
 
 class Database:
-    """One connection, which several threads may share.
+    """One connection, which threads may share.
 
     Args:
-        path: The file; it is made if it is not there. `:memory:` keeps everything in memory.
+        path: The file, created if missing; `:memory:` keeps everything in memory.
         changed: Called at the start of a transaction if another connection has written since the last one.
     """
 
@@ -55,7 +55,7 @@ class Database:
         self._lock, self._seen = threading.RLock(), -1
         with self._errors():
             self._connection = sqlite3.connect(
-                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
                 self._open()
@@ -65,18 +65,16 @@ class Database:
 
     def _open(self) -> None:
         self._connection.create_function("matches", 2, _matches, deterministic=True)
-        self._connection.execute("BEGIN")  # both answers are of one moment: another process may be making it
+        self._connection.execute("BEGIN")  # one snapshot: another process may be creating it
         found, has_tables = self._number("application_id"), self._has_tables()
         self._connection.execute("COMMIT")
         if found not in (0, APPLICATION) or (found == 0 and has_tables):
             raise UserError(f"{self.path}: not a task store, but a database of another program")
         self._use_wal()
-        self._connection.execute(
-            "PRAGMA synchronous = FULL"
-        )  # what is acknowledged outlives the machine, too
+        self._connection.execute("PRAGMA synchronous = FULL")  # commits survive a power failure
         if self._number("application_id") == 0:
             self._connection.execute("BEGIN IMMEDIATE")
-            if self._number("application_id") == 0:  # else another process has just made it
+            if self._number("application_id") == 0:  # else another process has just created it
                 for statement in _SCHEMA:
                     self._connection.execute(statement)
             self._connection.execute("COMMIT")
@@ -84,8 +82,8 @@ class Database:
             raise UserError(f"{self.path}: format must be {FORMAT} for this version: got {found}")
 
     def _use_wal(self) -> None:
-        """Let readers and a writer work side by side; SQLite itself does not wait to set this."""
-        until = time.monotonic() + _PATIENCE
+        """Let readers and a writer work concurrently; SQLite applies no timeout to this statement."""
+        until = time.monotonic() + _TIMEOUT
         while True:
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -102,11 +100,11 @@ class Database:
         return self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Everything read within is of one moment."""
+        """Open a read transaction, in which everything is read from one snapshot."""
         return self._transaction("BEGIN")
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Everything written within is kept, or nothing if there is an error; it is on disk at the end."""
+        """Open a write transaction: on disk as a whole at the end, or rolled back if there is an error."""
         return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
@@ -114,7 +112,7 @@ class Database:
         with self._lock, self._errors():
             self._connection.execute(begin)
             try:
-                self._connection.execute("SELECT 1 FROM facts").fetchone()  # from here on of one moment
+                self._connection.execute("SELECT 1 FROM facts").fetchone()  # takes the snapshot
                 if (version := self._number("data_version")) != self._seen:
                     self._seen = version
                     self._changed()
@@ -130,7 +128,7 @@ class Database:
         try:
             yield
         except UnicodeEncodeError as error:
-            raise UserError(f"{self.path}: a name or text has half a character: {error.object!r}") from None
+            raise UserError(f"{self.path}: a name or text has a lone surrogate: {error.object!r}") from None
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise
@@ -144,7 +142,7 @@ class Database:
 
 
 def fact(connection: sqlite3.Connection, name: str) -> Any:
-    """A fact about the whole store; None if it has none of this name."""
+    """Return a fact about the whole store; None if there is none of this name."""
     row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
     return None if row is None else json.loads(row[0])
 
@@ -158,6 +156,6 @@ def set_fact(connection: sqlite3.Connection, name: str, value: Any) -> None:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a name contains a text, or matches a pattern with * and ?, whatever the case."""
+    """Whether a name contains a text or matches a pattern with * and ?, ignoring case."""
     name, pattern = name.casefold(), pattern.casefold()
     return pattern in name or fnmatchcase(name, pattern)

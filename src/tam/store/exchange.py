@@ -1,4 +1,4 @@
-"""Tasks of a store as JSONL: a line has a task and the identities of its model's weights."""
+"""Stored tasks as JSONL: each line has a task and the identities of its model's weights."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ _WEIGHTS = {"task": STRING, "weights": Part(is_list_of(str), "a list of strings"
 
 
 def export(path: str | Path, weights: list[str], tasks: Iterable[StoredTask]) -> int:
-    """Write tasks; how many there are."""
+    """Write tasks; return how many."""
     count = 0
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for task in tasks:
@@ -22,7 +22,7 @@ def export(path: str | Path, weights: list[str], tasks: Iterable[StoredTask]) ->
 
 
 def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
-    """The identities of a model's weights, and the tasks; the lines must be of one model."""
+    """Read the identities of the model's weights and the tasks; all lines must be of one model."""
     weights: list[str] = []
     tasks: dict[str, StoredTask] = {}
     with located(str(path)), open(path, "rb") as file:
@@ -32,9 +32,9 @@ def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
                     continue
                 found, task = _line(text)
                 if tasks and found != weights:
-                    raise FormatError("its model is another than that of the lines before")
+                    raise FormatError("all tasks must be of one model: this one is of another")
                 if task.name in tasks:
-                    raise FormatError(f"names must differ: {shown(task.name)} is there before")
+                    raise FormatError(f"names must differ: {shown(task.name)} appears twice")
                 weights, tasks[task.name] = found, task
     if not tasks:
         raise TasksFileError(f"{path}: empty: there must be a task on each line")

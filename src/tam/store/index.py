@@ -1,7 +1,7 @@
-"""The embeddings of all tasks as points in memory: nearest neighbours, exactly, and a map.
+"""All task embeddings as points in memory, for exact nearest neighbours and a map.
 
-Points are compared by the cosine of the angle between them. Those of different weights lie in different
-spaces, so each kind has a matrix of its own.
+Similarity is the cosine of the angle between two points. Embeddings learned with different weights lie in
+different spaces, so each set of weights has its own matrix.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,29 +32,29 @@ class Points:
 
     @property
     def units(self) -> Vector:
-        """The points, a row each."""
+        """The points, one per row."""
         return self._units[: self._count]
 
     def add(self, ids: Sequence[int], points: Sequence[Vector]) -> None:
-        """Append points; room grows by doubling."""
+        """Append points; the capacity grows by doubling."""
         needed = self._count + len(ids)
         if needed > len(self._ids):
-            room = max(needed, 2 * len(self._ids))
-            larger, units = np.empty(room, np.int64), np.empty((room, self._units.shape[1]), np.float32)
-            larger[: self._count], units[: self._count] = self.ids, self.units
-            self._ids, self._units = larger, units
+            capacity, size = max(needed, 2 * len(self._ids)), self._units.shape[1]
+            larger_ids, larger_units = np.empty(capacity, np.int64), np.empty((capacity, size), np.float32)
+            larger_ids[: self._count], larger_units[: self._count] = self.ids, self.units
+            self._ids, self._units = larger_ids, larger_units
         self._ids[self._count : needed] = ids
         self._units[self._count : needed] = _units(np.stack(points))
         self._count = needed
 
     def keep(self, ids: Ids) -> None:
-        """Drop all but these."""
+        """Drop all points but those with these ids."""
         kept = np.isin(self.ids, ids)
         self._ids, self._units = self.ids[kept], self.units[kept]
         self._count = len(self._ids)
 
     def nearest(self, point: Vector, count: int, but: int | None) -> list[tuple[int, float]]:
-        """The ids of the points most similar to this one, with their similarities, best first."""
+        """Find the most similar points except `but`: their ids and similarities, best first."""
         similarities = self.units @ _units(point[None])[0]
         if but is not None:
             similarities[self.ids == but] = -np.inf
@@ -67,26 +67,27 @@ class Points:
 
 
 def largest(values: Vector, count: int, block: int = 256) -> Ids:
-    """Where the `count` largest values are, in any order.
+    """Return the indices of the `count` largest values, in any order.
 
-    At least `count` values are as large as the `count`-th largest maximum of a block, and the largest are
-    among them: few are left to be compared.
+    Each of them is at least the `count`-th largest maximum of a block, and few other values are, so only
+    those that pass this threshold are partitioned.
     """
     blocks = values[: len(values) // block * block].reshape(-1, block)
-    places = np.arange(len(values))
+    candidates = np.arange(len(values))
     if len(blocks) > count:
-        places = np.flatnonzero(values >= np.partition(blocks.max(1), -count)[-count])
-    return places[np.argpartition(values[places], len(places) - count)[len(places) - count :]]
+        candidates = np.flatnonzero(values >= np.partition(blocks.max(1), -count)[-count])
+    rest = len(candidates) - count
+    return candidates[np.argpartition(values[candidates], rest)[rest:]]
 
 
 def _units(points: Vector) -> Vector:
-    """Rows scaled to length 1; zeros stay."""
+    """Scale rows to length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     return points / np.where(lengths > 0, lengths, 1).astype(np.float32)
 
 
 class Index:
-    """The points of a store, of each kind of weights."""
+    """The points of a store, grouped by the weights that learned them."""
 
     def __init__(self) -> None:
         self._spaces: dict[tuple[str, int], Points] = {}
@@ -97,7 +98,7 @@ class Index:
         return sum(map(len, self._spaces.values()))
 
     def add(self, rows: Iterable[tuple[int, str, Vector]]) -> None:
-        """Add points by id and weights, the ids above `last` and ascending."""
+        """Add rows of id, weights and point; ids must be ascending and above `last`."""
         by_space: dict[tuple[str, int], list[tuple[int, Vector]]] = {}
         for number, weights, point in rows:
             by_space.setdefault((weights, len(point)), []).append((number, point))
@@ -107,7 +108,7 @@ class Index:
             self._spaces.setdefault(space, Points(space[1])).add(ids, points)
 
     def keep(self, ids: Ids) -> None:
-        """Drop all but these."""
+        """Drop all points but those with these ids."""
         for points in self._spaces.values():
             points.keep(ids)
 
@@ -120,14 +121,14 @@ class Index:
 
     @property
     def spaces(self) -> dict[str, Points]:
-        """The points of each kind of weights that has any."""
+        """The points of each set of weights that has any."""
         return {weights: points for (weights, _), points in self._spaces.items() if len(points)}
 
 
 def principal_components(points: NDArray[Any]) -> tuple[NDArray[np.float64], tuple[float, float]]:
-    """Points `[n, d]` on their first two principal components, and the share of the variance on each.
+    """Project points `[n, d]` onto their first two principal components; also return the variance shares.
 
-    Of each component, the largest weight is positive.
+    The weight of largest magnitude in each component is positive, which fixes its sign.
     """
     points = points.astype(np.float64)
     centred = points - points.mean(0)
@@ -135,6 +136,6 @@ def principal_components(points: NDArray[Any]) -> tuple[NDArray[np.float64], tup
     axes = axes[:2] * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], axis=1))[:2]
     variances = sizes**2
     shares = [*(variances[:2] / max(float(variances.sum()), 1e-300)).tolist(), 0.0, 0.0]
-    found = np.zeros((len(points), 2))
-    found[:, : len(axes)] = centred @ axes.T
-    return found, (shares[0], shares[1])
+    projected = np.zeros((len(points), 2))
+    projected[:, : len(axes)] = centred @ axes.T
+    return projected, (shares[0], shares[1])

@@ -17,10 +17,10 @@ _PENDING = "FROM tasks WHERE id NOT IN (SELECT id FROM adapted)"
 
 
 def readapt(database: Database, learner: Learner, weights: Sequence[str], progress: Progress) -> int:
-    """See `Store.readapt`; `weights` are the learner's.
+    """See `Store.readapt`; `weights` are the identities of the learner's weights.
 
-    What is learned waits in a table of its own, so that an interrupted call loses none of it, and takes the
-    place of the old in one transaction. Tasks that another process adds meanwhile are learned, too.
+    New embeddings are collected in a separate table, so that an interrupted call loses none, and replace the
+    old ones in one transaction. Tasks that another process adds in the meantime are learned too.
     """
     with database.writing() as connection:
         if fact(connection, "weights") == weights:
@@ -32,7 +32,7 @@ def readapt(database: Database, learner: Learner, weights: Sequence[str], progre
     while True:
         with database.writing() as connection:
             total = connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
-            if fact(connection, "weights") == weights:  # another process was faster
+            if fact(connection, "weights") == weights:  # another process has finished it
                 return total
             _check_alone(database, connection, weights)
             rows = connection.execute(
@@ -41,18 +41,18 @@ def readapt(database: Database, learner: Learner, weights: Sequence[str], progre
             if not rows:
                 _swap(connection, weights)
                 return total
-            left = connection.execute(f"SELECT count(*) {_PENDING}").fetchone()[0]
+            pending = connection.execute(f"SELECT count(*) {_PENDING}").fetchone()[0]
         _learn(database, learner, weights, rows)
-        progress(total - left + len(rows), total)
+        progress(total - pending + len(rows), total)
 
 
 def _check_alone(database: Database, connection: sqlite3.Connection, weights: Sequence[str]) -> None:
     if fact(connection, "adapting") != weights:
-        raise UserError(f"{database.path}: another process learns its tasks with another model")
+        raise UserError(f"{database.path}: another process learns its tasks with a different model")
 
 
 def _check_all(database: Database, connection: sqlite3.Connection, learner: Learner) -> None:
-    """Raise an error, before hours of work, if there are tasks that the model cannot learn."""
+    """Raise an error before hours of work if the model cannot learn some of the tasks."""
     problems: list[str] = []
     for name, examples, primitives in connection.execute(f"SELECT name, examples, primitives {_PENDING}"):
         try:
@@ -64,7 +64,7 @@ def _check_all(database: Database, connection: sqlite3.Connection, learner: Lear
         raise UserError(
             f"{database.path}: {len(problems)} tasks do not fit the model: "
             f"{'; '.join(problems[:_SHOWN])}{more}. "
-            "The store is as it was; remove them to go on without them"
+            "The store is unchanged; remove these tasks to continue without them"
         )
 
 
@@ -84,9 +84,9 @@ def _learn(
 
 
 def _swap(connection: sqlite3.Connection, weights: Sequence[str]) -> None:
-    """Put what was learned in its place.
+    """Replace the old embeddings with the new ones.
 
-    The tasks get new ids, by which every process sees that they are others.
+    The tasks get new ids, by which other processes notice the change.
     """
     columns = ", ".join(f"{name} = adapted.{name}" for name in EMBEDDING.split(", "))
     connection.execute(

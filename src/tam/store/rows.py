@@ -14,15 +14,15 @@ from tam.tasks.task import Example
 EMBEDDING = "weights, vector, labels, primitives, loss, is_support, searches"
 """The columns of an embedding."""
 USED = f"{EMBEDDING}, examples"
-"""The columns of an embedding that is used to answer."""
+"""The columns needed to answer with an embedding."""
 TASK = f"name, examples, notes, created, {EMBEDDING}"
 """The columns of a task."""
 
-_WITH_EXAMPLES = 2  # in the column is_support: answers also need the examples
+_WITH_EXAMPLES = 2  # in the column is_support: predictions also read the examples
 
 
 def embedding_row(embedding: TaskEmbedding) -> tuple[Any, ...]:
-    """The values of the columns of an embedding."""
+    """Values for the columns `EMBEDDING`."""
     return (
         embedding.model,
         embedding.vector.astype("<f4").tobytes(),
@@ -35,7 +35,7 @@ def embedding_row(embedding: TaskEmbedding) -> tuple[Any, ...]:
 
 
 def embedding_of(row: Sequence[Any]) -> TaskEmbedding:
-    """The embedding of the values of `USED`, or of `EMBEDDING`: then without the examples it may need."""
+    """Build an embedding from the columns `USED`, or `EMBEDDING`: then without examples it may need."""
     weights, vector, labels, primitives, loss, is_support, searches, *examples = row
     return TaskEmbedding(
         np.frombuffer(vector, "<f4").astype(np.float32, copy=False),
@@ -50,22 +50,22 @@ def embedding_of(row: Sequence[Any]) -> TaskEmbedding:
 
 
 def task_row(task: StoredTask) -> tuple[Any, ...]:
-    """The values of the columns of a task."""
+    """Values for the columns `TASK`."""
     examples = task.embedding.examples or task.examples
     return task.name, json_text(examples), task.notes, task.created, *embedding_row(task.embedding)
 
 
 def stored_task(row: Sequence[Any]) -> StoredTask:
-    """The task of these values."""
+    """Build a task from the columns `TASK`."""
     name, examples, notes, created, *embedding = row
     return StoredTask(name, embedding_of([*embedding, examples]), examples_of(examples), notes, created)
 
 
 def examples_of(text: str) -> list[Example]:
-    """The examples of a column."""
+    """Parse the column `examples`."""
     return [Example(x, y) for x, y in json.loads(text)]
 
 
 def primitives_of(text: str) -> tuple[str, ...]:
-    """The primitives of a column."""
+    """Parse the column `primitives`."""
     return tuple(json.loads(text))

@@ -21,7 +21,7 @@ from tam.store.rows import EMBEDDING, TASK, USED, embedding_of, stored_task, tas
 from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
 from tam.tasks.benchmark import Progress
 
-_KEPT_AT_ONCE = 10_000
+_MOST_CACHED = 10_000
 
 
 class UnknownTaskError(UserError):
@@ -29,15 +29,15 @@ class UnknownTaskError(UserError):
 
 
 class TaskExistsError(UserError):
-    """A name that another task of the store has."""
+    """A name that is already taken in the store."""
 
 
 class OtherModelError(UserError):
-    """What another model has made, and this store or this model cannot use."""
+    """A store, task or embedding that belongs to another model."""
 
 
 class Neighbour(NamedTuple):
-    """A task that is similar to another."""
+    """A task similar to another."""
 
     name: str
     similarity: float  # the cosine of the angle between the embeddings
@@ -49,8 +49,8 @@ class TaskMap(NamedTuple):
     Attributes:
         weights: The identity of the weights that learned them.
         names: The tasks.
-        points: Their places, a row each.
-        shares: The share of the variance that each axis has.
+        points: Their coordinates, `[n, 2]`.
+        shares: The share of the variance along each axis.
     """
 
     weights: str
@@ -60,20 +60,20 @@ class TaskMap(NamedTuple):
 
 
 def identities_of(learner: Learner) -> list[str]:
-    """The identities of all weights of a learner: a model may have others for another k."""
+    """List the identities of all weights of a learner: a model may have different ones for different k."""
     return sorted({learner.identity_, *learner.identities_.values()})
 
 
 class Store:
     """Named task embeddings of one model, with the examples they came from, in an SQLite file.
 
-    What a method has returned from is on disk. Several processes may use one file; on a network file system
-    SQLite does not support that.
+    Changes are on disk when a method returns. Several processes may share the file, except on network file
+    systems, where SQLite does not support it.
 
     Args:
-        path: The file, which is made if it is not there; `:memory:` keeps the store in memory.
-        learner: The model that the tasks are of. A new store becomes one of this model; a store of another
-            model is an error. Without it, the first embedding decides.
+        path: The file, created if missing; `:memory:` keeps the store in memory.
+        learner: The model that the tasks belong to. A new store is bound to it; opening a store of another
+            model is an error. Without a learner, the first task stored decides the model.
 
     Examples:
         ```python
@@ -86,8 +86,8 @@ class Store:
 
     def __init__(self, path: str | Path, learner: Learner | None = None) -> None:
         self.path = path_of(path)
-        self._index, self._known = Index(), dict[str, TaskEmbedding]()
-        self._database = Database(self.path, changed=self._known.clear)
+        self._index, self._cache = Index(), dict[str, TaskEmbedding]()
+        self._database = Database(self.path, changed=self._cache.clear)
         try:
             if learner is not None:
                 self._bind(learner)
@@ -127,12 +127,12 @@ class Store:
 
     @property
     def weights(self) -> list[str]:
-        """The identities of the weights that its tasks may be of; none in a store that is new."""
+        """The identities of the weights that its tasks may use; empty in a new store."""
         with self._database.reading() as connection:
             return fact(connection, "weights") or []
 
     def counts(self) -> dict[str, int]:
-        """How many tasks there are of each weights; only those of the same can be compared."""
+        """Count the tasks of each set of weights; only tasks of the same weights can be compared."""
         with self._database.reading() as connection:
             return dict(connection.execute("SELECT weights, count(*) FROM tasks GROUP BY weights"))
 
@@ -145,14 +145,14 @@ class Store:
         *,
         replace: bool = False,
     ) -> StoredTask:
-        """Keep a task under a name.
+        """Store a task under a name.
 
         Args:
             name: Its name.
-            embedding: What a learner of this store's model has learned of it.
-            examples: What it was learned from; another model can learn it again from these.
-            notes: Whatever you want to remember of it.
-            replace: Whether a task that has the name already is replaced; else that is an error.
+            embedding: Its embedding, from a learner of this store's model.
+            examples: The examples it was learned from; another model can learn the task again from them.
+            notes: Anything you want to remember about it.
+            replace: Whether to replace a task of this name; otherwise a taken name is an error.
         """
         task = StoredTask(
             checked_name(name), embedding, plain_examples(name, examples), checked_notes(notes), now()
@@ -161,7 +161,7 @@ class Store:
         return task
 
     def put_many(self, tasks: Iterable[StoredTask], *, replace: bool = False) -> None:
-        """Keep tasks, all of them or, after an error, none."""
+        """Store several tasks: all of them, or none if there is an error."""
         with self._database.writing() as connection:
             for task in tasks:
                 self._insert(connection, task, replace)
@@ -169,22 +169,22 @@ class Store:
     def _insert(self, connection: sqlite3.Connection, task: StoredTask, replace: bool) -> None:
         self._check_weights(connection, task)
         if replace:
-            self._known.pop(task.name, None)
+            self._cache.pop(task.name, None)
             connection.execute("DELETE FROM tasks WHERE name = ?", (task.name,))
         values = (len(task.examples), *task_row(task))
         try:
-            connection.execute(f"INSERT INTO tasks (count, {TASK}) VALUES ({_marks(values)})", values)
+            connection.execute(f"INSERT INTO tasks (count, {TASK}) VALUES ({_placeholders(values)})", values)
         except sqlite3.IntegrityError:
             raise self._taken(task.name) from None
 
     def _check_weights(self, connection: sqlite3.Connection, task: StoredTask) -> None:
-        """Raise an error unless a task is of this store's model, which the first task decides."""
+        """Raise an error unless a task belongs to this store's model, which the first task decides."""
         bound, own = fact(connection, "weights"), task.embedding.model
         if bound is None:
             set_fact(connection, "weights", [own])
         elif own not in bound:
             raise OtherModelError(
-                f"{self.path}: task {task.name!r} was learned by another model ({own}) than the tasks there "
+                f"{self.path}: task {task.name!r} was learned by another model ({own}) than the stored tasks "
                 f"({', '.join(bound)})"
             )
         if not np.isfinite(task.embedding.vector).all():
@@ -192,14 +192,14 @@ class Store:
 
     def _taken(self, name: str) -> TaskExistsError:
         return TaskExistsError(
-            f"{self.path}: there is a task {name!r} already: replace it, or take another name"
+            f"{self.path}: there is a task {name!r} already: replace it, or choose another name"
         )
 
     def _unknown(self, name: str) -> UnknownTaskError:
         return UnknownTaskError(f"{self.path}: there is no task {shown(name)}")
 
     def get(self, name: str) -> StoredTask:
-        """All that is kept of a task."""
+        """Return a stored task."""
         with self._database.reading() as connection:
             row = connection.execute(f"SELECT {TASK} FROM tasks WHERE name = ?", (name,)).fetchone()
         if row is None:
@@ -207,21 +207,21 @@ class Store:
         return stored_task(row)
 
     def embeddings(self, names: Iterable[str]) -> dict[str, TaskEmbedding]:
-        """The embeddings of tasks by name, without tasks that are not there; memory keeps the last ones."""
-        wanted = {name for name in names if name.isprintable()}  # no others are kept
+        """Return embeddings by name, without names that are not in the store; embeddings read are cached."""
+        wanted = {name for name in names if name.isprintable()}  # other names cannot be stored
         with self._database.reading() as connection:
-            found = {name: self._known[name] for name in wanted if name in self._known}
+            found = {name: self._cache[name] for name in wanted if name in self._cache}
             for name in wanted - set(found):
                 row = connection.execute(f"SELECT {USED} FROM tasks WHERE name = ?", (name,)).fetchone()
                 if row is not None:
                     found[name] = embedding_of(row)
-            if len(self._known) + len(found) > _KEPT_AT_ONCE:
-                self._known.clear()
-            self._known |= found
+            if len(self._cache) + len(found) > _MOST_CACHED:
+                self._cache.clear()
+            self._cache |= found
         return found
 
     def rename(self, name: str, new: str) -> None:
-        """Give a task another name."""
+        """Rename a task."""
         with self._database.writing() as connection:
             try:
                 self._update(connection, name, "name", checked_name(new))
@@ -234,26 +234,26 @@ class Store:
             self._update(connection, name, "notes", checked_notes(notes))
 
     def _update(self, connection: sqlite3.Connection, name: str, column: str, value: str) -> None:
-        self._known.pop(name, None)
+        self._cache.pop(name, None)
         done = connection.execute(f"UPDATE tasks SET {column} = ? WHERE name = ?", (value, name))
         if not done.rowcount:
             raise self._unknown(name)
 
     def remove(self, name: str) -> None:
-        """Forget a task."""
+        """Remove a task."""
         with self._database.writing() as connection:
-            self._known.pop(name, None)
+            self._cache.pop(name, None)
             if not connection.execute("DELETE FROM tasks WHERE name = ?", (name,)).rowcount:
                 raise self._unknown(name)
 
     def list(self, search: str | None = None, limit: int | None = None, offset: int = 0) -> "list[Listed]":
-        """Tasks in the order of their names.
+        """List tasks, sorted by name.
 
         Args:
-            search: Only those whose name contains this text, or matches this pattern with * and ?; upper and
-                lower case are alike.
-            limit: At most this many.
-            offset: After leaving out this many.
+            search: Only tasks whose name contains this text or matches this pattern with * and ?, ignoring
+                case.
+            limit: The most tasks to return; None for all.
+            offset: The number of tasks to skip.
         """
         where, values = ("WHERE matches(name, ?)", [search]) if search else ("", [])
         with self._database.reading() as connection:
@@ -265,10 +265,10 @@ class Store:
         return [Listed(name, count, infinite_if_none(loss), *rest) for name, count, loss, *rest in rows]
 
     def nearest(self, task: str | TaskEmbedding, count: int = 10) -> "list[Neighbour]":
-        """The stored tasks most similar to one of them, or to an embedding of the same model, best first.
+        """Find the stored tasks most similar to one of them or to an embedding of the same model, best first.
 
-        Only tasks that were learned with the same weights are compared: a model may use others at another k,
-        and their embeddings have nothing in common.
+        Only tasks learned with the same weights are compared: a model may use different weights for different
+        k, and their embeddings have nothing in common.
         """
         if count < 1:
             raise UserError(f"count must be at least 1: got {shown(count)}")
@@ -293,7 +293,7 @@ class Store:
             raise _not_comparable()
 
     def map(self, limit: int = 2_000) -> "list[TaskMap]":
-        """The tasks as points in a plane, a map for each weights; the newest `limit` tasks of each."""
+        """Map the tasks into a plane, with one map per set of weights: the newest `limit` tasks of each."""
         found: list[TaskMap] = []
         with self._database.reading() as connection:
             if connection.execute("SELECT 1 FROM tasks WHERE is_support = 1 LIMIT 1").fetchone():
@@ -308,9 +308,9 @@ class Store:
         return found
 
     def _refresh(self, connection: sqlite3.Connection) -> None:
-        """Make the index hold what the file holds.
+        """Update the index from the file.
 
-        What is stored under an id never changes, so the index lacks new rows or has removed ones.
+        The embedding under an id never changes, so only new rows must be added and removed ones dropped.
         """
         rows = connection.execute(
             f"SELECT id, {EMBEDDING} FROM tasks WHERE id > ? ORDER BY id", (self._index.last,)
@@ -322,13 +322,13 @@ class Store:
             self._index.keep(np.array(ids, dtype=np.int64).ravel())
 
     def export(self, path: str | Path) -> int:
-        """Write all tasks as JSONL, one per line; how many there are."""
+        """Write all tasks as JSONL, one per line; return how many."""
         with self._database.reading() as connection:
             rows = connection.execute(f"SELECT {TASK} FROM tasks ORDER BY name")
             return export(path, fact(connection, "weights") or [], map(stored_task, rows))
 
     def import_file(self, path: str | Path, *, replace: bool = False) -> int:
-        """Read tasks that `export` wrote, all of them or, after an error, none; how many there are."""
+        """Add tasks that `export` wrote: all, or none if there is an error. Return how many."""
         weights, tasks = read_exported(path_of(path))
         with self._database.writing() as connection:
             if fact(connection, "weights") is None:
@@ -338,12 +338,12 @@ class Store:
         return len(tasks)
 
     def readapt(self, learner: Learner, progress: Progress | None = None) -> int:
-        """Learn all tasks again with another model, whose store this becomes; how many there are.
+        """Learn all tasks again with another model, to which the store then belongs; return how many.
 
-        Until all are learned the store stays as it is. If it is interrupted, the next call continues.
+        The store changes only once all are learned. After an interruption, the next call continues.
         """
         done = readapt(self._database, learner, identities_of(learner), progress or (lambda *_: None))
-        self._known.clear()
+        self._cache.clear()
         return done
 
     def close(self) -> None:
@@ -352,20 +352,20 @@ class Store:
 
 
 def _names(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, str]:
-    """The names of tasks by id, a thousand at once: SQLite limits how many values a question has."""
+    """Look up names by id, a thousand at a time: SQLite limits the number of parameters of a query."""
     found: dict[int, str] = {}
     for start in range(0, len(ids), 1_000):
-        some = ids[start : start + 1_000]
-        found |= connection.execute(f"SELECT id, name FROM tasks WHERE id IN ({_marks(some)})", some)
+        chunk = ids[start : start + 1_000]
+        found |= connection.execute(f"SELECT id, name FROM tasks WHERE id IN ({_placeholders(chunk)})", chunk)
     return found
 
 
-def _marks(values: Sequence[object]) -> str:
+def _placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
 def _not_comparable() -> EmbeddingError:
     return EmbeddingError(
-        "embeddings of this method hold the examples themselves, and cannot be compared; those of methods "
-        "that fit numbers to a task, such as tam, can"
+        "embeddings of this method hold the examples themselves and cannot be compared; those of methods "
+        "that fit a vector to a task, such as tam, can"
     )

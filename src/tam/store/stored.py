@@ -1,4 +1,4 @@
-"""What a store keeps of a task, as a value and as a line of JSON."""
+"""A stored task, as a value and as a line of JSON."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class StoredTask:
     """A task of a store.
 
     Attributes:
-        name: Its name, of which there is one.
-        embedding: What was learned of it.
-        examples: What it was learned from.
-        notes: Whatever you want to remember of it.
+        name: Its name, unique in the store.
+        embedding: Its task embedding.
+        examples: The examples it was learned from.
+        notes: Anything you want to remember about it.
         created: When it was stored, in UTC.
     """
 
@@ -33,7 +33,7 @@ class StoredTask:
     created: str
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to plain values."""
         return {
             "task": self.name,
             "notes": self.notes,
@@ -44,7 +44,7 @@ class StoredTask:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "StoredTask":
-        """From plain values."""
+        """Create from plain values."""
         check_parts(values, _PARTS)
         pairs = [(one.get("x"), one.get("y")) for one in values["examples"]]
         return cls(
@@ -58,13 +58,13 @@ class StoredTask:
 
 @dataclass(frozen=True)
 class Listed:
-    """A task in a list.
+    """An entry in the list of tasks.
 
     Attributes:
         name: Its name.
-        examples: How many examples it was learned from.
-        loss: The loss on them; infinite if it is not known.
-        weights: The identity of the weights that learned it: a model may have others for another k.
+        examples: The number of examples it was learned from.
+        loss: The loss on them; infinite if unknown.
+        weights: The identity of the weights that learned it: a model may have different ones for different k.
         notes: Its notes.
         created: When it was stored, in UTC.
     """
@@ -87,7 +87,7 @@ _PARTS = {
 
 
 def checked_name(name: Any) -> str:
-    """A name that can be printed, and be the last part of an address."""
+    """Check that a name is printable and can be the last part of a URL."""
     if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not name.isprintable():
         expected = f"1 to {LONGEST_NAME} printable characters"
         raise UserError(f"the name of a task must have {expected}: got {shown(name)}")
@@ -97,14 +97,14 @@ def checked_name(name: Any) -> str:
 
 
 def checked_notes(notes: Any) -> str:
-    """Notes that can be written."""
+    """Check that notes can be encoded as UTF-8."""
     if not isinstance(notes, str) or any("\ud800" <= char <= "\udfff" for char in notes):
-        raise UserError(f"notes must be a text of whole characters: got {shown(notes)}")
+        raise UserError(f"notes must be text without lone surrogates: got {shown(notes)}")
     return notes
 
 
 def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
-    """Examples as plain values; which tokens are valid depends on the model, and is not checked here."""
+    """Convert examples to plain values, without checking that a model knows their tokens."""
     task, pairs = f"task {name!r}", listed(examples)
     if not pairs:
         raise ExamplesError(task, f"expected the examples it was learned from, not {shown(examples)}")
@@ -122,7 +122,7 @@ def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
     try:
         json_text(found).encode()
     except UnicodeEncodeError:
-        raise ExamplesError(task, "a string has half a character, a lone surrogate") from None
+        raise ExamplesError(task, "strings must not contain a lone surrogate") from None
     return found
 
 
