@@ -1,1 +1,1 @@
-"""How do others use a trained model? Over HTTP, with many requests answered together."""
+"""Trained models over HTTP, with many requests answered together."""

@@ -28,14 +28,14 @@ PAGES = Path(__file__).parent / "pages"
 def make_app(
     models: Mapping[str, Served], limits: Limits, token: str | None = None, metrics: Metrics | None = None
 ) -> App:
-    """The app that serves these models, the first of which is used where a request names none.
+    """Build the app that serves these models; requests that name no model use the first.
 
     Args:
         models: The models by name; they are closed when the app stops.
-        limits: What it takes at once.
-        token: If given, every request but those for its pages and its health must have it. Without one, only
-            addresses of this machine are answered.
-        metrics: What counts; the same that the models report their batches to.
+        limits: Limits on requests and on the queue.
+        token: If given, all requests must have it except those for the pages and /health. Without one, only
+            requests addressed to this machine are answered.
+        metrics: The counters, shared with the models, which report their batches to them.
     """
     counts = metrics or Metrics()
 
@@ -55,14 +55,14 @@ def make_app(
     )
     answer_errors(app)
     app.include_router(open_routes())
-    app.include_router(routes(models, limits, counts), dependencies=_needs(token))
+    app.include_router(routes(models, limits, counts), dependencies=_token_check(token))
     app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
     app.mount("/", StaticFiles(directory=PAGES, html=True))
     return counts.around(Guard(app, limits.max_body, local=token is None))
 
 
-def _needs(token: str | None) -> list[Any]:
-    """What a request must have: the token, if there is one."""
+def _token_check(token: str | None) -> list[Any]:
+    """The dependencies of protected routes: a check of the token, if there is one."""
     if token is None:
         return []
     expected = token.encode()
@@ -71,6 +71,6 @@ def _needs(token: str | None) -> list[Any]:
         given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
     ) -> None:
         if given is None or not secrets.compare_digest(given.credentials.encode(), expected):
-            raise HTTPException(401, "the header Authorization must be Bearer and the token of this server")
+            raise HTTPException(401, "the header Authorization must be Bearer, then this server's token")
 
     return [Depends(check)]

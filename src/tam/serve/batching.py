@@ -1,4 +1,4 @@
-"""Jobs that arrive while others are being done are then done together, by one thread."""
+"""One thread that does jobs in batches: those that arrive while it is busy are then done together."""
 
 import threading
 from collections import deque
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class QueueFullError(Exception):
-    """Too much is waiting."""
+    """The queue is full, or closed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Something to do, and who waits for it."""
+    """A job, and the future for its result."""
 
     rows: int
-    """How much it is."""
+    """Its size."""
     future: "Future[Any]" = field(default_factory=Future, init=False)
 
 
@@ -25,9 +25,9 @@ class Batcher:
     """A queue of jobs and the thread that does them.
 
     Args:
-        do: Does jobs together; it must give each future a result or an exception.
-        most: How many rows are done together; a job that has more is done alone.
-        limit: How many rows may wait.
+        do: Does a batch of jobs; it must set a result or an exception on each future.
+        most: The most rows in a batch; a larger job is done alone.
+        limit: The most rows that may wait.
     """
 
     def __init__(self, do: Callable[[Sequence[Request]], None], most: int, limit: int) -> None:
@@ -36,7 +36,7 @@ class Batcher:
         self._changed = threading.Condition()
         self._closed = False
         self.queued = 0
-        """Rows that wait."""
+        """Rows waiting."""
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
         self._thread.start()
 
@@ -44,7 +44,7 @@ class Batcher:
         """Queue a job.
 
         Raises:
-            QueueFullError: If too much is waiting.
+            QueueFullError: If the queue is full or closed.
         """
         with self._changed:
             if self._closed:
@@ -57,7 +57,7 @@ class Batcher:
         return job.future
 
     def close(self) -> None:
-        """Do what is waiting, and stop."""
+        """Do the waiting jobs, and stop."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -68,13 +68,13 @@ class Batcher:
             jobs = [job for job in batch if job.future.set_running_or_notify_cancel()]
             try:
                 self._do(jobs)
-            except BaseException as error:  # the thread must go on, and nobody may wait forever
+            except BaseException as error:  # keep the thread alive, and let no caller wait forever
                 for job in jobs:
                     if not job.future.done():
                         job.future.set_exception(error)
 
     def _next(self) -> list[Request]:
-        """The jobs to do together; none once it is closed and all are done."""
+        """Wait for the next batch; empty once the queue is closed and all jobs are done."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             batch: list[Request] = []

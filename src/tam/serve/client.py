@@ -1,4 +1,4 @@
-"""A client of the server, with the words of a learner."""
+"""A client of the server, with the interface of a learner."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class ServerError(UserError):
-    """A server that refuses a request, or cannot be reached.
+    """The server refused a request, or cannot be reached.
 
     Attributes:
-        status: The status of its answer; None if there is none.
+        status: The HTTP status of its response; None if there was none.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -31,13 +31,13 @@ class ServerError(UserError):
 
 
 class Client:
-    """Learns and answers through a server that `tam serve` started.
+    """Learns tasks and answers inputs through a server that `tam serve` started.
 
     Args:
-        address: Its address.
-        token: What it asks for, if anything.
-        model: The model to use; the server's first if not given.
-        timeout: Seconds to wait for an answer.
+        address: The address of the server.
+        token: The token of the server, if it needs one.
+        model: The model to use; by default the server's first.
+        timeout: Seconds to wait for a response.
 
     Examples:
         ```python
@@ -74,7 +74,7 @@ class Client:
         self._client.close()
 
     def models(self) -> list[dict[str, Any]]:
-        """The models and what they take."""
+        """List the models and what they take."""
         return self._ask("GET", "/models")["models"]
 
     def learn(
@@ -86,12 +86,12 @@ class Client:
         *,
         replace: bool = False,
     ) -> StoredTask:
-        """Learn a task from examples and keep it on the server, under a name."""
+        """Learn a task from examples and store it on the server under a name."""
         body = self._examples(name, examples, primitives) | {"name": name, "notes": notes, "replace": replace}
         return _task(self._ask("POST", "/tasks", body))
 
     def adapt(self, examples: Examples, primitives: Iterable[str] = ()) -> TaskEmbedding:
-        """Learn a task from examples without keeping it."""
+        """Learn a task from examples without storing it."""
         body = self._examples("a new task", examples, primitives)
         return TaskEmbedding.from_json(self._ask("POST", "/adapt", body)["embedding"])
 
@@ -101,7 +101,7 @@ class Client:
         """Answer inputs.
 
         Args:
-            tasks: The name of the task, or one for each input.
+            tasks: The name of the task, or one name per input.
             inputs: In your own tokens.
             beams: For sequences, the number of beams.
         """
@@ -110,28 +110,28 @@ class Client:
     def predict_proba(
         self, tasks: str | Iterable[str], inputs: Inputs, answers: int = 1
     ) -> list[dict[Any, float]]:
-        """For each input its likeliest answers and their probabilities, best first."""
+        """Return the likeliest answers to each input with their probabilities, best first."""
         return [
             {_key(one["answer"]): one["probability"] for one in (row, *row["others"])}
             for row in self._rows(tasks, inputs, answers)
         ]
 
     def tasks(self, search: str | None = None, limit: int = 100, offset: int = 0) -> list[Listed]:
-        """Stored tasks in the order of their names."""
-        found = self._ask("GET", "/tasks", limit=limit, offset=offset, search=search or "")["tasks"]
-        return [Listed(**(one | {"loss": infinite_if_none(one["loss"])})) for one in found]
+        """List stored tasks, sorted by name."""
+        tasks = self._ask("GET", "/tasks", limit=limit, offset=offset, search=search or "")["tasks"]
+        return [Listed(**(one | {"loss": infinite_if_none(one["loss"])})) for one in tasks]
 
     def task(self, name: str) -> StoredTask:
-        """All that is kept of a task."""
+        """Return a stored task."""
         return _task(self._ask("GET", _path(name)))
 
     def nearest(self, name: str, count: int = 10) -> list[Neighbour]:
-        """The stored tasks most similar to one."""
-        found = self._ask("GET", "/nearest", task=name, count=count)["nearest"]
-        return [Neighbour(**one) for one in found]
+        """Find the stored tasks most similar to one."""
+        nearest = self._ask("GET", "/nearest", task=name, count=count)["nearest"]
+        return [Neighbour(**one) for one in nearest]
 
     def rename(self, name: str, new: str) -> None:
-        """Give a task another name."""
+        """Rename a task."""
         self._ask("PATCH", _path(name), {"name": new})
 
     def annotate(self, name: str, notes: str) -> None:
@@ -139,7 +139,7 @@ class Client:
         self._ask("PATCH", _path(name), {"notes": notes})
 
     def remove(self, name: str) -> None:
-        """Forget a task."""
+        """Remove a task."""
         self._ask("DELETE", _path(name))
 
     def _examples(self, name: str, examples: Examples, primitives: Iterable[str]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Client:
         given = listed(inputs) or []
         names = [tasks] * len(given) if isinstance(tasks, str) else list(tasks)
         if len(names) != len(given):
-            raise UserError(f"tasks must be one, or one per input: got {len(names)} for {len(given)} inputs")
+            raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")
         if not given:
             return []
         rows = [{"task": name, "x": listed(x)} for name, x in zip(names, given, strict=True)]

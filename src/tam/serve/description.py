@@ -17,7 +17,7 @@ td { padding: 0.1rem 1rem 0.1rem 0; vertical-align: top }
 
 
 def description(schema: Schema) -> str:
-    """What can be asked, what it takes and what it returns, as a page."""
+    """Render the operations and types of an OpenAPI schema as a page."""
     info = schema["info"]
     operations = [
         "".join(_operation(method, path, operation))
@@ -77,7 +77,7 @@ def _content(part: Schema) -> str:
 
 
 def _words(schema: Schema) -> str:
-    """A type in words; one that has a name is a link to it."""
+    """A type in words; a named type is a link."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rsplit("/", 1)[-1])
         return f'<a href="#{name}">{name}</a>'

@@ -1,4 +1,4 @@
-"""What is refused before a request is read: other hosts, and bodies that are too large."""
+"""Requests refused before the app sees them: those for other hosts, and those that are too large."""
 
 import json
 import re
@@ -15,13 +15,13 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
-    """An ASGI app around another.
+    """ASGI middleware that checks the host and the size of each request.
 
     Args:
         app: The app.
         max_body: The largest body, in bytes.
-        local: Whether only addresses of this machine are answered: a web page elsewhere can give its own name
-            this machine's address, and would then be answered as if it were from here.
+        local: Whether to answer only requests addressed to this machine. This stops DNS rebinding, where a
+            web page elsewhere points its own name at this machine's address.
     """
 
     def __init__(self, app: App, max_body: int, local: bool) -> None:
@@ -35,7 +35,7 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if self._local and _PORT.sub("", host) not in LOOPBACK:
-            await _refuse(send, 421, f"this server is for {', '.join(LOOPBACK)}: got {host!r}")
+            await _refuse(send, 421, f"the host must be one of {', '.join(LOOPBACK)}: got {host!r}")
             return
         length = headers.get(b"content-length", "0")
         body = b""
@@ -59,14 +59,14 @@ class Guard:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, for the app to read again."""
-    given = False
+    """Let the app receive a body that has been read already."""
+    replayed = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

@@ -1,4 +1,4 @@
-"""What a server takes at once."""
+"""Limits of a server."""
 
 from dataclasses import dataclass, fields
 
@@ -7,14 +7,14 @@ from tam.errors import SettingError
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes at once; the model limits how long a sequence may be."""
+    """Limits on requests; the model limits the length of sequences."""
 
     max_body: int = 2**20
-    """Largest request, in bytes; a larger one is answered with 413."""
+    """Largest request, in bytes; a larger one gets status 413."""
     max_rows: int = 1024
-    """Most rows or examples of a request; more are answered with 422."""
+    """Most rows or examples in a request; more get status 422."""
     max_queue: int = 16_384
-    """Most rows and examples that wait for their turn; what would exceed it is answered with 429."""
+    """Most rows and examples that may wait; requests that would exceed it get status 429."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

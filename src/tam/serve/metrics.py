@@ -13,7 +13,7 @@ _ROWS = tuple(2**power for power in range(13))
 
 
 class Metrics:
-    """What is counted and timed, for the servers of one process."""
+    """The metrics of a server."""
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
@@ -24,12 +24,12 @@ class Metrics:
         )
         self._batches = Histogram(
             "tam_batch_rows",
-            "Rows answered, or examples learned from, together.",
+            "Rows, or examples to learn from, per batch.",
             ("model", "what"),
             buckets=_ROWS,
             registry=registry,
         )
-        self._queued = Gauge("tam_queued_rows", "Rows and examples that wait.", ("model",), registry=registry)
+        self._queued = Gauge("tam_queued_rows", "Rows and examples waiting.", ("model",), registry=registry)
         self._tasks = Gauge("tam_tasks", "Tasks in the store.", ("model",), registry=registry)
 
     def batch(self, model: str, what: str, rows: int) -> None:
@@ -37,14 +37,14 @@ class Metrics:
         self._batches.labels(model, what).observe(rows)
 
     def text(self, models: Mapping[str, Served]) -> bytes:
-        """All of it in Prometheus' format."""
+        """Return all metrics in Prometheus' format."""
         for name, served in models.items():
             self._queued.labels(name).set(served.queued)
             self._tasks.labels(name).set(len(served.store))
         return generate_latest(self._registry)
 
     def around(self, app: App) -> App:
-        """Count and time the requests of an app, by the path of their route: names of tasks are no labels."""
+        """Wrap an app to count and time its requests by route: task names must not become labels."""
 
         async def counted(scope: Message, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":

@@ -1,4 +1,4 @@
-"""Every mistake in a request is answered with a status and a reason."""
+"""Responses to mistakes in requests: a status and a reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,17 +20,17 @@ _REASONS: dict[int, str] = {
     409: "The name is taken, or the task belongs to another model.",
     413: "The request is too large.",
     422: "The request does not fit the schema or the model.",
-    429: "Too much is waiting: try again.",
+    429: "The queue is full: try again.",
 }
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": schema.Problem, "description": text} for status, text in _REASONS.items()
 }
-"""What the schema says of them."""
+"""The error responses in the OpenAPI schema."""
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Answer every mistake with a status and a reason."""
+    """Make an app answer every mistake with a status and a reason."""
     statuses: dict[type[Exception], int] = {
         UserError: 422,
         UnknownTaskError: 404,
@@ -55,6 +55,6 @@ def answer_errors(app: FastAPI) -> None:
     def _(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
-            return JSONResponse({"error": f"the body is not JSON, from character {first['loc'][-1]} on"}, 400)
+            return JSONResponse({"error": f"the body must be JSON: see character {first['loc'][-1]}"}, 400)
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
         return JSONResponse({"error": printable(f"{place}: {first['msg']}")}, 422)

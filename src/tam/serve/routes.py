@@ -1,4 +1,4 @@
-"""What can be asked of a server."""
+"""The routes of a server."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ from tam.serve.served import Answer, Served
 from tam.store.store import TaskExistsError
 from tam.store.stored import StoredTask, checked_name, checked_notes
 
-Named = Annotated[str | None, Query(description="A model of /models; the first if not given.")]
+Named = Annotated[str | None, Query(description="A model of /models; by default the first.")]
 
 
 @dataclass(frozen=True)
 class Serving:
-    """The models that are served, by name, and what is taken at once."""
+    """The served models by name, with the limits and metrics of the server."""
 
     models: Mapping[str, Served]
     limits: Limits
     metrics: Metrics
 
     def find(self, name: str | None) -> Served:
-        """The model of this name; the first if none is given."""
+        """Return the model of this name, by default the first."""
         if name is None:
             return next(iter(self.models.values()))
         if name not in self.models:
@@ -47,7 +47,7 @@ class Serving:
 
 
 def open_routes() -> APIRouter:
-    """What needs no token."""
+    """The routes that need no token."""
     router = APIRouter()
 
     @router.get("/health", summary="Whether the server answers")
@@ -66,26 +66,26 @@ def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> AP
 
 
 def _using_models(serving: Serving) -> APIRouter:
-    """Learn a task, answer inputs."""
+    """Routes that learn tasks and answer inputs."""
     router = APIRouter()
 
-    @router.get("/models", summary="The models and what they take")
+    @router.get("/models", summary="List the models and what they take")
     def list_models() -> schema.Models:
         return schema.Models(models=[_described(served) for served in serving.models.values()])
 
-    @router.post("/tasks", status_code=201, summary="Learn a task from examples and keep it under a name")
+    @router.post("/tasks", status_code=201, summary="Learn a task from examples and store it under a name")
     async def learn(task: Annotated[schema.NewTask, Body()]) -> schema.Stored:
         served = serving.find(task.model)
         name, notes, examples = checked_name(task.name), checked_notes(task.notes), _pairs(task.examples)
         serving.check_rows(len(examples), "examples")
         if not task.replace and await run_in_threadpool(served.store.__contains__, name):
-            raise TaskExistsError(f"there is a task {name!r} already: replace it, or take another name")
+            raise TaskExistsError(f"there is a task {name!r} already: replace it, or choose another name")
         rule = await asyncio.wrap_future(served.adapt(examples, task.primitives, task.searches))
         return _stored(
             await run_in_threadpool(served.store.put, name, rule, examples, notes, replace=task.replace)
         )
 
-    @router.post("/adapt", summary="Learn a task from examples, answer inputs with it, and keep nothing")
+    @router.post("/adapt", summary="Learn a task from examples and answer inputs, without storing the task")
     async def try_out(trial: Annotated[schema.Trial, Body()]) -> schema.Learned:
         served, examples, inputs = serving.find(trial.model), _pairs(trial.examples), trial.inputs
         serving.check_rows(len(examples) + len(inputs), "examples and inputs")
@@ -107,10 +107,10 @@ def _using_models(serving: Serving) -> APIRouter:
 
 
 def _stored_tasks(serving: Serving) -> APIRouter:
-    """Read and change the tasks of a store."""
+    """Routes that read and change the tasks of a store."""
     router = APIRouter()
 
-    @router.get("/tasks", summary="Tasks in the order of their names")
+    @router.get("/tasks", summary="List stored tasks, sorted by name")
     def list_tasks(
         model: Named = None,
         search: Annotated[
@@ -126,7 +126,7 @@ def _stored_tasks(serving: Serving) -> APIRouter:
         ]
         return schema.Tasks(tasks=rows, total=len(store))
 
-    @router.get("/tasks/{name:path}", summary="All that is kept of a task")
+    @router.get("/tasks/{name:path}", summary="Show a stored task")
     def get_task(name: str, model: Named = None) -> schema.Stored:
         return _stored(serving.find(model).store.get(name))
 
@@ -142,7 +142,7 @@ def _stored_tasks(serving: Serving) -> APIRouter:
             store.annotate(new, change.notes)
         return _stored(store.get(new))
 
-    @router.delete("/tasks/{name:path}", status_code=204, summary="Forget a task")
+    @router.delete("/tasks/{name:path}", status_code=204, summary="Remove a task")
     def remove_task(name: str, model: Named = None) -> None:
         serving.find(model).store.remove(name)
 
@@ -150,10 +150,10 @@ def _stored_tasks(serving: Serving) -> APIRouter:
 
 
 def _views(serving: Serving) -> APIRouter:
-    """What compares tasks, what came with a model, and the metrics."""
+    """Routes that compare tasks, show the tasks that came with a model, and return metrics."""
     router = APIRouter()
 
-    @router.get("/nearest", summary="The stored tasks most similar to one")
+    @router.get("/nearest", summary="Find the stored tasks most similar to one")
     def nearest(
         task: str, model: Named = None, count: Annotated[int, Query(ge=1, le=1_000)] = 10
     ) -> schema.Neighbours:
@@ -163,7 +163,7 @@ def _views(serving: Serving) -> APIRouter:
         compared = store.counts().get(own.embedding.model, 1) - 1
         return schema.Neighbours(task=task, nearest=found, compared=compared, total=len(store))
 
-    @router.get("/map", summary="The stored tasks in a plane")
+    @router.get("/map", summary="Map the stored tasks into a plane")
     def show_map(model: Named = None, limit: Annotated[int, Query(ge=1, le=10_000)] = 2_000) -> schema.Maps:
         served = serving.find(model)
         ks = served.learner.identities_

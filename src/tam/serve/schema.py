@@ -1,4 +1,4 @@
-"""What requests and responses look like: the source of the OpenAPI schema."""
+"""The types of requests and responses: the source of the OpenAPI schema."""
 
 from typing import Annotated, Any
 
@@ -8,14 +8,14 @@ Token = StrictInt | StrictStr
 Sequence = list[Token]
 Reply = Token | Sequence
 
-ModelName = Annotated[str | None, Field(description="A model of /models; the first if not given.")]
+ModelName = Annotated[str | None, Field(description="A model of /models; by default the first.")]
 Answers = Annotated[
     int,
     Field(
         ge=1,
         le=64,
         strict=True,
-        description="Answers per row, the likeliest first; for sequences also the beams.",
+        description="Number of answers per row, likeliest first; for sequences also the beam width.",
     ),
 ]
 
@@ -34,7 +34,7 @@ class Example(_Request):
 class _Examples(_Request):
     examples: Annotated[list[Example], Field(min_length=1)]
     primitives: Annotated[
-        list[StrictStr], Field(description="For a compositional model: one of them unknown to it.")
+        list[StrictStr], Field(description="For a compositional model: its primitives, one of them unknown.")
     ] = []
     searches: Annotated[
         int | None,
@@ -42,22 +42,22 @@ class _Examples(_Request):
             ge=2,
             le=64,
             strict=True,
-            description="Most searches that learn the task, if the model uses several; fewer take less time.",
+            description="Most searches to learn the task with, if the model uses several; fewer are faster.",
         ),
     ] = None
     model: ModelName = None
 
 
 class NewTask(_Examples):
-    """A task to learn and to keep."""
+    """A task to learn and store."""
 
     name: Annotated[StrictStr, Field(min_length=1, max_length=200)]
     notes: StrictStr = ""
-    replace: Annotated[StrictBool, Field(description="Whether a task of this name is replaced.")] = False
+    replace: Annotated[StrictBool, Field(description="Whether to replace a task of this name.")] = False
 
 
 class Trial(_Examples):
-    """A task to learn and not to keep, and inputs to answer with it."""
+    """A task to learn without storing it, and inputs to answer with it."""
 
     inputs: list[Sequence] = []
     answers: Answers = 1
@@ -79,7 +79,7 @@ class Rows(_Request):
 
 
 class Change(_Request):
-    """What changes of a task."""
+    """Changes to a stored task."""
 
     name: Annotated[StrictStr | None, Field(min_length=1, max_length=200)] = None
     notes: StrictStr | None = None
@@ -99,7 +99,7 @@ class Possible(BaseModel):
 
 
 class Answered(Possible):
-    """The likeliest answer to a row, and others if more were asked for."""
+    """The likeliest answer to a row, and the others requested."""
 
     others: list[Possible]
 
@@ -111,7 +111,7 @@ class Predictions(BaseModel):
 
 
 class Listed(BaseModel):
-    """A task in a list."""
+    """An entry in the list of tasks."""
 
     name: str
     examples: int
@@ -122,14 +122,14 @@ class Listed(BaseModel):
 
 
 class Tasks(BaseModel):
-    """Tasks that were asked for, and how many the store has."""
+    """The requested tasks, and the number of tasks in the store."""
 
     tasks: list[Listed]
     total: int
 
 
 class Stored(BaseModel):
-    """All that is kept of a task."""
+    """A stored task."""
 
     name: str
     notes: str
@@ -139,7 +139,7 @@ class Stored(BaseModel):
 
 
 class Learned(BaseModel):
-    """What was learned of a task, and answers to the inputs."""
+    """A learned task, and the answers to the inputs."""
 
     loss: float | None
     embedding: dict[str, Any]
@@ -147,7 +147,7 @@ class Learned(BaseModel):
 
 
 class Neighbour(BaseModel):
-    """A task that is similar to another: the cosine of the angle between their embeddings."""
+    """A similar task; the similarity is the cosine of the angle between the embeddings."""
 
     name: str
     similarity: float
@@ -156,7 +156,7 @@ class Neighbour(BaseModel):
 class Neighbours(BaseModel):
     """The tasks most similar to one.
 
-    Only those learned with the same weights are compared: a model may use others at another k.
+    Only tasks learned with the same weights are compared: a model may use different ones for different k.
     """
 
     task: str
@@ -174,7 +174,7 @@ class Place(BaseModel):
 
 
 class Map(BaseModel):
-    """Tasks that were learned with the same weights, in the plane of their first two principal components."""
+    """Tasks learned with the same weights, in the plane of their first two principal components."""
 
     weights: str
     shots: list[int]
@@ -183,13 +183,13 @@ class Map(BaseModel):
 
 
 class Maps(BaseModel):
-    """A map for each weights."""
+    """One map per set of weights."""
 
     maps: list[Map]
 
 
 class ModelOut(BaseModel):
-    """A model that is served."""
+    """A served model."""
 
     name: str
     kind: str
@@ -209,7 +209,7 @@ class ModelOut(BaseModel):
 
 
 class Models(BaseModel):
-    """The models that are served; the first is used where a request names none."""
+    """The served models; requests that name none use the first."""
 
     models: list[ModelOut]
 
@@ -222,7 +222,7 @@ class Hidden(BaseModel):
 
 
 class Health(BaseModel):
-    """That the server answers, and which version it is."""
+    """The status and version of the server."""
 
     status: str
     version: str

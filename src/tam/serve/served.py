@@ -1,4 +1,4 @@
-"""A model that is served: its learner, its store, and the thread that answers."""
+"""A served model: its learner, its store, and the thread that answers."""
 
 import asyncio
 import hashlib
@@ -17,10 +17,10 @@ from tam.serve.limits import Limits
 from tam.store.store import OtherModelError, Store, UnknownTaskError, identities_of
 
 _ROWS_TOGETHER = 4096
-_TRIALS = 64  # that are remembered
+_CACHED_TRIALS = 64
 
 Observe = Callable[[str, int], None]
-"""Called for every batch with what is done, and for how many rows."""
+"""Called for every batch with what it does, adapt or predict, and its number of rows."""
 
 
 class Answer(NamedTuple):
@@ -41,7 +41,7 @@ class AdaptRequest(Request):
 
 @dataclass(frozen=True, eq=False)
 class PredictRequest(Request):
-    """Answer rows, each of a task that is named or given."""
+    """Answer rows, each with a stored task, by name, or a task embedding."""
 
     tasks: Sequence[str | TaskEmbedding]
     inputs: Checked
@@ -49,15 +49,15 @@ class PredictRequest(Request):
 
 
 class Served:
-    """A model that is served.
+    """A served model.
 
     Args:
-        name: What requests call it.
-        learner: The model; from now on only this object's thread uses it.
-        store: The tasks it answers for.
-        limits: How much may wait.
+        name: Its name in requests.
+        learner: The model; from now on only this object's thread may use it.
+        store: Its stored tasks.
+        limits: Limits on the queue.
         observe: Called for every batch.
-        packed: Its benchmark and test tasks, if they came with it.
+        packed: The benchmark and test tasks that came with it, if any.
     """
 
     def __init__(
@@ -73,18 +73,18 @@ class Served:
         self.packed = packed or Packed()
         self.searches = learner.method.searches
         self.weights = set(identities_of(learner))
-        self._tried: dict[bytes, TaskEmbedding] = {}
+        self._trials: dict[bytes, TaskEmbedding] = {}
         self._batcher = Batcher(self._do, _ROWS_TOGETHER, limits.max_queue)
 
     @property
     def queued(self) -> int:
-        """Rows and examples that wait."""
+        """Rows and examples waiting."""
         return self._batcher.queued
 
     def adapt(
         self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str], searches: int | None = None
     ) -> "Future[TaskEmbedding]":
-        """Learn a task, together with those that others ask for; a mistake is an error at once.
+        """Learn a task, in a batch with other requests; mistakes in the examples are raised immediately.
 
         A model that learns by several searches uses at most `searches`, if given.
         """
@@ -94,29 +94,29 @@ class Served:
     async def try_out(
         self, examples: Sequence[tuple[Any, Any]], primitives: Sequence[str], searches: int | None
     ) -> TaskEmbedding:
-        """Learn a task that is not kept; the last ones are not learned again for other inputs."""
+        """Learn a task without storing it; the most recent ones are cached."""
         key = hashlib.sha256(repr((examples, primitives, searches)).encode()).digest()
-        rule = self._tried.pop(key, None)
+        rule = self._trials.pop(key, None)
         if rule is None:
             rule = await asyncio.wrap_future(self.adapt(examples, primitives, searches))
-        self._tried[key] = rule
-        if len(self._tried) > _TRIALS:
-            del self._tried[next(iter(self._tried))]
+        self._trials[key] = rule
+        if len(self._trials) > _CACHED_TRIALS:
+            del self._trials[next(iter(self._trials))]
         return rule
 
     def predict(
         self, tasks: Sequence[str | TaskEmbedding], inputs: Sequence[Sequence[Any]], answers: int
     ) -> "Future[list[list[Answer]]]":
-        """Answer rows, together with those that others ask for; a mistake in the inputs is an error at once.
+        """Answer rows, in a batch with other requests; mistakes in the inputs are raised immediately.
 
-        Each row gets up to `answers` answers, the likeliest first.
+        Each row gets up to `answers` answers, likeliest first.
         """
         return self._batcher.submit(
             PredictRequest(len(inputs), tasks, self.learner.intake.inputs(inputs), answers)
         )
 
     def warm_up(self) -> None:
-        """Learn and answer something, so that the first request does not wait for what torch does once."""
+        """Learn and answer something, so that the first request does not wait for torch to initialise."""
         spec, token = self.learner.model_.spec, self.learner.vocabulary_.tokens[:1]
         x, y = [*token * spec.max_x], 0 if spec.kind == "classification" else [*token * min(1, spec.max_y)]
         known = self.learner.primitives_
@@ -125,12 +125,12 @@ class Served:
         self.predict([rule], [x], 1).result()
 
     def close(self) -> None:
-        """Finish what is waiting, and close the store."""
+        """Finish the waiting requests, and close the store."""
         self._batcher.close()
         self.store.close()
 
     def _do(self, jobs: Sequence[Request]) -> None:
-        """Answer first, for that is fast, then learn."""
+        """Answer first, which is fast, then learn."""
         self._answer([job for job in jobs if isinstance(job, PredictRequest)])
         together: dict[int, list[AdaptRequest]] = {}
         for job in jobs:
@@ -168,8 +168,8 @@ class Served:
             raise UnknownTaskError(f"there is no task {task!r}")
         if rule.model not in self.weights:
             raise OtherModelError(
-                f"task {task!r} belongs to another model: the store was changed; restart the server with the "
-                "model it now has"
+                f"task {task!r} belongs to another model: the store has changed; restart the server with the "
+                "model it now belongs to"
             )
         return rule
 
@@ -179,12 +179,12 @@ class Served:
         rules = [rule for _, each in members for rule in each]
         inputs = Checked.joined([job.inputs for job, _ in members])
         self._observe("predict", len(rules))
-        found = iter(self.learner.predict_proba(rules, inputs, beams))
+        probabilities = iter(self.learner.predict_proba(rules, inputs, beams))
         for job, each in members:
-            job.future.set_result([_best(next(found), job.answers) for _ in each])
+            job.future.set_result([_best(next(probabilities), job.answers) for _ in each])
 
 
 def _best(probabilities: dict[Any, float], count: int) -> list[Answer]:
-    """The likeliest answers; a sequence comes as a tuple and leaves as a list."""
+    """Return the likeliest answers, with sequences as lists instead of tuples."""
     ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])[:count]
     return [Answer(list(answer) if isinstance(answer, tuple) else answer, p) for answer, p in ordered]

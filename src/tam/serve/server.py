@@ -1,4 +1,4 @@
-"""Start a server, and stop it when asked to, after what is under way."""
+"""Start a server, and shut it down gracefully."""
 
 import ipaddress
 import os
@@ -19,11 +19,11 @@ from tam.pretrained.packed import Packed, read_packed
 from tam.serve.limits import Limits
 from tam.store.store import Store
 
-_GRACE = 60  # seconds for what is under way when the server is stopped
+_GRACE = 60  # seconds to finish open requests when the server is stopped
 
 
 class Loaded(NamedTuple):
-    """A model to serve, its store, and what came with it."""
+    """A model to serve, its store, and the benchmark and tasks that came with it."""
 
     learner: Learner
     store: Store
@@ -31,21 +31,21 @@ class Loaded(NamedTuple):
 
 
 def load_models(models: Sequence[str], stores: Sequence[str], device: str) -> dict[str, Loaded]:
-    """The models by the last part of their path, each with its store; one without a file is in memory."""
+    """Load models, named by the last part of their path, with their stores: in memory without a file."""
     if len(stores) > len(models):
         raise UserError(f"there must be at most one store per model: got {len(stores)} for {len(models)}")
-    found: dict[str, Loaded] = {}
+    loaded: dict[str, Loaded] = {}
     with ExitStack() as opened:
         for number, model in enumerate(models):
-            if (name := path_of(model, "MODEL").resolve().name) in found:
+            if (name := path_of(model, "MODEL").resolve().name) in loaded:
                 raise UserError(f"models must have different names: there are two called {name!r}")
             learner = load(model, device)
             file = stores[number] if number < len(stores) else ":memory:"
-            found[name] = Loaded(
+            loaded[name] = Loaded(
                 learner, opened.enter_context(Store(file, learner)), read_packed(resolve(model))
             )
         opened.pop_all()
-    return found
+    return loaded
 
 
 def serve(
@@ -56,14 +56,14 @@ def serve(
     limits: Limits,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve models until the process gets SIGTERM or SIGINT; what is under way is finished first.
+    """Serve models until the process gets SIGTERM or SIGINT; open requests are finished first.
 
     Args:
-        models: Each by its name.
-        host: Where to listen.
-        port: Where to listen; 0 takes any that is free.
-        token: What requests must have; needed unless the host is of this machine alone.
-        limits: What is taken at once.
+        models: The models by name.
+        host: The address to listen on.
+        port: The port to listen on; 0 takes any free one.
+        token: The token that requests must have; may be None only if the host is a loopback address.
+        limits: Limits on requests and on the queue.
         ready: Called with the address once the server listens.
     """
     try:
@@ -104,15 +104,15 @@ def serve(
 def _leave_a_core() -> None:
     """Compute with one thread fewer than there are cores.
 
-    HTTP needs one too: where torch's threads have to wait for a core, all of them wait for each other, and
-    batches take many times as long.
+    HTTP needs one too: if one of torch's threads has to wait for a core, the others wait for it, and batches
+    take many times as long.
     """
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() - 1))
 
 
 def check_token(host: str, token: str | None) -> None:
-    """Raise an error if others could reach a server without a token."""
+    """Raise an error if the token is too weak, or missing where other machines can reach the server."""
     if token is not None and (not token.isascii() or not token.isprintable() or len(token) < 8):
         raise UserError("the token must have at least 8 printable ASCII characters")
     if token is None and not _is_loopback(host):

@@ -1,4 +1,4 @@
-// What the page asks of the server it came from.
+// Requests to the server that the page came from.
 
 export class Problem extends Error {}
 
@@ -30,7 +30,7 @@ export async function ask(path, body) {
 
 export const query = (path, values) => `${path}?${new URLSearchParams(values)}`;
 
-/** Only the last of many calls matters: one is under way, the newest waits, those between are dropped. */
+/** Run one call at a time: meanwhile the newest waits, and those in between are dropped. */
 export function newest(work) {
   let busy = false, next = null;
   return async function run(...values) {

@@ -1,4 +1,4 @@
-// The page: which model, which view.
+// The page: the choice of a model and a view.
 
 import { ask } from "./api.js";
 import { h, segments } from "./dom.js";
@@ -12,16 +12,16 @@ const VIEWS = { teach: (model) => (IS_PATH(model) ? drawView(model) : teachView(
 const QUICK = 2;
 
 const ABOUT = {
-  classification: "A rule gives every sequence of 5 numbers a label. Show a few labelled sequences, and the model finds out the rest.",
-  transduction: "A rule rewrites a sequence of 5 numbers as another. Show a few, and the model rewrites the others.",
-  pathfinding: "A rule is a start and an end that nobody tells the model: it sees shortest paths, and must find the next one around your obstacles.",
+  classification: "A rule gives every sequence of 5 numbers a label. Show a few labelled sequences, and the model labels the rest.",
+  transduction: "A rule rewrites a sequence of 5 numbers as another. Show a few examples, and the model rewrites new sequences.",
+  pathfinding: "A rule is a start and an end, which the model is never told: it sees shortest paths, and must find the one around your obstacles.",
 };
 
 const at = (id) => document.getElementById(id);
 let model, shown, made = {};
 
 function about() {
-  const own = `It takes up to ${plural(model.max_x, "token")} of ${model.vocabulary.length}.`;
+  const own = `It takes up to ${plural(model.max_x, "token")} from a vocabulary of ${model.vocabulary.length}.`;
   return ABOUT[model.benchmark] ?? `${model.name}: ${model.kind}, learned with ${model.method}. ${own}`;
 }
 

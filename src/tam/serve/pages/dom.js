@@ -1,4 +1,4 @@
-// Elements, without innerHTML: what users and models write is only ever text.
+// Build elements without innerHTML, so that the words of users and models are never parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -28,7 +28,7 @@ export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other
 export const button = (text, onclick, properties = {}) =>
   h("button", { type: "button", onclick, ...properties }, text);
 
-/** Choices of which one is taken: radio buttons that look like one control. */
+/** Radio buttons that look like one control. */
 export function segments(name, choices, chosen, take) {
   return choices.map(([value, text]) =>
     h("label", {},
@@ -36,9 +36,9 @@ export function segments(name, choices, chosen, take) {
       h("span", {}, text)));
 }
 
-/** A sequence of tokens, or a label in its colour. */
 export const tokens = (values) => h("span", { class: "tokens" }, values.map((one) => h("b", {}, String(one))));
 
+/** A sequence of tokens, or a label in its colour. */
 export function answer(value, hue) {
   return Array.isArray(value) ? tokens(value) : h("span", { class: `label hue${hue}` }, String(value));
 }

@@ -17,7 +17,7 @@ export function drawView(model) {
   const status = h("p", { class: "quiet" });
   const shown = h("div", { class: "gallery" });
   const bars = h("span", { class: "confidence" });
-  const more = button("Show it one more path", () => give(1), { class: "main", id: "more" });
+  const more = button("Show one more path", () => give(1), { class: "main", id: "more" });
 
   const make = () => {
     const x = randomLayout(start, end);
@@ -30,7 +30,7 @@ export function drawView(model) {
     return relearn();
   }
 
-  /** Another start or end is another rule: the model must see paths of that one. */
+  /** A new start or end is a new rule, of which the model must see new paths. */
   function newRule() {
     const count = Math.max(examples.length, 1);
     examples = [];
@@ -126,9 +126,9 @@ export function drawView(model) {
       h("div", { class: "row buttons" }, button("Random obstacles", redraw(() => randomLayout(start, end))), button("Clear", redraw(() => []))),
       h("p", { class: "quiet" }, `Click or drag; a ninth obstacle replaces the oldest. Keys: arrows, Space, S for the start, E for the end.`)),
     h("article", {}, h("h2", {}, "What the model has seen"),
-      h("p", {}, "Shortest paths around other obstacles. It is never told the start and the end."),
+      h("p", {}, "Shortest paths around other obstacles. It is never told their start and end."),
       h("div", { class: "row buttons" }, more, button("Other paths", () => newRule())),
-      h("p", { class: "row" }, h("span", { class: "quiet" }, "how sure, path by path"), bars), status, shown,
+      h("p", { class: "row" }, h("span", { class: "quiet" }, "confidence, path by path"), bars), status, shown,
       keepForm(model, () => examples)));
   return { element, relearn, open: async () => {
     if (layout.length || examples.length) return;

@@ -1,4 +1,4 @@
-// The 10×10 grid: one to click, drag on or walk with the arrow keys, and small ones to look at.
+// The 10×10 grid: a big one to click, drag on or navigate with the arrow keys, and small pictures.
 
 import { h, s } from "./dom.js";
 import { SIDE, CELLS, blocked, coordinates } from "./paths.js";

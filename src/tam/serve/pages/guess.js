@@ -58,7 +58,7 @@ export function guessView(model) {
 
   function pathQuestion(current) {
     let path = [];
-    const grid = bigGrid("Your path: arrow keys move, Space adds a cell, Backspace takes the last one back", (cell) => {
+    const grid = bigGrid("Your path: arrow keys move, Space adds a cell, Backspace removes the last one", (cell) => {
       if (blocked(current.x).has(cell)) return;
       if (path.at(-1) !== cell) path = path.includes(cell) ? path.slice(0, path.indexOf(cell) + 1) : [...path, cell];
       show();
@@ -74,7 +74,7 @@ export function guessView(model) {
     };
     const send = button("Answer", () => check(path.map((cell) => cell + OFFSET)), { class: "main" });
     show();
-    return h("div", {}, h("p", {}, "Where does the path start, where does it end? Click or drag it cell by cell; any shortest one counts."),
+    return h("div", {}, h("p", {}, "Where does the path start and end? Click or drag it cell by cell; any shortest path counts."),
       grid.element, h("div", { class: "row buttons" }, send, button("Clear", () => {
         path = [];
         show();
@@ -132,8 +132,8 @@ export function guessView(model) {
 
   const element = h("div", { class: "columns" },
     h("article", {}, board, question, history),
-    h("article", {}, h("h2", {}, "What both of you see"), h("p", { class: "quiet" }, "Examples of a hidden rule, the newest first. Each question becomes another one."), seen));
+    h("article", {}, h("h2", {}, "What both of you see"), h("p", { class: "quiet" }, "Examples of a hidden rule, newest first. Each question becomes another example."), seen));
   if (!model.hidden)
-    return { element: h("article", {}, h("h2", {}, "Guess"), h("p", {}, "This model came without hidden tasks. Models that tam pack made have some, and so do the pretrained ones.")) };
+    return { element: h("article", {}, h("h2", {}, "Guess"), h("p", {}, "This model has no hidden tasks. Pretrained models have some, and so do models made by tam pack.")) };
   return { element, open: () => (task ? undefined : begin()) };
 }

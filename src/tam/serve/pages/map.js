@@ -82,8 +82,8 @@ export function mapView(model) {
     if (!fill.disabled) {
       const { shares } = maps[chosen] ?? {};
       note.textContent = all.length
-        ? `${plural(all.length, "task")}; this plane shows ${Math.round(100 * (shares[0] + shares[1]))} % of how they differ.`
-        : `No tasks yet${model.hidden ? ": learn the sample tasks" : ""}, or keep one that you teach.`;
+        ? `${plural(all.length, "task")}; this plane shows ${Math.round(100 * (shares[0] + shares[1]))} % of their variance.`
+        : `No tasks yet: ${model.hidden ? "learn the sample tasks, or " : ""}keep one that you teach.`;
     }
     svg.classList.toggle("empty", !all.length);
   }
@@ -136,7 +136,7 @@ export function mapView(model) {
       task.notes ? h("p", {}, task.notes) : "",
       h(isPath ? "div" : "ol", { class: isPath ? "gallery" : "examples" }, examples),
       h("h3", {}, "Nearest tasks"),
-      nearest.length ? h("ol", { class: "nearest" }, nearest) : h("p", { class: "quiet" }, "No other task yet."));
+      nearest.length ? h("ol", { class: "nearest" }, nearest) : h("p", { class: "quiet" }, "No other tasks yet."));
   }
 
   details.append(hint());
@@ -148,7 +148,7 @@ export function mapView(model) {
   return { element, open: load };
 }
 
-/** Cut a label until it fits into the room beside its point. */
+/** Shorten a label until it fits beside its point. */
 function shorten(label, room) {
   const name = label.textContent;
   for (let kept = name.length - 1; kept > 3 && label.getComputedTextLength() > room; kept--) label.textContent = `${name.slice(0, kept)}…`;

@@ -1,5 +1,5 @@
 // Path-finding as the benchmark defines it: 8 obstacles of 2×2 cells on a 10×10 grid, moves to all 8
-// neighbours, and of several shortest paths the first in lexicographic order.
+// neighbours, and the lexicographically first of several shortest paths.
 
 export const SIDE = 10, CELLS = 100, BLOBS = 8, OFFSET = 100;
 
@@ -53,10 +53,10 @@ export function randomLayout(start, end) {
   }
 }
 
-/** The same obstacles, some of them twice, as the benchmark draws them too: the model knows only eight. */
+/** Repeat obstacles up to eight, as the model expects; the benchmark draws some twice too. */
 export const eight = (layout) => Array.from({ length: BLOBS }, (_, place) => layout[place % layout.length]);
 
-/** What is to be said of a path: whether it is as good as the true one, and why not. */
+/** Judge a path: whether it is as good as the true one, and if not, why. */
 export function judge(layout, path, truth) {
   const walls = blocked(layout), steps = truth.length - 1;
   if (JSON.stringify(path) === JSON.stringify(truth)) return { right: true, text: `the shortest path, ${steps} steps` };
@@ -66,6 +66,6 @@ export function judge(layout, path, truth) {
     return { right: false, text: "it jumps" };
   if (path.some((cell) => walls.has(cell))) return { right: false, text: "it runs into an obstacle" };
   if (path.at(-1) !== truth.at(-1)) return { right: false, text: "it ends elsewhere" };
-  if (path.length === truth.length) return { right: true, text: `another path as short, ${steps} steps` };
+  if (path.length === truth.length) return { right: true, text: `another shortest path, ${steps} steps` };
   return { right: false, text: `${path.length - 1} steps, the shortest has ${steps}` };
 }

@@ -1,4 +1,4 @@
-// What the views have in common.
+// Code shared by the views.
 
 import { ask } from "./api.js";
 import { h, words } from "./dom.js";
@@ -11,7 +11,7 @@ export function tell(error) {
   place.hidden = !error;
 }
 
-/** Run what a user asked for, and show why it failed. */
+/** Run what a user asked for, and show the error if it fails. */
 export async function attempt(work) {
   tell(null);
   try {
@@ -22,7 +22,7 @@ export async function attempt(work) {
   }
 }
 
-/** How many searches learn a task: fewer take less time. */
+/** The chosen number of searches, fewer taking less time; null for all of the model's. */
 export function searches() {
   const chosen = document.getElementById("searches").value;
   return chosen ? Number(chosen) : null;
@@ -33,13 +33,13 @@ export const learn = (model, examples, inputs, answers) =>
 
 export const hiddenTask = (model, number) => ask(`hidden/${number}?model=${encodeURIComponent(model.name)}`);
 
-/** What was typed, as tokens of the model. */
+/** Parse typed text into tokens of the model. */
 export function parse(model, text) {
   const known = new Set(model.vocabulary);
   return text.trim().split(/[\s,]+/).filter(Boolean).map((word) => {
     const token = known.has(word) ? word : /^-?\d+$/.test(word) ? Number(word) : word;
     if (!known.has(token))
-      throw new Error(`${word} is not a token of the model: ${words(model.vocabulary.slice(0, 16))}${model.vocabulary.length > 16 ? " …" : ""}`);
+      throw new Error(`${word} is not a token of the model; its tokens are ${words(model.vocabulary.slice(0, 16))}${model.vocabulary.length > 16 ? " …" : ""}`);
     return token;
   });
 }
@@ -47,7 +47,7 @@ export function parse(model, text) {
 export const randomInput = (model) =>
   Array.from({ length: model.max_x }, () => model.vocabulary[Math.floor(Math.random() * model.vocabulary.length)]);
 
-/** A number for the colour of each label, in the order in which they came. */
+/** Number the colours of labels, in order of appearance. */
 export function hues() {
   const seen = new Map();
   return (label) => {

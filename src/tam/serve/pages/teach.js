@@ -106,7 +106,7 @@ export function teachView(model) {
     }
   });
 
-  /** A bar for each number of examples so far: how sure the model was, and of what. */
+  /** A bar for each number of examples so far: the model's confidence, and its answer as the colour. */
   function trail(question, now) {
     const steps = question.history.slice(1).slice(-SHOWN), width = 7;
     const bars = steps.map((one, place) => {
@@ -128,7 +128,7 @@ export function teachView(model) {
     const others = now.others.filter((one) => one.probability >= 0.01).slice(0, 3);
     const right = question.truth === undefined ? null : same(now.answer, question.truth);
     const mark = right === null ? null
-      : h("span", { class: right ? "right" : "wrong", title: right ? "right" : `it is ${words(question.truth)}` }, right ? "✓" : "✗");
+      : h("span", { class: right ? "right" : "wrong", title: right ? "right" : `the answer is ${words(question.truth)}` }, right ? "✓" : "✗");
     return h("li", { title: others.map((one) => `${words(one.answer)}: ${percent(one.probability)}`).join("\n") },
       tokens(question.x), h("span", { class: "arrow" }, "→"), answer(now.answer, hue(now.answer)), mark,
       h("span", { class: "confidence" }, trail(question, now), h("span", { class: "number" }, percent(now.probability))), drop);
@@ -149,7 +149,7 @@ export function teachView(model) {
   const element = h("div", { class: "columns wider" },
     h("article", {}, h("h2", {}, "Examples"), ruleName, buttons, list, form, keepForm(model, () => examples)),
     h("article", {}, h("h2", {}, "New inputs"), status, rows, askForm,
-      h("p", { class: "quiet" }, "The bars tell how sure the answer was after each example; their colour, which answer it was.")));
+      h("p", { class: "quiet" }, "Each bar shows how sure the model was after one more example; its colour shows the answer.")));
   return { element, relearn, open: () => {
     if (element.dataset.open) return undefined;
     element.dataset.open = "yes";
