@@ -17,7 +17,7 @@ class Compare(ScoredRuns):
     """Score runs on their test tasks, or on the tasks of a file, and show them side by side with floors."""
 
     run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
-    """Folders of finished runs: of any methods, and on any data."""
+    """Folders of finished runs, with any methods and on any data."""
 
     def run(self) -> None:
         """Score all runs, and print a table for each set of test tasks."""

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 _ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
 _CELL = re.compile(r"\(?\s*(\d)\s*,\s*(\d)\s*\)?")
 _SEARCHES = 2
-"""The most searches that learn a rule here: as in the playground; all eight take longer."""
+"""Most searches to learn a rule with, as in the playground; all eight take longer."""
 _GIVEN = {"classification": 40, "transduction": 8, "pathfinding": 5}
-"""Examples of a hidden rule that the demo gives the model."""
+"""Examples of a hidden rule that the model learns from."""
 _ASKED = {"classification": 6, "transduction": 6, "pathfinding": 3}
 _HELP = {
     "classification": 'Type an input and its label, "3 1 4 1 5 -> yes": {max_x} numbers from 0 to 11, and '
     "up to {classes} labels of your own.",
     "transduction": 'Type an input and its answer, "3 1 4 1 5 -> 5 1 4 1 3": {max_x} numbers from 0 to 11.',
-    "pathfinding": 'Type a start and an end as row,column, "7,0 -> 1,4": the model sees 5 shortest paths '
-    "and\nno more. Then type 8 obstacles of your own by top-left cell: 1,2 3,5 9,9 2,2 6,2 4,7 2,6 8,1",
+    "pathfinding": 'Type a start and an end as row,column, "7,0 -> 1,4": the model sees 5 shortest paths,'
+    "\nnothing else. Then type 8 obstacles of your own by top-left cell: 1,2 3,5 9,9 2,2 6,2 4,7 2,6 8,1",
 }
 _OWN = "Type an input and its answer, x -> y: up to {max_x} tokens of your vocabulary, separated by spaces."
 
@@ -42,17 +42,17 @@ class Demo:
     model: Name = "classification"
     """classification, transduction or pathfinding; or the folder of a run."""
     examples: Annotated[str | None, optional("FILE")] = None
-    """Ask no questions: learn from a JSONL file, with a line {"x": [tokens], "y": label or [tokens]} for each
-    example, and answer its lines without "y"."""
+    """Run without prompts: learn from a JSONL file, with one example {"x": [tokens], "y": label or [tokens]}
+    per line, and answer its lines without "y"."""
 
     def run(self) -> None:
-        """Answer what is typed, or what is in the file."""
+        """Answer inputs that are typed, or those in the file."""
         started = time.monotonic()
         import torch
 
         from tam.learner.learner import load
 
-        torch.set_num_threads(1)  # so few rows gain nothing from more, and lose where other programs run
+        torch.set_num_threads(1)  # more threads gain nothing on so few rows, and lose time on a busy machine
         learner = load(self.model)
         talk = _Talk(self.model, learner)
         weights = sum(weight.numel() for weight in learner.model_.parameters())
@@ -74,7 +74,7 @@ class Demo:
 
 
 def _typed() -> Iterator[str]:
-    """The lines that are typed, until the end of the input; with a prompt on a terminal."""
+    """Read lines until the end of the input, with a prompt on a terminal."""
     prompt = "> " if sys.stdin.isatty() else ""
     while True:
         try:
@@ -102,17 +102,17 @@ class _Talk:
         self.rule: TaskEmbedding | None = None
 
     def explain(self) -> None:
-        """Say in two lines what to type."""
+        """Explain what to type."""
         text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
             max_x=self.spec.longest_x, classes=self.spec.classes
         )
         print(f"\nYour turn. {text}")
         print(
-            "An input alone is answered. Enter shows another hidden rule, new forgets your examples, q ends."
+            "An input alone is answered. Enter shows another hidden rule, new forgets your examples, q quits."
         )
 
     def take(self, line: str) -> None:
-        """Do what a line asks for."""
+        """Handle a typed line."""
         if not line:
             self.show_hidden_rule()
         elif line in ("?", "help"):
@@ -132,8 +132,8 @@ class _Talk:
         return self.words.read(text)
 
     def _cells(self, text: str) -> list[int]:
-        """Cells, as numbers or as row,column."""
-        numbered = _CELL.sub(lambda found: f" {10 * int(found[1]) + int(found[2])} ", text)
+        """Parse cells given as numbers or as row,column."""
+        numbered = _CELL.sub(lambda match: f" {10 * int(match[1]) + int(match[2])} ", text)
         try:
             cells = [int(word) for word in numbered.split()]
         except ValueError:
@@ -143,7 +143,7 @@ class _Talk:
         return cells
 
     def _add(self, x: str, y: str) -> None:
-        """Take an example, if the model can."""
+        """Add an example, if the model can take it."""
         from tam.learner.inputs import ExamplesError
 
         if self.benchmark == "pathfinding":
@@ -171,13 +171,13 @@ class _Talk:
         rule = self.learner.adapt(examples, searches=_SEARCHES)
         print(
             f"Learned from {len(examples)} example{'s' if len(examples) > 1 else ''} in "
-            f"{time.monotonic() - started:.1f} s: {self.learner.model_.task_size} numbers were fitted, "
-            "the network stayed as it is."
+            f"{time.monotonic() - started:.1f} s: {self.learner.model_.task_size} numbers were fitted; "
+            "the network did not change."
         )
         return rule
 
     def _ask(self, inputs: list[list[Any]], truths: list[Any] | None = None) -> int:
-        """Answer inputs, and return how many are right if that is known."""
+        """Answer inputs, and return how many answers equal the truths, if given."""
         from tam.report.demo import answer_line, grids, is_right
 
         if not self.examples:
@@ -198,12 +198,12 @@ class _Talk:
         return sum(is_right(answer, truth) for answer, truth in zip(answers, each_truth, strict=True))
 
     def show_hidden_rule(self) -> None:
-        """Let the model learn a test task, and tell its rule at the end."""
-        found = next(self.hidden, None)
-        if found is None:
+        """Let the model learn a test task, and reveal its rule at the end."""
+        task = next(self.hidden, None)
+        if task is None:
             print("   there are no more hidden rules: give examples of your own")
             return
-        name, examples = found
+        name, examples = task
         given, asked = _GIVEN[self.benchmark], _ASKED[self.benchmark]
         print(f"A rule that training never showed, from {given} examples, such as")
         kept = self.examples, self.rule
@@ -230,7 +230,7 @@ class _Talk:
         print(f"{right} of {len(asked)} new inputs right.")
 
     def answer_file(self, name: str) -> None:
-        """Learn from the examples of a file, and answer its lines without y, or else the examples."""
+        """Learn from the examples in a file, and answer its lines without y; if it has none, the examples."""
         from tam.learner.inputs import ExamplesError
         from tam.tasks.jsonl import read_questions
 
@@ -241,7 +241,7 @@ class _Talk:
             if questions:
                 self._ask(list(questions.values()))
             else:
-                print("No line without y: these are its own examples.")
+                print("Every line has y: answering the examples themselves.")
                 right = self._ask([x for x, _ in self.examples], [y for _, y in self.examples])
                 print(f"{right} of {len(self.examples)} right.")
         except ExamplesError as error:
@@ -257,9 +257,9 @@ def _random_paths(start: int, end: int, count: int) -> list[tuple[list[Any], Any
     if start == end:
         raise UserError("start and end must be different cells")
     free = [cell for cell in range(CELLS) if not {start, end}.intersection(blob(cell))]
-    found: list[tuple[list[Any], Any]] = []
-    while len(found) < count:
+    examples: list[tuple[list[Any], Any]] = []
+    while len(examples) < count:
         layout = random.choices(free, k=BLOBS)
         if path := shortest_path(layout, start, end):
-            found.append((layout, [OFFSET + cell for cell in path]))
-    return found
+            examples.append((layout, [OFFSET + cell for cell in path]))
+    return examples

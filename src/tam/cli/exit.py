@@ -1,7 +1,7 @@
-"""How a command ends: an error of the user's, or of the machine's, is one line on standard error.
+"""Errors and exit codes: an error of the user's, or of the machine's, is one line on standard error.
 
-The exit code is 0, even if nobody reads the output to its end; 1 after an error, and after a run that stopped
-when asked to; 2 if the words of the command cannot be used; 130 after a Ctrl-C that ends a command at once.
+The exit code is 0, even if the reader of the output stops early; 1 after an error, and after a run that was
+asked to stop; 2 if the command line cannot be parsed; 130 after a Ctrl-C that ends a command immediately.
 """
 
 import os
@@ -29,7 +29,7 @@ def command() -> Generator[None]:
         try:
             with report_out_of_memory():
                 yield
-        except SettingError as error:  # which begins with the setting's name
+        except SettingError as error:  # its message begins with the setting's name
             name, _, rest = str(error).partition(" ")
             sys.exit(f"error: --{name.replace('_', '-')} {rest}")
         except UserError as error:
@@ -40,24 +40,24 @@ def command() -> Generator[None]:
 
 @contextmanager
 def usage_errors_in_a_line(commands: Collection[str]) -> Generator[None]:
-    """Parse with tyro, which draws a box around an error and repeats the help of the option."""
-    said = StringIO()
+    """Print tyro's errors as one line; tyro draws a box around them and repeats the help of the option."""
+    captured = StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(captured):
             yield
     except SystemExit as end:
         if end.code:
             words = ["tam", *(word for word in sys.argv[1:2] if word in commands), "--help"]
-            print(f"error: {_in_a_line(said.getvalue())}; see {' '.join(words)}", file=sys.stderr)
+            print(f"error: {_in_a_line(captured.getvalue())}; see {' '.join(words)}", file=sys.stderr)
         raise
 
 
 def _in_a_line(box: str) -> str:
-    """What a box says is wrong."""
+    """Extract the error from a box, as one line."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", box)
     inside = [line[2:-1].rstrip() for line in plain.splitlines()[1:-1]]
-    said = " ".join(line.strip() for line in inside if not line.startswith(8 * " "))  # further in is help
-    parts = [part.strip() for part in re.split("[─-]{9,}", said.partition("  Got errors:")[0])]
+    text = " ".join(line.strip() for line in inside if not line.startswith(8 * " "))  # deeper lines are help
+    parts = [part.strip() for part in re.split("[─-]{9,}", text.partition("  Got errors:")[0])]
     kept = [
         part for part in parts if part and not part.startswith(("Argument helptext", "For full helptext"))
     ]
@@ -67,16 +67,16 @@ def _in_a_line(box: str) -> str:
 
 @contextmanager
 def hint_resume() -> Generator[None]:
-    """Run what `--resume` can continue, and say so if a Ctrl-C ends it at once."""
+    """Mention `--resume` if a Ctrl-C ends a run immediately."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped at once; {_RESUME}") from None
+        raise KeyboardInterrupt(f"stopped immediately; {_RESUME}") from None
 
 
 @contextmanager
 def _exit_code_of_interrupts() -> Generator[None]:
-    """Exit with 130 after a Ctrl-C, with its message if it has one."""
+    """Exit with 130 after a Ctrl-C, and print its message if it has one."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -105,7 +105,7 @@ def _ignore_broken_pipe() -> Generator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here an error can be caught, when Python exits it cannot
+            sys.stdout.flush()  # an error can be caught here, but not while Python exits
     except OSError as error:
         if error.filename is not None:  # about a file, not the output: a bug, to be shown in full
             raise

@@ -1,7 +1,6 @@
 """`tam generate`: tasks made by random programs, to look at or to write to a file.
 
-The options are those of `GenerateOptions`, repeated because importing it imports numpy, which takes longer
-than `tam --help` should.
+The options repeat those of `GenerateOptions`: importing it would import numpy and slow down `tam --help`.
 """
 
 from dataclasses import asdict, dataclass
@@ -17,28 +16,28 @@ from tam.io import path_of
 
 @dataclass(frozen=True)
 class Generate:
-    """Make tasks by random programs: show some of them, or write all to a file."""
+    """Generate tasks from random programs: show some of them, or write all to a file."""
 
     generator: Annotated[Literal["lists"], tyro.conf.Positional] = "lists"
-    """What is generated: lists, programs on lists of integers."""
+    """What to generate: lists, programs on lists of integers."""
     out: Annotated[str | None, optional("FILE")] = None
     """Write the tasks to this file, as JSONL."""
     show: int = 3
-    """Tasks to print, if they are not written."""
+    """Number of tasks to print, unless they are written."""
     tasks: int = 2_000
     """Number of tasks; each is a different function."""
     examples: int = 32
-    """Number of examples of each task."""
+    """Number of examples per task."""
     values: int = 100
     """Numbers are from 0 to values - 1."""
     shortest: int = 0
-    """Least numbers in an input."""
+    """Fewest numbers in an input."""
     longest: int = 10
     """Most numbers in an input."""
     longest_answer: int = 15
     """Most numbers in an answer."""
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of all random draws."""
 
     def run(self) -> None:
         """Generate, and write or print."""

@@ -40,13 +40,13 @@ COMMANDS: dict[str, Any] = {
     "reproduce": Reproduce,
     "report": Report,
 }
-"""The class of each command: its fields are the options, `run` does it."""
+"""The class of each command: its fields are the options, and `run` runs it."""
 
 
 def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # ? where → cannot be shown
+        sys.stdout.reconfigure(errors="replace")  # ? for → if it cannot be encoded
     if sys.argv[1:2] == ["reproduce"]:
         reproduce()
         return

@@ -1,4 +1,4 @@
-"""`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how to pass on your own."""
+"""`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how to share your own."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -33,8 +33,8 @@ class Models:
             for name, card in cards.items()
         ]
         print(table(["model", "test tasks", *(f"k = {k}" for k in shots), "weights", "size"], rows))
-        print("\nk: examples of a new task, per class in classification. In brackets: how many test tasks")
-        print("were scored. The model card, README.md in each folder, says how the model was made:")
+        print("\nk: examples of a new task, per class in classification. In brackets: test tasks scored.")
+        print("The model card, README.md in each folder, describes how the model was made:")
         for name in cards:
             print(f"  {folder_of(name)}")
         print("next: tam demo, or in Python tam.load(NAME)")
@@ -49,12 +49,12 @@ class Pack:
     out: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
     """A new folder for the packed model."""
     tasks: int = 16
-    """Test tasks that it is scored on."""
+    """Number of test tasks to score it on."""
     supports: int = 1
-    """Supports of each of these tasks."""
+    """Number of supports per task."""
 
     def run(self) -> None:
-        """Pack and say so."""
+        """Pack and print the result."""
         from tam.pretrained.pack import pack
 
         run, out = path_of(self.run_folder, "RUN"), path_of(self.out, "--out")
@@ -71,10 +71,10 @@ class Export:
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
     """The file to write."""
     shots: int | None = None
-    """Export the weights that learn from this many examples; the last weights if not given."""
+    """Export the weights used for this many examples; the last weights if not given."""
 
     def run(self) -> None:
-        """Export and say so."""
+        """Export and print the result."""
         from tam.learner.learner import load
 
         out = path_of(self.out, "--out")
@@ -89,7 +89,7 @@ class Push:
     run_folder: Run
     """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     repo: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="OWNER/NAME")]
-    """The repository, which is made if it is not there."""
+    """The repository, created if missing."""
     private: bool = False
     """Make a new repository private."""
 

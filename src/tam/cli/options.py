@@ -1,4 +1,4 @@
-"""Settings as options of the command line. Any may be left out; then the preset decides."""
+"""Settings as command-line options; those left out come from the preset."""
 
 import ast
 import inspect
@@ -16,14 +16,12 @@ from tam.config.methods import SETTINGS
 from tam.config.sections import Network, Protocol, Training
 
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-
-
 Run = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 File = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 
 
 def several(metavar: str, hint: str = "(required)") -> Any:
-    """Metadata of a positional argument of one value or more."""
+    """Metadata of a positional argument with one or more values."""
     return tyro.conf.arg(metavar=f"{metavar} [{metavar} ...]", help_behavior_hint=hint)
 
 
@@ -34,18 +32,18 @@ def optional(metavar: str | None = None, help: str | None = None) -> Any:
 
 def _docs(section: type) -> dict[str, str]:
     """The docstring of each field of a dataclass and its bases."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for part in reversed(section.__mro__[:-1]):
         for line, after in pairwise(_classes(part.__module__)[part.__name__].body):
             text = ast.get_docstring(ast.Module([after], []))
             if text and isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-                found[line.target.id] = " ".join(text.split())
-    return found
+                docs[line.target.id] = " ".join(text.split())
+    return docs
 
 
 @cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """The classes of a module, which is parsed once: `inspect.getsource` would parse it for each of them."""
+    """The classes of a module, parsed once: `inspect.getsource` would parse it again for each class."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
@@ -63,10 +61,10 @@ def _typed(value: object) -> str:
 
 
 def _options(name: str, sections: Mapping[str, type]) -> Any:
-    """A dictionary type with the fields of these sections, all optional.
+    """Make a TypedDict with the fields of these sections, all optional.
 
-    The help has a field's docstring, its default (in the preset quick) and the paper's value; if several
-    sections share a field, for each of them.
+    The help of a field has its docstring, its default (in the preset quick) and the paper's value, for each
+    section that has the field.
     """
     types: dict[str, Any] = {}
     texts: dict[str, dict[str, list[str]]] = {}

@@ -19,7 +19,7 @@ _MOST_SHOWN = 5
 
 
 class _Input(NamedTuple):
-    """An input as given, its tokens, and its place for error messages."""
+    """An input as given, its tokens, and its place, for error messages."""
 
     text: str
     tokens: list[Any]
@@ -35,14 +35,14 @@ class Predict:
     rule: File
     """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, several("INPUT", "")] = ()
-    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]'. Without any, and without
-    --file, they are read from standard input, one per line."""
+    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]'. Without inputs
+    or --file, they are read from standard input, one per line."""
     file: Annotated[str | None, optional("FILE")] = None
     """Read the inputs from a file, one per line: tokens, a JSON list, or an object with x."""
     json: bool = False
     """Print a JSON object per input, with x and y."""
     proba: bool = False
-    """Print the probability of each label, or of the likeliest sequences, as many as beams."""
+    """Print the probability of each label, or of the likeliest sequences, one per beam."""
     beams: int = 1
     """For sequences: beam width; 1 is greedy decoding."""
     text: Text = None
@@ -57,13 +57,13 @@ class Predict:
         learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
         words = Words(learner.vocabulary_.tokens, text_of(self.run_folder, self.text))
-        inputs = list(self._given(words))
+        inputs = list(self._read(words))
         rows = [one.tokens for one in inputs]
         try:
             if self.proba:
-                found: list[Any] = learner.predict_proba(rule, rows, self.beams)
+                answers: list[Any] = learner.predict_proba(rule, rows, self.beams)
             else:
-                found = learner.predict(rule, rows, self.beams)
+                answers = learner.predict(rule, rows, self.beams)
         except EmbeddingError as error:
             raise UserError(f"{self.rule}: {error}") from None
         except InputError as error:
@@ -72,11 +72,11 @@ class Predict:
             some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
             count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
             print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
-        for one, answer in zip(inputs, found, strict=True):
+        for one, answer in zip(inputs, answers, strict=True):
             print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
 
-    def _given(self, words: Words) -> Iterator[_Input]:
-        """The inputs: arguments, the lines of a file, or of standard input."""
+    def _read(self, words: Words) -> Iterator[_Input]:
+        """Read the inputs: arguments, or the lines of a file or of standard input."""
         if self.inputs:
             if self.file is not None:
                 raise UserError("give inputs, or --file with them, not both")

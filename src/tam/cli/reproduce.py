@@ -1,4 +1,4 @@
-"""`tam reproduce`, whose options are those of `tam.experiments`: it also runs where tyro is not installed."""
+"""`tam reproduce`: `tam.experiments` parses its options, so that it also runs without tyro."""
 
 import sys
 from dataclasses import dataclass
@@ -13,6 +13,6 @@ class Reproduce:
 
 
 def main() -> None:
-    """Run the experiments that the command line names."""
+    """Run the experiments named on the command line."""
     with command():
         run_experiments(sys.argv[2:], prog="tam reproduce")

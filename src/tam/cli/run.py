@@ -24,5 +24,5 @@ def main() -> None:
         start(out, setup.config, source, resume=arguments.resume)
         with hint_resume(), TrainingLog(config.training.steps) as log:
             result = run(setup, out, log)
-        if result:  # of several processes, the first has it
+        if result:  # only the first of several processes has it
             print(json_text(result["scores"], indent=1))

@@ -16,15 +16,15 @@ class Serve:
     """Serve models over HTTP, with a playground: learn tasks, keep them, answer inputs."""
 
     models: Annotated[tuple[str, ...], tyro.conf.Positional, several("MODEL")]
-    """Folder of a run or of a saved learner, or a pretrained model such as classification; or several."""
+    """Pretrained models such as classification, or folders of runs or saved learners."""
     store: Annotated[tuple[str, ...], optional("FILE [FILE ...]")] = ()
-    """SQLite file of the tasks, one per model in their order; without one, tasks are lost when it stops."""
+    """SQLite files for the tasks, one per model in the same order; without one, tasks are lost on exit."""
     host: Annotated[str, tyro.conf.arg(metavar="ADDRESS")] = "127.0.0.1"
-    """Address to listen on; one that other machines reach needs a token."""
+    """Address to listen on; one that other machines can reach needs a token."""
     port: int = 8000
-    """Port to listen on; 0 takes any that is free."""
+    """Port to listen on; 0 takes any free port."""
     token: Annotated[str | None, optional("TEXT")] = None
-    """What requests must have, as Authorization: Bearer TEXT; better set TAM_TOKEN in the environment."""
+    """Token that requests must send, as Authorization: Bearer TEXT; better set TAM_TOKEN instead."""
     device: str = "cpu"
     """cpu, cuda, or one of several GPUs, such as cuda:1."""
     limits: Limits = field(default_factory=Limits)
@@ -34,7 +34,7 @@ class Serve:
         from tam.serve.server import check_token, load_models, serve
 
         if not self.models:
-            raise UserError("give one model or more: classification, or the folder of a run")
+            raise UserError("give at least one model: classification, or the folder of a run")
         token = self.token or os.environ.get("TAM_TOKEN") or None
         check_token(self.host, token)
         models = load_models(self.models, self.store, self.device)
@@ -43,7 +43,7 @@ class Serve:
             for name, (learner, store, _) in models.items():
                 place = "in memory" if str(store.path) == ":memory:" else f"in {store.path}"
                 print(f"{name}: {learner.model_.spec.kind}, {len(store)} tasks {place}")
-            print(f"serving on {address}, playground there, API at {address}/docs; Ctrl-C stops", flush=True)
+            print(f"serving on {address}, with a playground; API at {address}/docs; Ctrl-C stops", flush=True)
 
         serve(models, self.host, self.port, token, self.limits, ready)
         print("stopped")

@@ -28,12 +28,12 @@ class _OfStore:
     """SQLite file of the store."""
 
     def _open(self) -> "Store":
-        """The store, which must be there."""
+        """Open the store, which must exist."""
         from tam.store.store import Store
 
         path = path_of(self.store, "STORE")
         if not os.path.isfile(path):
-            raise UserError(f"{path}: there is no such store; tam store put makes one")
+            raise UserError(f"{path}: there is no such store; tam store put creates one")
         return Store(path)
 
 
@@ -47,21 +47,21 @@ class _OfTask(_OfStore):
 
 @dataclass(frozen=True)
 class Put(_OfTask):
-    """Learn a task from examples, and keep it under a name; makes the store if there is none."""
+    """Learn a task from examples, and store it under a name; creates the store if missing."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner: the model that all tasks of the store are of."""
+    """Folder of a finished run or a saved learner: the model of all tasks in the store."""
     examples: File
     """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
     notes: Notes = ""
-    """Whatever you want to remember of it."""
+    """Anything you want to remember about it."""
     replace: bool = False
-    """Replace a task that has the name already."""
+    """Replace a task that already has this name."""
     primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
     """For a compositional model: the task's primitives, one of them unknown to the model."""
 
     def run(self) -> None:
-        """Learn and keep."""
+        """Learn and store."""
         from tam.learner.learner import load
         from tam.store.store import Store
 
@@ -89,10 +89,10 @@ class List(_OfStore):
         from tam.report.table import table
 
         with self._open() as store:
-            found, total = store.list(self.search), len(store)
+            tasks, total = store.list(self.search), len(store)
         rows = [
             [one.name, one.examples, f"{one.loss:.3f}", one.created, one.weights[:8], _first_line(one.notes)]
-            for one in found
+            for one in tasks
         ]
         if rows:
             print(table(["task", "examples", "loss", "stored", "weights", "notes"], rows))
@@ -133,29 +133,29 @@ class NearestTasks(_OfTask):
     """Show the tasks of a store that are most similar to one of them."""
 
     count: int = 10
-    """How many."""
+    """Number of tasks to show."""
 
     def run(self) -> None:
         """Print a table."""
         from tam.report.table import table
 
         with self._open() as store:
-            found = store.nearest(self.task, self.count)
+            nearest = store.nearest(self.task, self.count)
             alike = store.counts()[store.get(self.task).embedding.model]
             total = len(store)
-        if found:
-            print(table(["task", "similarity"], [[one.name, f"{one.similarity:.4f}"] for one in found]))
+        if nearest:
+            print(table(["task", "similarity"], [[one.name, f"{one.similarity:.4f}"] for one in nearest]))
         else:
             print("there is no other task to compare it with")
         if alike < total:
             print(
-                f"compared with {alike - 1} of {total - 1} tasks: the model has other weights for the others"
+                f"compared with {alike - 1} of {total - 1} tasks: the others were learned with other weights"
             )
 
 
 @dataclass(frozen=True)
 class Rename(_OfTask):
-    """Give a task of a store another name."""
+    """Rename a task of a store."""
 
     new: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NEW")]
     """Its new name."""
@@ -189,7 +189,7 @@ class Remove(_OfStore):
     def run(self) -> None:
         """Remove."""
         if not self.tasks:
-            raise UserError("give the name of one task or more")
+            raise UserError("give the name of at least one task")
         with self._open() as store:
             for name in self.tasks:
                 store.remove(name)
@@ -201,7 +201,7 @@ class ExportTasks(_OfStore):
     """Write all tasks of a store as JSONL."""
 
     out: File
-    """JSONL file to write; replaces what is there."""
+    """JSONL file to write; replaces an existing file."""
 
     def run(self) -> None:
         """Write."""
@@ -211,12 +211,12 @@ class ExportTasks(_OfStore):
 
 @dataclass(frozen=True)
 class Import(_OfStore):
-    """Read tasks that tam store export wrote; makes the store if there is none."""
+    """Read tasks that tam store export wrote; creates the store if missing."""
 
     tasks: File
     """JSONL file to read."""
     replace: bool = False
-    """Replace tasks that have the names already."""
+    """Replace tasks that already have these names."""
 
     def run(self) -> None:
         """Read."""
@@ -236,7 +236,7 @@ class Readapt(_OfStore):
     """Learn all tasks of a store again, from their examples, with another model; continues if interrupted."""
 
     run_folder: Run
-    """Folder of a finished run, or of a saved learner: the new model."""
+    """Folder of a finished run or a saved learner: the new model."""
 
     def run(self) -> None:
         """Learn."""
@@ -245,7 +245,7 @@ class Readapt(_OfStore):
 
         with self._open() as store, progress("learning the tasks") as tell:
             count = store.readapt(load(self.run_folder), tell)
-        print(f"{count} tasks learned again; {self.store} is now of {self.run_folder}")
+        print(f"{count} tasks learned again; {self.store} now belongs to {self.run_folder}")
 
 
 def _named(name: str) -> Any:
@@ -270,7 +270,7 @@ class StoreCommand:
     )
 
     def run(self) -> None:
-        """Do it."""
+        """Run the action."""
         self.action.run()
 
 

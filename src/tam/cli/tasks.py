@@ -19,24 +19,23 @@ Text = Annotated[
     str | None,
     optional(
         "STR",
-        "Your own tasks: split text into characters, into words, or by a file tokenizer.json of tokenizers "
-        "or a folder that has one.",
+        "Your own tasks: split text into characters or words, or with a tokenizer.json of the library "
+        "tokenizers, or a folder that has one.",
     ),
 ]
 Splits = Annotated[
     str | None,
     optional(
-        "FILE", 'Your own tasks: a file {"train": [names], "valid": [names], "test": [names]}, or of folds.'
+        "FILE",
+        'Your own tasks: a file {"train": [names], "valid": [names], "test": [names]}, or with folds.',
     ),
 ]
 FoldOption = Annotated[
     str | None,
-    optional(
-        "I/N", "Your own tasks: test on fold I of N, validate on the next one, and train on the others."
-    ),
+    optional("I/N", "Your own tasks: test on fold I of N, validate on the next one, and train on the rest."),
 ]
 READING = ("splits", "fold", "text", "kind")
-"""The options that say how a file of tasks is read."""
+"""The options for reading a file of tasks."""
 AnswerKind = Annotated[
     Literal["classification", "transduction"] | None,
     optional("KIND", "Your own tasks in a table: whether answers are labels, or sequences (transduction)."),
@@ -50,11 +49,11 @@ class Tasks:
     source: Name
     """classification, transduction, pathfinding, or a JSONL, CSV or Parquet file or a folder of tasks."""
     show: int = 3
-    """Tasks to print, with a few examples each."""
+    """Number of tasks to print, with a few examples each."""
     task: Annotated[str | None, optional("PATTERN")] = None
     """Only tasks whose name contains this text, or matches this pattern with * and ?."""
     stats: bool = False
-    """Print counts by primitive, lengths, class balance, uniqueness and what will hurt instead."""
+    """Print statistics and warnings instead: counts by primitive, lengths, class balance, uniqueness."""
     ceiling: bool = False
     """Print the scores of a Bayes-optimal learner at k = 0, 1, 5, 10, 20."""
     out: Annotated[str | None, optional("FILE")] = None
@@ -81,7 +80,7 @@ class Tasks:
     """Number of examples per training task; the paper's if not given."""
 
     def run(self) -> None:
-        """Print what was asked for."""
+        """Print or write the tasks."""
         from tam.report.progress import progress
         from tam.report.tasks import statistics, summary
         from tam.tasks.advice import advice
@@ -133,9 +132,9 @@ def _ceiling_table(benchmark: str, scores: Mapping[int, float]) -> str:
 
 
 def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str | None]) -> dict[str, Any]:
-    """Where tasks come from, as a config has it: a benchmark with these options, or a file or folder.
+    """Return the source of tasks for a config: a benchmark with these options, or a file or folder.
 
-    `reading` says how to read a file; its values may be paths.
+    `reading` has the options for reading a file; their values may be paths.
     """
     from tam.tasks.benchmark import BenchmarkOptions
     from tam.tasks.benchmark import Name as Benchmark
@@ -153,25 +152,25 @@ def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str |
 
 
 def prior_source(name: str, tasks: int | None, seed: int) -> dict[str, Any]:
-    """Where the tasks of a prior come from, as a config has it: a generator, a benchmark or a file."""
+    """Return the source of a prior for a config: a generator, a benchmark or a file."""
     asked = {} if tasks is None else {"tasks": tasks}
     if name == "lists":
         return {"generator": name, **asked, "seed": seed}
     source = source_of(name, {"seed": seed, "train": tasks}, {})
     if "path" in source and tasks is not None:
-        raise UserError(f"--prior-tasks is for generated tasks: {name} is a file, of which all are taken")
+        raise UserError(f"--prior-tasks is for generated tasks: {name} is a file, whose tasks are all used")
     return source
 
 
 def note_on_splits(tasks: "TaskSet") -> str:
-    """A note that the splits of a file were drawn, and how to choose others; empty if they were given."""
+    """Note that the splits of a file were drawn, and how to choose others; empty if they were given."""
     path, drawn = tasks.options.get("path"), tasks.options.get("seed")
     if path is None or drawn is None or "fold" in tasks.options:
         return ""
     sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
     beside = Path(str(path)).with_name("splits.json")
     other = f"; {beside} is not used" if beside.is_file() else ""
-    return f"no splits are given, so tasks are drawn: {sizes}{other}; for others, --splits FILE or --fold 1/5"
+    return f"no splits were given, so they are random: {sizes}{other}; to choose, --splits FILE or --fold 1/5"
 
 
 def _absolute(value: str) -> str:

@@ -45,12 +45,12 @@ class Train:
     """The method: tam, agnostic, multitask, maml, cavia, snail, matching, prototypical or nearest."""
     preset: Annotated[Preset, tyro.conf.arg(help=_PRESET)] = "quick"
     minutes: Annotated[float | None, optional("MINUTES")] = None
-    """Fit the network, the batch, the steps and the scoring to this many minutes on this machine: measures a
-    few steps, says what it chose, and ends in time. Options that are given stay as they are."""
+    """Choose network, batch, steps and scoring to finish in this many minutes on this machine, after timing a
+    few steps; the choice is printed. Options you give are kept."""
     resume: bool = False
     """Continue a stopped run: repeat its command with this option."""
     track: Annotated[Literal["tensorboard", "trackio", "wandb"] | None, optional()] = None
-    """Also send losses and scores to this tracker; each needs the extra of its name."""
+    """Also send losses and scores to this tracker; needs the extra of the same name."""
     seed: int = 0
     """Seed of the initialisation and of every random draw in training."""
     device: str = "auto"
@@ -62,8 +62,8 @@ class Train:
     holdout: Annotated[int | None, optional("INT")] = None
     """Which primitives are held out, 0 to 7; compositional only."""
     prior: Annotated[str | None, optional("NAME")] = None
-    """Your own tasks: train on these besides: lists (generated programs on lists of integers, as long and as
-    large as yours), a benchmark, or a file of tasks. Validation and test tasks stay yours alone."""
+    """Your own tasks: also train on lists (generated programs on lists of integers, as long and as large as
+    yours), a benchmark, or a file of tasks. Validation and test tasks are only yours."""
     prior_tasks: Annotated[int | None, optional("INT")] = None
     """Number of generated tasks, or of a benchmark's training tasks; 2000 if not given."""
     splits: Splits = None
@@ -93,8 +93,8 @@ class Train:
             self.preset, self.method, self.source, seed=self.seed, device=device, **self.given
         )
 
-    def _tasks(self, config: Config) -> dict[str, Any]:
-        """Where the tasks come from."""
+    def _task_source(self, config: Config) -> dict[str, Any]:
+        """Return the source of the tasks, as in a config."""
         from tam.tasks.text import tokenizer_file
 
         if self.tasks_seed < 0:
@@ -128,7 +128,7 @@ class Train:
             stored, _ = read_config(folder / "config.json")
             config = replace(config, device=stored.device) if self.device == "auto" else config
         tracker = None if self.track is None else make_tracker(self.track)
-        source = self._tasks(config)
+        source = self._task_source(config)
         if not self.resume:
             check_new(folder)
         with progress("making the tasks") as tell:
@@ -160,7 +160,7 @@ class Train:
             ):
                 result = run(setup, folder, log)
             if not result:
-                return  # another process of this run has it
+                return  # another process of this run has the result
             pictures = draw_scores(result, folder / "scores")
         print(f"\n{score_table(result)}\n\npicture: {', '.join(map(str, pictures))}")
         out = shlex.quote(str(folder))

@@ -29,7 +29,7 @@ class ScoredRuns:
     run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
     """Folders of finished runs."""
     shots: Annotated[tuple[int, ...], optional("INT [INT ...]")] = ()
-    """Values of k; those of each run if not given."""
+    """Values of k; by default those of each run."""
     device: str = "auto"
     """auto (cuda if there is a GPU, else cpu), cpu, cuda, or one of several GPUs, such as cuda:1."""
     tasks: Annotated[str | None, optional("FILE")] = None
@@ -43,11 +43,11 @@ class ScoredRuns:
     def folders(self) -> list[Path]:
         """The folders of the runs."""
         if not self.run_folders:
-            raise UserError("give the folder of one run or more")
+            raise UserError("give the folder of at least one run")
         return [path_of(folder, "RUN") for folder in self.run_folders]
 
     def other_tasks(self, folder: Path) -> "TestTasks | None":
-        """The tasks of `--tasks`, read as the options say, else as those of the run; None without it."""
+        """Read the tasks of `--tasks`, by default in the same way as the run's; None without it."""
         from tam.tasks.jsonl import read_test_tasks
         from tam.training.run import read_config
 
@@ -66,7 +66,7 @@ class Eval(ScoredRuns):
     run_folders: Annotated[tuple[str, ...], tyro.conf.Positional, several("RUN")]
     """Folder of a finished run, or of several that differ only in their seed."""
     supports: Annotated[int | None, optional("INT")] = None
-    """Support sets drawn per task; as in the run if not given."""
+    """Number of supports per task; by default as in the run."""
 
     def run(self) -> None:
         """Evaluate and print."""
@@ -116,9 +116,9 @@ class Adapt:
 def adapt_from_file(
     learner: "Learner", file: Path, primitives: Sequence[str], text: str | None
 ) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
-    """Adapt a learner to the examples in a file; the task embedding, and the examples.
+    """Adapt a learner to the examples in a file; return the task embedding and the examples.
 
-    An error names the line. `text` says how to split text.
+    Errors name the line. `text` is how to split text.
     """
     from tam.learner.inputs import ExamplesError
     from tam.tasks.composition import PrimitivesError
@@ -137,13 +137,13 @@ def adapt_from_file(
 
 
 def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserError:
-    """An error in an example, which names its line in the file."""
+    """Turn an error in an example into one that names its line in the file."""
     place = "" if error.example is None else f":{lines[error.example]}"
     return UserError(f"{file}{place}: {error.problem}")
 
 
 def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, Any]:
-    """An example with its text split into tokens."""
+    """Split the text of an example into tokens."""
     from tam.tasks.text import text_splitter
 
     split, (x, y) = text_splitter(text), pair

@@ -10,7 +10,7 @@ from tam.io import exists
 
 
 def text_of(name: str, given: str | None) -> str | None:
-    """How to split text: as given, else as the run of this name does, whose folder has its tokenizer."""
+    """Choose how to split text: as given, else as the run does, by the tokenizer in its folder if any."""
     from tam.tasks.text import TOKENIZER
     from tam.training.run import read_config
 
@@ -21,7 +21,7 @@ def text_of(name: str, given: str | None) -> str | None:
 
 
 class Words:
-    """Tokens as a person writes them: as words, or as a JSON list where words would be ambiguous."""
+    """Reads and shows tokens as words, or as a JSON list where words would be ambiguous."""
 
     def __init__(self, tokens: Iterable[int | str], text: str | None = None) -> None:
         from tam.tasks.text import text_splitter
@@ -31,11 +31,11 @@ class Words:
         self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
 
     def is_one_word(self, text: str) -> bool:
-        """Whether this is a single word, perhaps one token of an input without quotes."""
+        """Whether this is a single word, perhaps one token of an unquoted input."""
         return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith("[")
 
     def read_line(self, text: str, where: str) -> list[Any]:
-        """The tokens of a line, which may be a JSON object with x."""
+        """Read the tokens of a line, which may be a JSON object with x."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if not text.lstrip().startswith("{"):
@@ -49,7 +49,7 @@ class Words:
         return self.read(value["x"]) if isinstance(value["x"], str) else value["x"]
 
     def read(self, text: str) -> list[Any]:
-        """The tokens; a word is an integer where the vocabulary has it as one."""
+        """Read tokens; a word becomes an integer if the vocabulary has it as one."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if self._split is not None:
@@ -64,7 +64,7 @@ class Words:
         return value if isinstance(value, list) else words
 
     def show(self, tokens: Sequence[int | str]) -> str:
-        """Text that `read` turns into these tokens."""
+        """Write tokens as text that `read` turns back into them."""
         if self._split is not None and self.read(joined := "".join(map(str, tokens))) == tokens:
             return joined
         text = " ".join(map(str, tokens))
