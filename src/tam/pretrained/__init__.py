@@ -1,7 +1,7 @@
 """Models that come with the package: one for each benchmark, trained with the preset `best`.
 
 Each is a folder with `learner.json` and `model.safetensors`, as `Learner.save` writes them (the weights in
-float16), `card.json` with what is known of it, `README.md` made from that, and a few test tasks in
+float16), `card.json` with its origin and scores, `README.md` made from that, and a few test tasks in
 `tasks.jsonl`. `tam.pretrained.pack` makes such a folder from a run.
 """
 
@@ -26,7 +26,7 @@ def folder_of(name: str) -> Path:
 
 
 def resolve(name: str | Path) -> Path:
-    """The folder that a user means: one that is there, or else that of the pretrained model of this name."""
+    """Return the folder that a name means: a pretrained model's, unless a folder of that name has a model."""
     if isinstance(name, str) and name in names() and not exists(Path(name) / "learner.json"):
         return folder_of(name)
     return Path(name)

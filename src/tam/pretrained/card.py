@@ -1,4 +1,4 @@
-"""A model card: `card.json`, what is known of a packed model, and `README.md`, made from it."""
+"""Model cards: `card.json`, the facts about a packed model, and `README.md`, made from it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,10 +23,10 @@ _ABOUT = {
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The card of a packed model."""
+    """Read the card of a packed model."""
     values = read_json(folder / FILE)
     if missing := [part for part in _PARTS if part not in values]:
-        raise UserError(f"{folder / FILE}: not the card of a model: it has no {missing[0]!r}")
+        raise UserError(f"{folder / FILE}: not a model card: {missing[0]!r} is missing")
     return values
 
 
@@ -88,7 +88,7 @@ all. Longer inputs and other tokens are refused, shorter ones were never seen in
 
 
 def readme(card: Mapping[str, Any]) -> str:
-    """The card as Markdown, with the fields that the Hugging Face hub reads at the top."""
+    """Render the card as Markdown, headed by the fields that the Hugging Face hub reads."""
     name, run, scored, tasks = card["name"], card["run"], card["scored"], card["tasks"]
     scores = card["scores"]
     metric = metric_of(card["kind"])

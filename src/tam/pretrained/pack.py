@@ -1,7 +1,7 @@
 """Pack a run into a small folder with a model card: `python -m tam.pretrained.pack RUN --out FOLDER`.
 
-A run has the last weights and, for each k, those that validated best. Of these the ones that serve most k are
-packed, with the steps and rate that validated best for them at every k, and rounded to float16.
+A run has its last weights and, for each k, those that validated best. Those that are best for the most k
+are packed, rounded to float16, with the steps and rate that validated best for them at each k.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
 
 LIMIT = 4_000_000
-"""The most bytes of a packed model's weights."""
+"""Most bytes of packed weights."""
 _SHOWN_TASKS, _SHOWN_EXAMPLES = 12, 60
 
 
@@ -32,9 +32,9 @@ def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = 
     Args:
         run: The folder of the run.
         out: The folder to write.
-        tasks: The number of test tasks that the packed model is scored on.
-        supports: The number of supports of each.
-        name: The name of the model; that of its benchmark if not given.
+        tasks: The number of test tasks to score the packed model on.
+        supports: The number of supports per task.
+        name: The name of the model; by default that of its benchmark.
     """
     if (result := read_result(run)) is None:
         raise UserError(f"{run}: there is no finished run here (no result.json)")
@@ -47,7 +47,7 @@ def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = 
     saved.write(out, half=True)
     size = (out / "model.safetensors").stat().st_size
     if size > LIMIT:
-        raise UserError(f"{out}: the packed weights take {size:,} bytes, and must take at most {LIMIT:,}")
+        raise UserError(f"{out}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
     kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
     card: dict[str, Any] = {
         "name": name or task_set.options.get("name", run.name),
@@ -70,7 +70,7 @@ def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = 
 
 
 def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
-    """The model with one set of weights, those that serve most k or the largest k, and their step."""
+    """Keep the weights that are best for the most k (in a tie, the largest k); also return their step."""
     if not saved.best:
         return saved, last_step
     by_step = Counter(best.step for best, _ in saved.best.values())
@@ -102,13 +102,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tam.pretrained.pack", description=__doc__)
     parser.add_argument("run", help="the folder of a finished run")
     parser.add_argument("--out", required=True, help="a new folder for the packed model")
-    parser.add_argument("--tasks", type=int, default=16, help="test tasks that it is scored on")
-    parser.add_argument("--supports", type=int, default=1, help="supports of each")
-    parser.add_argument("--name", help="its name; that of its benchmark if not given")
-    given = parser.parse_args()
+    parser.add_argument("--tasks", type=int, default=16, help="number of test tasks to score it on")
+    parser.add_argument("--supports", type=int, default=1, help="number of supports per task")
+    parser.add_argument("--name", help="its name; by default that of its benchmark")
+    arguments = parser.parse_args()
     try:
-        run, out = path_of(given.run, "run"), path_of(given.out, "--out")
-        card = pack(run, out, tasks=given.tasks, supports=given.supports, name=given.name)
+        run, out = path_of(arguments.run, "run"), path_of(arguments.out, "--out")
+        card = pack(run, out, tasks=arguments.tasks, supports=arguments.supports, name=arguments.name)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
     print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes")

@@ -1,4 +1,4 @@
-"""What the folder of a packed model tells beside its weights: its benchmark, and a few test tasks."""
+"""The benchmark and a few test tasks of a packed model, which its folder has beside the weights."""
 
 import json
 from pathlib import Path
@@ -9,21 +9,21 @@ from tam.pretrained.card import FILE, read_card
 
 
 class ShownTask(NamedTuple):
-    """A task that training never saw."""
+    """A test task, which training never saw."""
 
     name: str
     examples: list[tuple[list[Any], Any]]
 
 
 class Packed(NamedTuple):
-    """A packed model; any other folder has no benchmark and no tasks."""
+    """The benchmark and test tasks of a packed model; empty for any other folder."""
 
     benchmark: str | None = None
     tasks: tuple[ShownTask, ...] = ()
 
 
 def read_packed(folder: Path) -> Packed:
-    """Read what `tam pack` wrote beside the weights, if it is there."""
+    """Read the files that `tam pack` wrote beside the weights, if there are any."""
     benchmark = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
     if not exists(file := folder / "tasks.jsonl"):
         return Packed(benchmark)

@@ -1,7 +1,7 @@
 """Score a packed model and write its card: `python -m tam.pretrained.score NAME [--log FILE]`.
 
-On a CPU the largest k takes about half a minute a task, so scores are kept task by task in a log: a command
-that was stopped goes on where it was, and the card can be made from what there is.
+On a CPU the largest k takes about half a minute per task, so scores are logged task by task: a stopped
+command continues where it was, and the card can be made from partial results.
 """
 
 import argparse
@@ -34,32 +34,32 @@ def score_packed(
     shots: Sequence[int] = (),
     log: Path | None = None,
 ) -> dict[str, Any]:
-    """Score a packed model as it is stored, and write its card with the scores; returns the card.
+    """Score a packed model as stored, and write its card with the scores; returns the card.
 
     Args:
-        folder: The packed model; `card.json` is there, perhaps with scores at other k, which stay.
+        folder: The packed model with its `card.json`, whose scores at other k are kept.
         tasks: Test tasks.
-        supports: The number of supports of each.
-        shots: The values of k; all of the model's if not given.
-        log: A JSONL file that the score of each task is added to; tasks that are in it are not scored again.
+        supports: The number of supports per task.
+        shots: The values of k; by default all of the model's.
+        log: A JSONL file to append the score of each task to; tasks already in it are not scored again.
     """
     saved, card = Saved.read(folder, "cpu"), read_card(folder)
     protocol = replace(saved.config.protocol, supports=supports)
-    method, own = make_method(saved.config), TokenIds(saved.model.spec, saved.vocabulary).tasks(tasks)
+    method, encoded = make_method(saved.config), TokenIds(saved.model.spec, saved.vocabulary).tasks(tasks)
     rows = {row["k"]: row for row in card["scores"].get("packed", ())}
     known = {} if log is None else _read(log)
     for k in shots or protocol.shots:
         model, choice = saved.at(k)
-        found: list[TaskScore] = []
-        for task in own:
+        scores: list[TaskScore] = []
+        for task in encoded:
             key = (card["name"], k, supports, task.name)
             if key not in known:
                 (known[key],) = score(method, model, [task], k, choice, protocol, saved.primitives).tasks
                 if log is not None:
                     with open(log, "a", encoding="utf-8") as file:
                         file.write(json_text([*key, *known[key]]) + "\n")
-            found.append(known[key])
-        (rows[k],) = score_rows([KShotScore(k, choice, tuple(found))])
+            scores.append(known[key])
+        (rows[k],) = score_rows([KShotScore(k, choice, tuple(scores))])
     card["scores"]["packed"] = [rows[k] for k in sorted(rows)]
     card["scored"] = {"supports": supports, "device": platform.machine(), **provenance(), "finished": now()}
     write_json(folder / FILE, card)
@@ -78,18 +78,19 @@ def main() -> None:
     """Score from the command line; needs only torch, numpy and safetensors."""
     parser = argparse.ArgumentParser(prog="python -m tam.pretrained.score", description=__doc__)
     parser.add_argument("model", help="a pretrained model, or the folder of a packed one")
-    parser.add_argument("--tasks", type=int, help="score the first so many test tasks; all if not given")
-    parser.add_argument("--supports", type=int, default=1, help="supports of each")
+    parser.add_argument("--tasks", type=int, help="number of test tasks to score; all if not given")
+    parser.add_argument("--supports", type=int, default=1, help="number of supports per task")
     parser.add_argument("--shots", type=int, nargs="*", default=(), help="values of k; all if not given")
-    parser.add_argument("--log", help="a file to keep the score of each task in, and to go on from")
-    given = parser.parse_args()
+    parser.add_argument("--log", help="a file to log the score of each task in, and to continue from")
+    arguments = parser.parse_args()
     try:
-        folder, log = resolve(given.model), None if given.log is None else path_of(given.log, "--log")
+        folder = resolve(arguments.model)
+        log = None if arguments.log is None else path_of(arguments.log, "--log")
         card = read_card(folder)
         tasks = load_tasks(card["tasks"], file=folder / FILE)
         if tasks.fingerprint != card["fingerprint"]:
-            raise UserError(f"{folder / FILE}: this version makes other tasks than the model was trained for")
-        score_packed(folder, tasks.test[: given.tasks], given.supports, given.shots, log)
+            raise UserError(f"{folder / FILE}: this version makes other tasks than the model was trained on")
+        score_packed(folder, tasks.test[: arguments.tasks], arguments.supports, arguments.shots, log)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
     print(f"scored; the card is {folder / 'README.md'}")
