@@ -19,6 +19,7 @@ MODULES = ["tam.cli.main", "tam.errors", "tam"] + [
 ]
 READ_RUNS = (
     "tam.report.collect",
+    "tam.report.on_a_cpu",
     "tam.report.own_runs",
     "tam.report.page.own",
     "tam.report.page.published",
