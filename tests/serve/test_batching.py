@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 import tam
-from tam.serve.batching import Batcher, QueueFullError, Request
+from tam.serve.batching import Batcher, ClosedError, QueueFullError, Request
 from tam.serve.limits import Limits
 from tam.serve.served import Served
 from tam.store.store import UnknownTaskError
@@ -68,7 +68,7 @@ def test_closing_finishes_what_waits() -> None:
     do.may_go_on.set()
     closing.join(30)
     assert [future.result(0) for future in futures] == [1] * 5
-    with pytest.raises(QueueFullError, match="stopping"):
+    with pytest.raises(ClosedError, match="stopping"):
         batcher.submit(Request(1))
 
 

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+class ClosedError(Exception):
+    """The queue takes no more jobs: the server is stopping."""
+
+
 class QueueFullError(Exception):
-    """The queue is full, or closed."""
+    """The queue is full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +48,12 @@ class Batcher:
         """Queue a job.
 
         Raises:
-            QueueFullError: If the queue is full or closed.
+            QueueFullError: If the queue is full.
+            ClosedError: If the queue is closed.
         """
         with self._changed:
             if self._closed:
-                raise QueueFullError("the server is stopping")
+                raise ClosedError("the server is stopping")
             if self._waiting and self.queued + job.rows > self._limit:
                 raise QueueFullError(f"{self.queued} rows are waiting; at most {self._limit} may: try again")
             self._waiting.append(job)

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from tam.errors import UserError, printable
 from tam.serve import schema
-from tam.serve.batching import QueueFullError
+from tam.serve.batching import ClosedError, QueueFullError
 from tam.store.store import OtherModelError, TaskExistsError, UnknownTaskError
 
 _REASONS: dict[int, str] = {
@@ -21,6 +21,7 @@ _REASONS: dict[int, str] = {
     413: "The request is too large.",
     422: "The request does not fit the schema or the model.",
     429: "The queue is full: try again.",
+    503: "The server is stopping.",
 }
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -37,6 +38,7 @@ def answer_errors(app: FastAPI) -> None:
         OtherModelError: 409,
         TaskExistsError: 409,
         QueueFullError: 429,
+        ClosedError: 503,
     }
 
     def answer(status: int) -> Callable[[Request, Exception], JSONResponse]:
