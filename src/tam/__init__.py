@@ -1,6 +1,6 @@
 """Learn a new sequence task from a handful of examples by fitting one small vector.
 
-The public names are loaded when they are first used, so that `import tam` is instant.
+Public names load on first use, so that `import tam` is instant.
 """
 
 from importlib import import_module

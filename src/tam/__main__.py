@@ -1,10 +1,10 @@
-"""`python -m tam` is the command `tam`; its `run` and `reproduce` need only torch, numpy and safetensors."""
+"""The `tam` command as `python -m tam`; `run` and `reproduce` need only torch, numpy and safetensors."""
 
 import sys
 
 
 def main() -> None:
-    """Run what needs nothing else installed, or the whole command line."""
+    """Run `run` or `reproduce` without further dependencies, anything else through the full command line."""
     if sys.argv[1:2] == ["run"]:
         from tam.cli.run import main as run
     elif sys.argv[1:2] == ["reproduce"]:

@@ -1,4 +1,4 @@
-"""The errors that a user sees, and how they show what was given."""
+"""Errors for users' mistakes, and how their messages show values."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ _LONGEST_VALUE = 60
 
 
 def printable(text: str) -> str:
-    r"""Text with its control characters escaped, so that none of them can steer a terminal.
+    r"""Escape the control characters of a text, so that it cannot control a terminal.
 
     >>> printable("a\x1b[31m.json")
     'a\\x1b[31m.json'
@@ -20,21 +20,21 @@ def printable(text: str) -> str:
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: the message says what was given, what is expected, and where.
+    """A user's mistake: the message says what was given, what is expected, and where.
 
-    The command line shows the message alone; any other exception is a bug of ours and shows in full. It is
-    not a ValueError: the parser of the command line would take that for its own and add its own names.
+    The command line prints only the message; any other exception is a bug and prints in full. Not a
+    ValueError, because the command-line parser would catch it and add its own names to the message.
     """
 
     def __init__(self, message: str) -> None:
         text = printable(message)
-        if len(text) > _LONGEST_MESSAGE:  # a very long name: the end often says what to do
+        if len(text) > _LONGEST_MESSAGE:  # keep the end, which often says what to do
             text = f"{text[:700]} … {text[-250:]}"
         super().__init__(text)
 
 
 class SettingError(UserError):
-    """A mistake in a setting, whose name comes first; the command line shows it as the option."""
+    """An invalid setting; the message begins with its name, which the command line shows as the option."""
 
 
 class UnwritableError(UserError):
@@ -42,12 +42,12 @@ class UnwritableError(UserError):
 
 
 class InterruptedRunError(Exception):
-    """The run stopped before its end, and can be resumed from its last checkpoint."""
+    """The run stopped early and can be resumed from its last checkpoint."""
 
 
 @contextmanager
 def report_out_of_memory() -> Generator[None]:
-    """Turn the errors of Python, numpy and torch about too little memory into a UserError."""
+    """Turn out-of-memory errors of Python, numpy and torch into a UserError."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -58,7 +58,7 @@ def report_out_of_memory() -> Generator[None]:
 
 
 def shown(value: object) -> str:
-    """A value as an error message shows it: on one short line.
+    """Format a value for an error message, on one short line.
 
     >>> shown([1, "a"])
     "[1, 'a']"

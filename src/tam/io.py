@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and strict JSON, where null stands for an infinite number."""
+"""Atomic file writes, and strict JSON, where null stands for an infinite number."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from tam.errors import UnwritableError, UserError, shown
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What may be raised where values that were read are not what was written."""
+"""Exceptions that malformed file contents may raise."""
 
 
 def path_of(name: str | Path, option: str = "a path") -> Path:
-    """The path of this name; `option` is what an error calls it."""
+    """Convert a name to a path; errors call it `option`."""
     if not isinstance(name, str | os.PathLike) or not str(name):
         raise UserError(f"{option} must be the name of a file or folder: got {shown(name)}")
     if "\0" in str(name):
@@ -25,7 +25,7 @@ def path_of(name: str | Path, option: str = "a path") -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether a file or folder is there; a UserError if access is denied, which does not tell."""
+    """Whether a file or folder exists; raises a UserError if denied access hides the answer."""
     try:
         path.stat()
     except PermissionError as error:
@@ -36,12 +36,12 @@ def exists(path: Path) -> bool:
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """The error of a file that the system does not let us read."""
+    """The error for a file that cannot be read."""
     return UserError(f"{path}: cannot be read: {error.strerror or error}")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file."""
+    """Read the object in a JSON file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -58,11 +58,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def replacing(path: str | Path) -> Generator[Path]:
     """Yield a temporary file to write; on success it becomes the file at `path`.
 
-    If anything fails, the file that was at `path` stays. Links are followed, and the new file has the
-    permissions that the umask gives.
+    On failure the old file stays. Links are followed, and the umask sets the new file's permissions.
 
     Raises:
-        UnwritableError: If it cannot be written.
+        UnwritableError: If the file cannot be written.
     """
     try:
         file = Path(os.path.realpath(path_of(path)))
@@ -73,7 +72,7 @@ def replacing(path: str | Path) -> Generator[Path]:
         mode = temporary.stat().st_mode
         try:
             yield temporary
-            temporary.chmod(mode)  # safetensors makes a file of its own
+            temporary.chmod(mode)  # safetensors replaces the file
             with open(temporary, "rb") as written:
                 os.fsync(written.fileno())
             os.replace(temporary, file)
@@ -83,22 +82,22 @@ def replacing(path: str | Path) -> Generator[Path]:
         raise UnwritableError(f"{path}: cannot be written: {error.strerror or error}") from None
     except UnicodeEncodeError:
         raise UnwritableError(
-            f"{path}: cannot be written: a string has half a character, a lone surrogate"
+            f"{path}: cannot be written: a string has a lone surrogate, which is half a character"
         ) from None
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON can hold it: None if it is infinite or NaN."""
+    """A number for JSON: None if it is infinite or NaN."""
     return value if math.isfinite(value) else None
 
 
 def infinite_if_none(value: float | None) -> float:
-    """The inverse of `finite`, which reads null as infinity."""
+    """The inverse of `finite`: None becomes infinity."""
     return math.inf if value is None else value
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as strict JSON; ValueError if a number in it is infinite or NaN, which is a bug.
+    """Serialise a value as strict JSON; an infinite or NaN number is a bug and raises ValueError.
 
     >>> json_text({"perplexity": finite(math.inf)})
     '{"perplexity": null}'
@@ -107,7 +106,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 class Part(NamedTuple):
-    """What a field of a JSON object must be: a check, and how an error describes it."""
+    """The type of a field in a JSON object: a check, and its description in errors."""
 
     fits: Callable[[Any], bool]
     what: str
@@ -119,7 +118,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_list_of(*types: type) -> Callable[[Any], bool]:
-    """A check that a value is a list whose items have exactly these types."""
+    """Return a check that a value is a list whose items have exactly these types."""
     return lambda value: isinstance(value, list) and all(type(item) in types for item in value)
 
 
@@ -130,14 +129,14 @@ TRUTH = Part(lambda value: isinstance(value, bool), "true or false")
 
 
 def number_or_null(null: str) -> Part:
-    """A number, or null, which stands for what `null` says."""
+    """A number or null; `null` describes what null stands for."""
     return Part(lambda value: value is None or is_number(value), f"a number, or null for {null}")
 
 
 def check_parts(values: Mapping[str, Any], parts: Mapping[str, Part], place: str = "") -> None:
-    """Raise an error unless an object has all of these fields; `place` is its place in the file."""
+    """Raise an error unless an object has all these fields, all valid; errors put `place` before a name."""
     for name, part in parts.items():
         if name not in values:
             raise UserError(f"it has no {f'{place}{name}'!r}")
         if not part.fits(values[name]):
-            raise UserError(f"{place}{name} is {part.what}, not {shown(values[name])}")
+            raise UserError(f"{place}{name} must be {part.what}: got {shown(values[name])}")

@@ -1,4 +1,4 @@
-"""Which code made a result, and when."""
+"""The code version and time that result files record."""
 
 import hashlib
 import subprocess
@@ -9,18 +9,15 @@ _PACKAGE = Path(__file__).parent
 
 
 def provenance() -> dict[str, str | None]:
-    """What every result file says about the code that made it: its `commit`, and a hash of the `code` itself.
+    """The code that made a result, as its file records it: the `commit`, and a hash of the `code`.
 
-    A copy of the code may lie in a checkout of another commit; the hash tells what ran all the same.
+    The hash identifies the code even if it is a copy inside a checkout of another commit.
     """
     return {"commit": commit_of_code(), "code": hash_of_code()}
 
 
 def commit_of_code() -> str | None:
-    """The commit that is checked out, where tam runs from a checkout.
-
-    A + follows if the files of the package, or of `benchmarks/`, differ from it.
-    """
+    """The checked-out commit, with a + if the package or `benchmarks/` has changed; None if there is none."""
     commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", ".", ":/benchmarks"])
     try:
         commit, changes = (
@@ -35,7 +32,7 @@ def commit_of_code() -> str | None:
 
 
 def hash_of_code(package: Path = _PACKAGE) -> str:
-    """Twelve hex digits of the SHA-256 of the package's Python files: their paths, in order, and contents."""
+    """Twelve hex digits of the SHA-256 of the package's Python files: sorted paths, and contents."""
     digest = hashlib.sha256()
     files = {file.relative_to(package).as_posix(): file for file in package.rglob("*.py")}
     for name, file in sorted(files.items()):
@@ -45,5 +42,5 @@ def hash_of_code(package: Path = _PACKAGE) -> str:
 
 
 def now() -> str:
-    """The current time, as result files write it."""
+    """The current time in the format of result files."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -82,7 +82,7 @@ def test_the_options_of_methods_are_their_settings(call: Any) -> None:
     *others, last = METHODS
     assert f"The method: {', '.join(others)} or {last}." in " ".join(text.replace("│", " ").split())
     words = settings.replace("│", " ").split()
-    assert "tam: Most updates of z per outer step, T. (default: 10; paper: 25)" in " ".join(words)
+    assert "tam: Maximum updates of z per outer step, T. (default: 10; paper: 25)" in " ".join(words)
     for method in METHODS:
         for option in fields(settings_of(method)):
             assert any(word.rstrip(",") == f"--{option.name.replace('_', '-')}" for word in words)

@@ -73,7 +73,7 @@ def test_examples_are_kept_with_the_embedding(learner: tam.Learner, tmp_path: Pa
     with pytest.raises(EmbeddingError, match="its examples: expected pairs"):
         learner.predict(replace(rule, examples=()), [list("sit")])
     values: dict[str, Any] = json.loads((tmp_path / "rule.json").read_text())
-    with pytest.raises(EmbeddingError, match="examples is a list of objects"):
+    with pytest.raises(EmbeddingError, match="examples must be a list of objects"):
         TaskEmbedding.from_json(values | {"examples": [[1, 2]]})
     mean = TaskEmbedding.mean([rule, replace(rule, examples=rule.examples[:1])])
     assert len(mean.examples) == 3

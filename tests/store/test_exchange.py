@@ -58,7 +58,7 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "empty": (lambda line: line | {"examples": []}, "examples"),
     "example": (lambda line: line | {"examples": [{"x": [1]}]}, "example 0"),
     "name": (lambda line: line | {"task": "a\nb"}, "name"),
-    "number": (lambda line: line | {"task": 5}, "task is a string"),
+    "number": (lambda line: line | {"task": 5}, "task must be a string"),
     "twice": (lambda line: line | {"task": "task 000"}, "names must differ"),
     "weights": (lambda line: line | {"weights": ["others"]}, "weights"),
     "more weights": (lambda line: line | {"weights": [*line["weights"], "b"]}, "another"),

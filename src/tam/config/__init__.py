@@ -1,1 +1,1 @@
-"""What determines a run: its config, the settings of each method, and the presets. Imports nothing heavy."""
+"""The configuration of a run: config, method settings and presets. Imports nothing heavy."""

@@ -1,6 +1,6 @@
-"""Everything that determines a run up to its tasks, as frozen dataclasses that are checked when made.
+"""The config: everything that determines a run except its tasks, as frozen, validated dataclasses.
 
-Its sections are those of `tam.config.sections`, and the settings of its method, of `tam.config.methods`.
+The sections are defined in `tam.config.sections`, the settings of each method in `tam.config.methods`.
 These files import nothing heavy: the command line is built from them.
 """
 
@@ -28,9 +28,9 @@ _SECTIONS = ("network", "settings", "training", "protocol")
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A run up to its tasks: the same config and tasks give the same result.
+    """Everything that determines a run except its tasks: the same config and tasks give the same result.
 
-    Settings that a method does not use have fixed values, so that equal runs have equal configs.
+    Settings that the method does not use are reset to fixed values, so that equal runs have equal configs.
     """
 
     method: str = "tam"
@@ -68,7 +68,7 @@ class Config:
 
     @classmethod
     def of(cls, method: str) -> "Config":
-        """The defaults of a method."""
+        """The default config of a method."""
         settings = settings_of(method)()
         protocol = Protocol(shots=(5,)) if settings.per_shots else Protocol()
         return cls(method=method, settings=settings, protocol=protocol)
@@ -77,13 +77,13 @@ class Config:
     def from_preset(
         cls, preset: str, method: str = "tam", benchmark: str | None = None, **values: Any
     ) -> "Config":
-        """A preset, with single fields replaced by name.
+        """The config of a preset, with fields replaced by name.
 
         Args:
             preset: smoke, quick, paper or best.
             method: How θ is trained and how a new task is learned.
-            benchmark: The benchmark whose own settings in this preset are used, if it has any; any other name
-                stands for tasks of the user's own.
+            benchmark: Use the preset's settings for this benchmark, if it has any; any other name means the
+                user's own tasks.
             **values: Any field of any section.
 
         >>> Config.from_preset("quick", steps=20).training.steps
@@ -102,7 +102,7 @@ class Config:
         return base.override(**common | own | values)
 
     def override(self, /, **values: Any) -> "Config":
-        """The same with fields replaced by name, whichever section they are in."""
+        """Return a copy with fields of any section replaced by name."""
         changes: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
             changes.setdefault(self._section_of(name), {})[name] = _plain(value)
@@ -120,12 +120,12 @@ class Config:
         return known[name]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to plain values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Config":
-        """From plain values; what is missing has its default, what is unknown is an error."""
+        """Convert from plain values; missing fields get their defaults, unknown ones are an error."""
         for section in _SECTIONS:
             if not isinstance(given := values.get(section, {}), dict):
                 raise UserError(f"{section} must be an object: got {given!r}")
@@ -133,15 +133,15 @@ class Config:
         return cls.of(flat.pop("method", "tam")).override(**flat)
 
     def differences(self, written: Mapping[str, Any]) -> list[str]:
-        """How this config differs from one that was written as plain values, in words."""
+        """Describe how this config differs from one written as plain values."""
         changes = differing(written, self.to_json())
         return [f"{name} was {before!r} and is {now!r}" for name, (before, now) in changes.items()]
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings whose values differ between two configs as plain values.
+    """The settings that differ between two configs, both as plain values.
 
-    A missing one has its default, or None where it has none.
+    A missing setting counts as its default, or as None if it has none.
     """
     first, second = (_filled(_flat(json.loads(json.dumps(values)))) for values in (one, other))
     names = [name for name in second | first if first.get(name) != second.get(name)]
@@ -149,19 +149,19 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tup
 
 
 def _filled(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings by name, with the defaults of what every method has, which may be younger than the values."""
+    """Add defaults for missing settings that all methods share: old files may lack newer ones."""
     defaults = {f.name: f.default for section in (Network, Training, Protocol) for f in fields(section)}
     return values | {name: value for name, value in defaults.items() if name not in values}
 
 
 def _plain(value: Any) -> Any:
-    """A number or an array of numpy's as Python's own; a list or a range as a tuple."""
+    """Convert numpy numbers and arrays to Python's, and lists and ranges to tuples."""
     if callable(own := getattr(value, "tolist", None)):
         value = own()
     return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, whichever section they are in."""
+    """Flatten the sections into one mapping of settings by name."""
     top = {name: value for name, value in values.items() if name not in _SECTIONS}
     return top | {name: value for section in _SECTIONS for name, value in values.get(section, {}).items()}

@@ -11,7 +11,7 @@ from tam.errors import SettingError, UserError
 
 
 class SmallSupports(NamedTuple):
-    """Small supports: the share of a step's tasks that get one, from which outer step on, and their sizes."""
+    """Small supports: the share of a step's tasks with one, the outer steps before any, and their sizes."""
 
     share: float
     after: int
@@ -20,14 +20,14 @@ class SmallSupports(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodSettings:
-    """The settings of a method; this one has none.
+    """Base class of all method settings.
 
     Attributes:
         trained: Whether there is a network to train.
-        per_shots: Whether each k needs a model of its own, trained for it.
-        by_steps: Whether a new task is learned in steps, whose number and learning rate are chosen.
-        takes_primitives: Whether the network is given the primitives of tasks that have any.
-        takes_hints: Whether the network may read hints; not if it reads the examples themselves.
+        per_shots: Whether a separate model is trained for each k.
+        by_steps: Whether a new task is learned in steps, whose number and learning rate validation chooses.
+        takes_primitives: Whether the network reads the primitives of tasks that have any.
+        takes_hints: Whether the network may read hints; not if it reads the support itself.
     """
 
     trained: ClassVar[bool] = True
@@ -45,7 +45,7 @@ class TamSettings(MethodSettings):
     """The settings of TAM."""
 
     inner_steps: int = 25
-    """Most updates of z per outer step, T."""
+    """Maximum updates of z per outer step, T."""
     inner_rate: float = 0.03
     """Learning rate of Adam on z."""
     patience: int | None = 1
@@ -57,16 +57,16 @@ class TamSettings(MethodSettings):
     learn_blank: bool = False
     """Also train θ on the pass before the first update of z, which the paper uses for z alone."""
     proposer: bool = False
-    """Also train an encoder of the support that proposes where z starts; needs learn_blank, no primitives."""
+    """Also train an encoder that proposes a starting z from the support; needs learn_blank, no primitives."""
     starts: int = 1
-    """Searches that learn a new task: the first starts at z = 0 (the paper), the others at the embeddings of
-    training tasks or primitives that fit its examples best. Their answers are averaged."""
+    """Number of searches for a new task's z: the first starts at 0 (the paper), the others at the embeddings
+    of training tasks or primitives that fit its examples best. Their answers are averaged."""
     support: Literal["all", "mixed"] = "all"
     """Fit z to all rows (the paper), or in some tasks to a small random support; θ always learns from all."""
     small_share: float | None = None
-    """With mixed supports: share of tasks with a small one; None: 0.5."""
+    """With mixed supports: share of tasks with a small support; None: 0.5."""
     small_after: int | None = None
-    """With mixed supports: outer steps before small ones are used; None: 400."""
+    """With mixed supports: outer steps before the first small ones; None: 400."""
     small_sizes: tuple[int, int] | None = None
     """With mixed supports: smallest and largest size, drawn log-uniformly; None: 4 and 64."""
 
@@ -106,9 +106,9 @@ class MultitaskSettings(MethodSettings):
     """The settings of the multitask transformer."""
 
     finetune: Literal["all", "embedding"] = "all"
-    """What is fitted to a new task: all weights and its embedding, or its embedding alone."""
+    """Fit all weights and the embedding to a new task, or the embedding alone."""
     unknown_share: float | None = None
-    """With primitives: share of a step's tasks in which one is treated as unknown; None: 0.5."""
+    """With primitives: share of a step's tasks with one primitive treated as unknown; None: 0.5."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -213,11 +213,11 @@ SETTINGS: dict[str, type[MethodSettings]] = {
     "prototypical": PrototypicalSettings,
     "nearest": NearestSettings,
 }
-"""The settings of each method, in the order in which the command line shows them."""
+"""The settings class of each method, in the order of the command line."""
 
 
 def settings_of(method: str) -> type[MethodSettings]:
-    """The class of a method's settings; for a method that a user has registered, the method itself."""
+    """The settings class of a method; for a method registered by a user, the method's own class."""
     if method not in list(SETTINGS):
         raise UserError(f"there is no method {method!r}: it must be one of {list(SETTINGS)}")
     return SETTINGS[method]

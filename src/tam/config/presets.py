@@ -1,4 +1,4 @@
-"""What each preset changes from the defaults; a name here is a field of any section of a config."""
+"""The presets, as changes to the defaults; names are fields of any section of a config."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ Preset = Literal["smoke", "quick", "paper", "best"]
 BENCHMARKS = ("classification", "transduction", "pathfinding")
 
 OWN_TASKS: dict[str, Any] = {"mask_tokens": 0.02, "copy": True, "hints": 2, "programs": 100_000}
-"""What every preset but paper changes for tasks of the user's own."""
+"""Changes for the user's own tasks, in every preset but paper."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "smoke": {
@@ -40,16 +40,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "best": {"precision": "bfloat16"},
 }
-"""What each preset changes from the defaults, which are the paper's settings."""
+"""The changes of each preset to the defaults, which are the paper's settings."""
 
-_TOLD_NOTHING = {"use_primitives": False}
+_AGNOSTIC = {"use_primitives": False}
 _FINE_TUNED = {"adapt_rates": (0.0001, 0.0003, 0.001)}
 _PLAIN_MAML = {"adapt_rates": (0.03, 0.1, 0.3)}
 _PLAIN_CAVIA = {"adapt_rates": (0.3, 1.0, 3.0)}
 _SLOW_CAVIA = {"inner_rate": 0.3, "adapt_rates": (0.3 / 3, 0.3, 0.3 * 3)}  # validated: 0.3, 1, 3, 10
-# A step is one pass instead of the many of an inner loop.
+# These methods make one pass per step, not an inner loop of many.
 _LONG = {"steps": 100_000, "validate_every": 5_000, "checkpoint_every": 1_000}
-_SPLIT = {"rows": 128}  # up to 64 for the support, the others for the query
+_SPLIT = {"rows": 128}  # up to 64 for the support, the rest for queries
 
 PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("smoke", "tam"): {"inner_steps": 2},
@@ -76,10 +76,10 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
         "rate": 5e-4,
         "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200),
     },
-    ("smoke", "agnostic"): _TOLD_NOTHING | {"adapt_rates": (0.001,)},
-    ("quick", "agnostic"): _TOLD_NOTHING | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
-    ("paper", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
-    ("best", "agnostic"): _TOLD_NOTHING | _LONG | _FINE_TUNED,
+    ("smoke", "agnostic"): _AGNOSTIC | {"adapt_rates": (0.001,)},
+    ("quick", "agnostic"): _AGNOSTIC | {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
+    ("paper", "agnostic"): _AGNOSTIC | _LONG | _FINE_TUNED,
+    ("best", "agnostic"): _AGNOSTIC | _LONG | _FINE_TUNED,
     ("smoke", "multitask"): {"adapt_rates": (0.001,)},
     ("quick", "multitask"): {"steps": 3_000, "validate_every": 3_000, "adapt_rates": (0.001,)},
     ("paper", "multitask"): _LONG | _FINE_TUNED,
@@ -104,7 +104,7 @@ PRESETS_BY_METHOD: dict[tuple[str, str], dict[str, Any]] = {
     ("paper", "prototypical"): _LONG,
     ("best", "prototypical"): _LONG,
 }
-"""What a preset changes for one method, besides."""
+"""Further changes of a preset for one method."""
 
 _TWO_TOKENS = {"task_tokens": 2}
 _EIGHT_STARTS = {
@@ -134,4 +134,4 @@ PRESETS_BY_BENCHMARK |= {
     for method in ("cavia", "multitask")
     for benchmark in ("transduction", "pathfinding")
 }
-"""What a preset changes for one method on one benchmark, besides."""
+"""Further changes of a preset for one method on one benchmark."""

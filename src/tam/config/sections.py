@@ -1,4 +1,4 @@
-"""The parts of a config that every method has: the network, its training, and the k-shot protocol.
+"""The sections of a config that all methods share: the network, its training, and the k-shot protocol.
 
 This file imports nothing heavy: the command line is built from it.
 """
@@ -12,15 +12,15 @@ from tam.errors import SettingError
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The parts of the model that do not follow from the tasks."""
+    """The model settings that do not follow from the tasks."""
 
     backbone: Literal["transformer", "lstm"] = "transformer"
     """The network; lstm is for classification only."""
     encoder: str | None = None
-    """A text encoder of Hugging Face's as the network, pretrained, for classification: a folder, or a name on
-    the hub. Text is then split by its tokenizer. Needs the extra text."""
+    """Use a pretrained Hugging Face text encoder as the network, for classification: a folder, or a name on
+    the hub. Its tokenizer splits the text. Needs the extra text."""
     freeze_encoder: bool = False
-    """Train only what stands around the encoder, and keep its own weights as they are."""
+    """Keep the encoder's own weights fixed, and train only the layers around it."""
     conditioning: Literal["token", "adapter", "norm"] = "token"
     """Where the task embedding enters: as tokens, in adapters, or in the layer norms."""
     layers: int = 4
@@ -32,29 +32,29 @@ class Network:
     bottleneck: int | None = None
     """Width inside an adapter; for conditioning by adapters only."""
     task_tokens: int = 1
-    """Tokens that the task embedding takes up, each of size width; for conditioning by tokens only."""
+    """Number of tokens in the task embedding, each of size width; for conditioning by tokens only."""
     task_first: bool = False
     """Decoder: put the task embedding before x too, [z, x…, z, y…] instead of [x…, z, y…]."""
     x_mask: Literal["causal", "full"] = "causal"
-    """Decoder: whether a token of x attends only to those before it, or to all of x."""
+    """Decoder: whether a token of x attends only to earlier ones (causal) or to all of x (full)."""
     positions: Literal["table", "rotary"] = "table"
-    """A table of positions, which ends at the longest sequence of the tasks; or rotary positions, with which
-    a trained model also takes longer ones. For your own tasks in quick: rotary."""
+    """A table of positions, limited to the longest sequence of the tasks; or rotary positions, which let a
+    trained model read longer ones. For your own tasks in quick: rotary."""
     use_primitives: bool | None = None
     """Give the model the tasks' primitives; None: if they have any and the method takes them."""
     mask_tokens: float = 0.0
-    """Share of tokens that training replaces by an unknown token, mostly rare ones, so that the model can
+    """Share of tokens, mostly rare ones, that training replaces by an unknown token, so that the model can
     read tokens that no training task has; with 0, these are an error. For your own tasks: 0.02."""
 
     copy: bool = False
-    """Decoder: also answer with tokens of x, unknown ones included, by pointing at them.
+    """Decoder: can also copy tokens of x into the answer, unknown ones included, by pointing at them.
     For your own tasks: True."""
     hints: int = 0
-    """Answers that the model reads beside x: those that a simple rule (the commonest edits, or words in
-    common) finds in the examples of the task. For your own tasks: 2."""
+    """Number of hints that the model reads beside x: answers that a simple rule (the commonest edits, or
+    words in common) finds in the support. For your own tasks: 2."""
     programs: int = 0
-    """With hints, for sequences of integers: the rule also tries so many random list programs, and those that
-    explain examples vote. For your own tasks: 100 000, if they explain any training task."""
+    """With hints, for sequences of integers: number of random list programs that the rule also tries; those
+    that explain examples vote. For your own tasks: 100 000, if they explain any training task."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -78,7 +78,7 @@ class Training:
     warmup: int = 50
     """Outer steps over which the learning rate rises from 0."""
     clip: float = 1.0
-    """Largest norm of θ's gradient; a larger gradient is scaled down to it."""
+    """Maximum norm of θ's gradient; larger gradients are scaled down to it."""
     validate_every: int = 500
     """Outer steps between validations."""
     checkpoint_every: int = 100
@@ -86,14 +86,14 @@ class Training:
     stop_after: int | None = None
     """Stop once validation has not improved at any k for this many outer steps; None: never."""
     weight_decay: float = 0.0
-    """Shrink the matrices of θ by this share of the learning rate at every update, as AdamW does."""
+    """Weight decay on the matrices of θ, scaled by the learning rate, as in AdamW."""
     dropout: float = 0.0
-    """Share of what each block adds that is dropped in training; for a transformer. It makes steps slower."""
+    """Dropout rate on what each transformer block adds to its input; makes steps slower."""
     label_smoothing: float = 0.0
     """Share of the target probability that is spread over all answers in training."""
     max_seconds: float | None = None
-    """Stop after this many seconds of training, on-the-way validations included; the learning rate then also
-    decays with the time, if that is ahead of the steps. None: no limit."""
+    """Stop after this many seconds of training, intermediate validations included; the learning rate then
+    follows the steps or the time, whichever is further along. None: no limit."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Precision of matrix products; weights and optimiser state are always float32. bfloat16 needs a GPU."""
 
@@ -116,15 +116,15 @@ class Protocol:
     supports: int = 4
     """Support sets drawn per task."""
     queries: int = 100
-    """Most queries scored per support set."""
+    """Maximum number of queries scored per support set."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200)
-    """Numbers of inner steps to choose from on the validation tasks."""
+    """Candidate numbers of inner steps; the validation tasks decide."""
     adapt_rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
-    """Learning rates of these steps to choose from."""
+    """Candidate learning rates of these steps."""
     support_seed: int = 0
     """Seed of the supports and queries."""
     choose_by: Literal["auto", "accuracy", "perplexity"] = "auto"
-    """What steps, rate and weights are chosen by on the validation tasks: accuracy (for sequences: exact
+    """Metric by which the validation tasks choose steps, rate and weights: accuracy (for sequences: exact
     match) or perplexity; auto is accuracy for classes, perplexity for sequences."""
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Checks that a dataclass of settings makes of its fields."""
+"""Checks on the fields of a settings dataclass."""
 
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 def check_types(settings: object) -> None:
-    """Raise an error unless every field has a value of its type, and tensors can hold every number."""
+    """Raise an error unless every field has a value of its type, and every number fits a tensor."""
     for name, expected in get_type_hints(type(settings)).items():
         if get_origin(expected) is ClassVar:
             continue
@@ -40,7 +40,7 @@ _BOUNDS: dict[str, Callable[[float, float], bool]] = {
 def check_numbers(
     settings: object, bound: Literal["at least", "at most", "above", "below"], limit: float, *names: str
 ) -> None:
-    """Raise an error unless all numbers in these fields are at least, at most, above or below a limit."""
+    """Raise an error unless all numbers in these fields are within the bound."""
     for name in names:
         value = getattr(settings, name)
         if not all(_BOUNDS[bound](number, limit) for number in _numbers(value)):
@@ -56,27 +56,27 @@ def check_integers(options: object, ranges: Mapping[str, tuple[int, int]]) -> No
 
 
 def check_known(given: Iterable[str], known: Collection[str], what: str) -> None:
-    """Raise an error if an option is not one of those that `what` has."""
+    """Raise an error if an option is unknown; its message lists the known ones after `what`."""
     if unknown := sorted(set(given) - set(known)):
         raise UserError(f"unknown option {shown(unknown[0])}: {what} {', '.join(known)}")
 
 
 def check_sizes(settings: object, name: str) -> None:
-    """Raise an error unless a field is a smallest and a largest size of a support."""
+    """Raise an error unless a field is a valid range of support sizes."""
     low, high = getattr(settings, name)
     if not 1 <= low <= high:
         raise SettingError(f"{name} must be at least 1, the smaller first: got {(low, high)}")
 
 
 def _numbers(value: object) -> Iterator[int | float]:
-    """The numbers in a setting: one, those of a tuple, or none."""
+    """Yield the numbers in a setting, which may be a tuple."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, int | float):
             yield item
 
 
 def _fits(value: object, expected: Any) -> bool:
-    """Whether a value is of a type, as far as types occur here; an integer is a number, a bool is not."""
+    """Whether a value is of a type that settings use; an int is also a float, a bool is neither."""
     if get_origin(expected) is UnionType:
         return any(_fits(value, part) for part in get_args(expected))
     if get_origin(expected) is tuple:

@@ -1,4 +1,4 @@
-"""A trained model learns tasks: their embeddings are fitted, and the network stays as it is."""
+"""Adapt a trained model to new tasks: fit their embeddings, with the network frozen."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,15 +26,15 @@ Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
 
 
 class Trained:
-    """A trained model in use.
+    """A trained model, ready to learn tasks.
 
     Attributes:
         saved: The model, with the weights for each k.
-        method: How it learns a task.
-        spec: What its networks are like.
-        intake: What it takes.
-        identities: A hash of the weights of each of its networks.
-        device: Where it computes.
+        method: The method that learns a task.
+        spec: The architecture of its networks.
+        intake: Checks and converts what users give it.
+        identities: A hash of the weights of each network.
+        device: The device it computes on.
     """
 
     def __init__(self, saved: Saved) -> None:
@@ -48,18 +48,18 @@ class Trained:
         self, tasks: Iterable[Examples], primitives: Iterable[Iterable[str]] | None, searches: int | None
     ) -> list[TaskEmbedding]:
         """See `Learner.adapt_many`."""
-        if (given := listed(tasks)) is None:
+        if (supports := listed(tasks)) is None:
             raise UserError(f"tasks must be a list with the examples of each task: got {shown(tasks)}")
-        each = [()] * len(given) if primitives is None else listed(primitives)
-        if each is None or len(each) != len(given):
+        each = [()] * len(supports) if primitives is None else listed(primitives)
+        if each is None or len(each) != len(supports):
             raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
         method = self._with(searches)
-        given = [listed(examples) or examples for examples in given]
+        supports = [listed(examples) or examples for examples in supports]
         made = [
             self.intake.task(f"task {number}", examples, names)
-            for number, (examples, names) in enumerate(zip(given, each, strict=True))
+            for number, (examples, names) in enumerate(zip(supports, each, strict=True))
         ]
-        found: dict[int, TaskEmbedding] = {}
+        fitted: dict[int, TaskEmbedding] = {}
         by_choice: dict[tuple[Model, Choice], list[int]] = {}
         for number, task in enumerate(made):
             by_choice.setdefault(self.saved.at(_shots_of(task)), []).append(number)
@@ -67,35 +67,35 @@ class Trained:
         for (model, choice), members in by_choice.items():
             sizes = [method.searches * len(made[number]) for number in members]
             for places in chunks(sizes, rows, most):
-                some = [members[place] for place in places]
-                fitted = self._fit(method, [made[number] for number in some], model, choice)
+                chunk = [members[place] for place in places]
+                rules = self._fit(method, [made[number] for number in chunk], model, choice)
                 if model.spec.hints:
-                    told = (_plain_examples(given[number]) for number in some)
-                    fitted = [replace(rule, examples=own) for rule, own in zip(fitted, told, strict=True)]
-                found |= zip(some, fitted, strict=True)
-        return [found[number] for number in range(len(made))]
+                    examples = (_plain_examples(supports[number]) for number in chunk)
+                    rules = [replace(rule, examples=own) for rule, own in zip(rules, examples, strict=True)]
+                fitted |= zip(chunk, rules, strict=True)
+        return [fitted[number] for number in range(len(made))]
 
     def _with(self, searches: int | None) -> Method:
-        """The method with at most so many searches, if it uses several."""
-        usual = self.method
-        if searches is None or not isinstance(usual, TAM) or searches >= usual.searches:
-            return usual
+        """The method, limited to this many searches if it uses several."""
+        method = self.method
+        if searches is None or not isinstance(method, TAM) or searches >= method.searches:
+            return method
         if searches < 2:
             raise UserError(f"searches must be at least 2: got {shown(searches)}")
-        return replace(usual, starts=searches)
+        return replace(method, starts=searches)
 
     def _fit(
         self, method: Method, tasks: Sequence[Task], model: Model, choice: Choice
     ) -> list[TaskEmbedding]:
-        everything, given = [np.arange(len(task)) for task in tasks], tasks
+        all_rows, hinted = [np.arange(len(task)) for task in tasks], tasks
         if (hints := Hints.of_model(model)) is not None:
-            given = [hints.add(task, rows, rows) for task, rows in zip(tasks, everything, strict=True)]
-        support = collate(given, everything, self.saved.primitives).to(self.device)
+            hinted = [hints.add(task, rows, rows) for task, rows in zip(tasks, all_rows, strict=True)]
+        support = collate(hinted, all_rows, self.saved.primitives).to(self.device)
         (states,) = method.adapt(model, support, (choice.steps,), choice.rate)
         with torch.no_grad():
             losses = task_losses(method.outcomes(model, states, support), support).tolist()
         vectors = list(states.cpu().numpy())
-        if method.keeps_support:  # states are as long as the largest support needs
+        if method.keeps_support:  # states are padded to the largest support
             rows = [vector.reshape(support.rows, -1) for vector in vectors]
             vectors = [row[: len(task)].flatten() for row, task in zip(rows, tasks, strict=True)]
         return [
@@ -113,7 +113,7 @@ class Trained:
 
 
 def identity(model: Model) -> str:
-    """A hash of all weights: which model a task embedding belongs to."""
+    """A hash of all weights, which tells which model a task embedding belongs to."""
     digest = hashlib.sha256()
     for name, parameter in model.named_parameters():
         digest.update(name.encode())
@@ -122,13 +122,13 @@ def identity(model: Model) -> str:
 
 
 def _shots_of(task: Task) -> int:
-    """The k of a task's examples: how many it has, or how many of each class."""
+    """A task's k: its number of examples, or the mean number per class."""
     classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
     return max(1, round(len(task) / classes))
 
 
 def _plain_examples(pairs: Iterable[Any]) -> tuple[Example, ...]:
-    """Examples that were checked, as plain values."""
+    """Convert checked examples to plain values."""
     return tuple(Example(list(_plain_tokens(x)), _plain_answer(y)) for x, y in pairs)
 
 

@@ -1,4 +1,4 @@
-"""A trained model answers inputs, of which each may be of another task."""
+"""Answer inputs with a trained model; each may belong to a different task."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, cast
@@ -26,14 +26,14 @@ _ROWS_AT_ONCE = 4096
 T = TypeVar("T")
 
 Rules = TaskEmbedding | Iterable[TaskEmbedding]
-"""The task embedding of all inputs, or one for each."""
+"""One task embedding for all inputs, or one for each."""
 
 Inputs = Iterable[Sequence[Token]]
 """Inputs, each a sequence of tokens."""
 
 
 class Answering:
-    """What a trained model says to inputs."""
+    """Answers inputs with a trained model."""
 
     def __init__(self, trained: Trained) -> None:
         self._trained, self._method = trained, trained.method
@@ -42,37 +42,37 @@ class Answering:
         self._size: int | None = None
 
     def label_probabilities(self, rules: Rules, inputs: Inputs | Checked) -> list[dict[Label, float]]:
-        """For each input the probabilities of its task's labels."""
+        """The probabilities of its task's labels, for each input."""
 
         @torch.no_grad()
         def answer(
-            model: Model, some: list[TaskEmbedding], states: Tensor, batch: Batch
+            model: Model, chunk: list[TaskEmbedding], states: Tensor, batch: Batch
         ) -> list[dict[Label, float]]:
             rows = self._method.outcomes(model, states, batch).exp()[:, 0].tolist()
-            return [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(some, rows, strict=True)]
+            return [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(chunk, rows, strict=True)]
 
         return self._answers(rules, inputs, answer)
 
     def tokens(
         self, rules: Rules, inputs: Inputs | Checked, beams: int
     ) -> list[tuple[list[list[Token]], list[float]]]:
-        """The likeliest answers to every input, in the user's tokens, with their log-probabilities."""
-        given, ids = self._intake.inputs(inputs), self._intake.ids
-        found = self._decoded(rules, given, beams)
-        read = given.tokens
+        """The most likely answers to every input, in the user's tokens, and their log-probabilities."""
+        checked, ids = self._intake.inputs(inputs), self._intake.ids
+        decoded = self._decode(rules, checked, beams)
+        read = checked.tokens
         if self._spec.codes is not None:
             each = self._each_rule(rules, len(read))
-            rows = self._with_hints(given.ids, each)
+            rows = self._with_hints(checked.ids, each)
             read = [
                 ids.tokens_of(row, (*x, *_answer_tokens(rule.examples)))
                 for row, x, rule in zip(rows, read, each, strict=True)
             ]
         return [
             ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
-            for x, one in zip(read, found, strict=True)
+            for x, one in zip(read, decoded, strict=True)
         ]
 
-    def _decoded(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
+    def _decode(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
         if not isinstance(count := plain(beams), int) or count < 1:
             raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         return self._answers(
@@ -87,9 +87,9 @@ class Answering:
         inputs: Inputs | Checked,
         answer: Callable[[Model, list[TaskEmbedding], Tensor, Batch], Iterable[T]],
     ) -> list[T]:
-        """Answer rows of possibly different tasks, in batches with one row per task.
+        """Answer inputs of possibly different tasks, in batches with one row per task.
 
-        `answer` is given the model, the embeddings of a batch, their states, and the batch.
+        `answer` receives the model, the embeddings of a batch, their states, and the batch.
         """
         x, device = self._intake.inputs(inputs).ids, self._trained.device
         each = self._each_rule(rules, len(x))
@@ -98,41 +98,41 @@ class Answering:
             x = Sequences.from_lists(placed, self._intake.ids.size)
         most = self._method.at_once(self._trained.saved.model) or _ROWS_AT_ONCE
         most = min(most, rows_of_length(x.ids.shape[1], device))
-        found: list[T | None] = [None] * len(each)
+        answers: list[T | None] = [None] * len(each)
         for name, model in {name: model for model, name in self._trained.identities.items()}.items():
             own = [place for place, rule in enumerate(each) if rule.model == name]
             for places in (own[start : start + most] for start in range(0, len(own), most)):
-                some = [each[place] for place in places]
-                batch = self._asked(Sequences(x.ids[places], x.lengths[places]), some)
-                states = torch.from_numpy(_stacked([rule.vector for rule in some])).to(device)
-                for place, one in zip(places, answer(model, some, states, batch), strict=True):
-                    found[place] = one
-        return cast("list[T]", found)
+                chunk = [each[place] for place in places]
+                batch = self._query_batch(Sequences(x.ids[places], x.lengths[places]), chunk)
+                states = torch.from_numpy(_stack([rule.vector for rule in chunk])).to(device)
+                for place, one in zip(places, answer(model, chunk, states, batch), strict=True):
+                    answers[place] = one
+        return cast("list[T]", answers)
 
     def _with_hints(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> list[list[int]]:
-        """Inputs with the hints that the examples of their rules give, if the model reads any."""
+        """Add to inputs the hints from the examples of their rules, if the model reads any."""
         if self._hints is None:
             return [x.row(place).tolist() for place in range(len(x))]
         places: dict[int, list[int]] = {}
         for place, rule in enumerate(rules):
             places.setdefault(id(rule), []).append(place)
         rows: list[list[int]] = [[]] * len(rules)
-        for some in places.values():
-            rule = rules[some[0]]
+        for chunk in places.values():
+            rule = rules[chunk[0]]
             task = self._intake.task("its task", rule.examples, rule.primitives)
-            asked = self._hints.ask(task, Sequences(x.ids[some], x.lengths[some]))
-            for place, row in zip(some, asked, strict=True):
+            hinted = self._hints.ask(task, Sequences(x.ids[chunk], x.lengths[chunk]))
+            for place, row in zip(chunk, hinted, strict=True):
                 rows[place] = row
         return rows
 
-    def _asked(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
-        """Inputs, each as the one row of its own task, with no answer yet."""
+    def _query_batch(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
+        """A batch in which each input is the only row of its task, without answers."""
         classes = [len(rule.labels) for rule in rules] if self._spec.kind == "classification" else None
         composed = [rule.primitives for rule in rules]
         return collate_inputs(x, classes, composed, self._intake.primitives).to(self._trained.device)
 
     def _each_rule(self, rules: Rules, inputs: int) -> list[TaskEmbedding]:
-        """The task embedding of every input."""
+        """The task embedding of every input, checked."""
         if isinstance(rules, TaskEmbedding):
             self._check_rule(rules)
             return [rules] * inputs
@@ -149,7 +149,7 @@ class Answering:
         return each
 
     def _check_rule(self, rule: TaskEmbedding) -> None:
-        """Raise an error unless this model could have made it."""
+        """Raise an error unless this model could have made the embedding."""
         spec, method = self._spec, self._method
         if rule.model not in self._trained.identities.values():
             raise EmbeddingError("the task embedding belongs to another model")
@@ -167,25 +167,25 @@ class Answering:
             if rule.is_support:
                 check_packed(rule.vector, spec, len(rule.labels))
             elif len(rule.vector) != (size := self._state_size(rule)):
-                raise UserError(f"the vector has {len(rule.vector)} numbers, and must have {size}")
+                raise UserError(f"the vector must have {size} numbers: got {len(rule.vector)}")
         except UserError as error:
             raise EmbeddingError(str(error)) from None
 
     def _state_size(self, rule: TaskEmbedding) -> int:
-        """The length of a task's state, from that of a task with one empty example."""
+        """The length of a task's state, as measured on a task with one empty example."""
         if self._size is None:
             _, choice = self._trained.saved.at(1)
-            blank = self._asked(self._intake.inputs([[]]).ids, [rule])
+            blank = self._query_batch(self._intake.inputs([[]]).ids, [rule])
             steps = (min(choice.steps, 1),)
             (states,) = self._method.adapt(self._trained.saved.model, blank, steps, choice.rate)
             self._size = states.shape[1]
         return self._size // self._method.searches * rule.searches
 
 
-def _stacked(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The vectors of task embeddings as rows.
+def _stack(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Stack the vectors of task embeddings as rows, padded with zeros.
 
-    One that holds the support is as long as that is; zeros at its end are no examples.
+    Vectors that hold a support vary in length; padding adds no examples to it.
     """
     longest = max(map(len, vectors))
     if all(len(vector) == longest for vector in vectors):

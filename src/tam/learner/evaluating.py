@@ -1,4 +1,4 @@
-"""Score finished runs again: on their own test tasks or on others, alone or as trials of one another."""
+"""Score finished runs again, on their own or other test tasks, and combine runs that differ in seed."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ TestTasks = Mapping[str, Sequence[Task]]
 
 
 class Opened(NamedTuple):
-    """A finished run, and what it is scored on."""
+    """A finished run, and the tasks to score it on."""
 
     result: dict[str, Any]
     saved: Saved
@@ -37,7 +37,7 @@ def open_run(
     device: str = "auto",
     tasks: TestTasks | None = None,
 ) -> Opened:
-    """A finished run with its test tasks or others, perhaps at other k, with other supports, elsewhere."""
+    """Open a finished run with its own or other test tasks; k, supports and device may be changed."""
     if (result := read_result(folder)) is None:
         what = "finished run here (no result.json)" if exists(folder) else "such folder"
         raise UserError(f"{folder}: there is no {what}")
@@ -50,8 +50,8 @@ def open_run(
         tasks = _own_tasks(folder, source, result, used.protocol)
     else:
         intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
-        for some in tasks.values():
-            episodes(intake.tasks(some), max(used.protocol.shots), used.protocol)
+        for members in tasks.values():
+            episodes(intake.tasks(members), max(used.protocol.shots), used.protocol)
     return Opened(result, saved, used.protocol, tasks)
 
 
@@ -73,9 +73,9 @@ def evaluate_run(
     device: str = "auto",
     tasks: TestTasks | None = None,
 ) -> dict[str, Any]:
-    """The result of a finished run with new scores: see `open_run`.
+    """Return the result of a finished run with new scores; see `open_run`.
 
-    As `tam.load(folder).evaluate` does: with the weights and the choice of the nearest k of the run.
+    Like `tam.load(folder).evaluate`, it uses the weights, steps and rate of the run's nearest k.
     """
     run = open_run(folder, shots, supports, device, tasks)
     kept = {name: value for name, value in run.result.items() if name != "splits"}
@@ -84,10 +84,10 @@ def evaluate_run(
 
 
 def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:
-    """One result of several runs that differ in their seed: means, and the standard deviation over runs.
+    """Combine results of runs that differ only in seed: means, and standard deviations over runs.
 
-    A single run keeps its intervals, which are over tasks. Where a run's perplexity is infinite, so is the
-    mean: None. `folders` are those of the results, for errors.
+    A single run keeps its intervals, which are over tasks. If a run's perplexity is infinite (None), so is
+    the mean. `folders` hold the results, for error messages.
     """
     first = results[0]
     folder_of: dict[int, Path] = {}
@@ -96,7 +96,7 @@ def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -
             raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
         seed = other["config"]["seed"]
         if seed in folder_of:
-            raise UserError(f"{folder} must have a seed of its own: it has {seed}, as {folder_of[seed]} has")
+            raise UserError(f"{folder} must have another seed: got {seed}, the seed of {folder_of[seed]}")
         folder_of[seed] = folder
     if len(results) == 1:
         return dict(first)
@@ -110,7 +110,7 @@ def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -
 
 
 def _over(results: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The mean and the standard deviation of scores of several runs, at each k."""
+    """The mean and standard deviation of the scores of several runs, at each k."""
     scores: list[dict[str, Any]] = []
     for trials in zip(*results, strict=True):
         row: dict[str, Any] = {"k": trials[0]["k"], "trials": len(trials)}
@@ -124,11 +124,11 @@ def _over(results: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
 
 
 def _other_than_seed(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """How two results differ, besides in seed and device, in words."""
+    """Describe how two results differ, apart from seed and device."""
     words = [
         f"{name} is {now!r}, not {before!r}"
         for name, (before, now) in differing(first["config"], other["config"]).items()
         if name not in ("seed", "device")
     ]
-    words += ["its tasks are others"] if first["fingerprint"] != other["fingerprint"] else []
+    words += ["its tasks differ"] if first["fingerprint"] != other["fingerprint"] else []
     return words + (["its scores are at other k"] if len(first["scores"]) != len(other["scores"]) else [])

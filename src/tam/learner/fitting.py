@@ -1,4 +1,4 @@
-"""How a learner is trained: in a folder, until it ends or is stopped."""
+"""Train a learner in a folder, to the end or until it is stopped."""
 
 import os
 import warnings
@@ -33,17 +33,17 @@ def fit_in(
     log: Log | None,
     tracker: Tracker | None,
 ) -> Saved:
-    """Train in a folder, which may have a checkpoint to go on from; see `Learner.fit`.
+    """Train in a folder, resuming from its checkpoint if there is one; see `Learner.fit`.
 
     Args:
         place: The folder.
         config: The settings.
         tasks: The tasks.
-        asked: The preset and the names of the settings that the user gave, if others may be settled.
-        minutes: How long it may take, counted from `started` on.
-        started: When the user called, by the monotonic clock.
-        log: Gets the records.
-        tracker: Gets them too.
+        asked: The preset and the names of the settings that the user gave, if the others may be adjusted.
+        minutes: Time limit, counted from `started`.
+        started: Time of the user's call, by the monotonic clock.
+        log: Receives the records.
+        tracker: Also receives the records.
     """
     _make_run_folder(place)
     settled = Followed(config)
@@ -72,7 +72,7 @@ def fit_in(
 
 
 def _make_run_folder(folder: Path) -> None:
-    """Make the folder of a run; it may have a checkpoint to go on from, but no finished run or model."""
+    """Make the folder of a run; it may hold a checkpoint to resume, but no finished run or model."""
     if os.path.exists(checkpoint_file(folder)):  # training checks that it is of this run
         check_free(folder, ["result.json"])
     else:
@@ -84,7 +84,7 @@ def _make_run_folder(folder: Path) -> None:
 
 
 def _stored_config(folder: Path) -> Config | None:
-    """The settings of the run that a folder has a checkpoint of."""
+    """The config in a folder's checkpoint; None if it has none."""
     if not os.path.exists(checkpoint_file(folder)):
         return None
     header = read_tensors(checkpoint_file(folder))[1]
@@ -92,7 +92,7 @@ def _stored_config(folder: Path) -> Config | None:
 
 
 def _stopped(setup: Setup, folder: Path, stop: InterruptedRunError) -> Saved:
-    """The model of a run that was stopped, at its last checkpoint; the stop itself if there is none."""
+    """The model at the last checkpoint of a stopped run; without one, `stop` is raised."""
     if not os.path.exists(checkpoint_file(folder)):
         raise stop
     trainer = Trainer(setup, folder)

@@ -1,7 +1,7 @@
-"""Models on the Hugging Face hub: a repository has the files of a saved learner, and a model card.
+"""Models on the Hugging Face hub: a repository holds the files of a saved learner, and a model card.
 
-`config.json` is there for the hub, which counts downloads by it; `learner.json` has all that is in it.
-Needs the extra `hub`, and reads `HF_ENDPOINT` and `HF_TOKEN` as all of `huggingface_hub` does.
+`config.json` is only for the hub, which counts downloads by it; `learner.json` contains all of it.
+Needs the extra `hub`, and reads `HF_ENDPOINT` and `HF_TOKEN` like the rest of `huggingface_hub`.
 """
 
 import re
@@ -20,7 +20,7 @@ _FILES = ["learner.json", "*.safetensors", "README.md"]
 
 
 def pull(address: str) -> Path:
-    """The folder of a model `hf://OWNER/NAME` or `hf://OWNER/NAME@REVISION`, fetched if needed."""
+    """The local folder of a model `hf://OWNER/NAME` or `hf://OWNER/NAME@REVISION`, downloaded if needed."""
     repo, _, revision = address.removeprefix(PREFIX).partition("@")
     hub = _hub(repo, address)
     with _hub_errors(hub, address):
@@ -28,7 +28,7 @@ def pull(address: str) -> Path:
 
 
 def push(folder: Path, repo: str, card: str, *, private: bool, token: str | None) -> str:
-    """Write the files of a saved learner, with a card, to a repository; the address of the commit."""
+    """Upload the files of a saved learner, with a card, to a repository; returns the commit's URL."""
     hub = _hub(repo, repo)
     write_text(folder / "README.md", card)
     write_json(folder / "config.json", read_json(folder / "learner.json")["config"])
@@ -47,7 +47,7 @@ def push(folder: Path, repo: str, card: str, *, private: bool, token: str | None
 
 
 def short_card(model: str, repo: str) -> str:
-    """A card for a model of which no more is known."""
+    """A minimal model card."""
     return (
         "---\nlibrary_name: tam\ntags: [few-shot, meta-learning, task-embedding]\n---\n\n"
         f"# {repo.partition('/')[2]}\n\n`{model}`, which learns a new task from a few examples.\n\n"
@@ -57,7 +57,7 @@ def short_card(model: str, repo: str) -> str:
 
 
 def _hub(repo: str, given: str) -> Any:
-    """The package, if it is installed and `repo` is the name of a repository."""
+    """Import `huggingface_hub`, after checking that `repo` is the name of a repository."""
     if not _REPO.fullmatch(repo):
         raise UserError(f"a model on the hub must be OWNER/NAME: got {shown(given)}")
     try:
@@ -71,14 +71,14 @@ def _hub(repo: str, given: str) -> Any:
 
 @contextmanager
 def _hub_errors(hub: Any, what: str) -> Generator[None]:
-    """Turn what the hub answers, and a network that fails, into errors of the user's."""
+    """Turn errors of the hub and of the network into UserErrors."""
     import httpx
 
     try:
         yield
     except hub.errors.RepositoryNotFoundError:
         raise UserError(
-            f"{what}: the hub has no such model, or your token (HF_TOKEN, hf auth login) does not show it"
+            f"{what}: the hub has no such model, or your token (HF_TOKEN, hf auth login) has no access to it"
         ) from None
     except hub.errors.RevisionNotFoundError:
         raise UserError(f"{what}: the model has no such revision") from None

@@ -1,4 +1,4 @@
-"""What users give, in their own tokens and labels, as tasks of a model, or an error that says why not."""
+"""Check what users give, in their own tokens and labels, and convert it to a model's ids."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class ExamplesError(UserError):
 
     Attributes:
         problem: What is wrong, without the task and the number of the example.
-        example: The number of the example that is wrong; None if it is not a single one.
+        example: The number of the wrong example; None if it is not a single one.
     """
 
     def __init__(self, task: str, problem: str, example: int | None = None) -> None:
@@ -34,7 +34,7 @@ class InputError(UserError):
     """A mistake in one of several inputs.
 
     Attributes:
-        number: Its place among them.
+        number: The index of the input.
         problem: What is wrong, without the place.
     """
 
@@ -44,14 +44,14 @@ class InputError(UserError):
 
 
 class Checked(NamedTuple):
-    """Inputs that a model can answer: as tokens, and as its ids."""
+    """Inputs that a model can answer: as the user's tokens, and as the model's ids."""
 
     tokens: list[list[Token]]
     ids: Sequences
 
     @classmethod
     def joined(cls, parts: "Sequence[Checked]") -> "Checked":
-        """The inputs of several, in their order."""
+        """Concatenate several, in order."""
         flat = np.concatenate([part.ids.flat for part in parts])
         lengths = np.concatenate([part.ids.lengths for part in parts])
         size = int(flat.max(initial=0)) + 1
@@ -60,7 +60,7 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True)
 class Intake:
-    """What a model takes: a kind of task, tokens, lengths, and perhaps primitives."""
+    """Checks that a model can read examples and inputs, and converts them to its ids."""
 
     spec: ModelSpec
     vocabulary: Vocabulary
@@ -68,11 +68,11 @@ class Intake:
 
     @property
     def ids(self) -> TokenIds:
-        """The model's ids of tokens."""
+        """The model's ids of its tokens."""
         return TokenIds(self.spec, self.vocabulary)
 
     def task(self, name: str, examples: Iterable[Any], primitives: Iterable[str]) -> Task:
-        """The task that these examples are of."""
+        """Make a task from its examples."""
         pairs = listed(examples)
         if not pairs:
             raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
@@ -89,23 +89,23 @@ class Intake:
         return Task(name, self.vocabulary, self._sequences(inputs), y, self.task_primitives(name, primitives))
 
     def inputs(self, rows: "Iterable[Any] | Checked") -> "Checked":
-        """Inputs to answer; what this has returned is returned as it is."""
+        """Check and convert inputs; those already `Checked` are returned unchanged."""
         if isinstance(rows, Checked):
             return rows
-        given, tokens, found = listed(rows), list[list[Token]](), list[list[int]]()
-        if given is None:
+        items, tokens, id_rows = listed(rows), list[list[Token]](), list[list[int]]()
+        if items is None:
             raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
         ids = self.ids
-        for number, row in enumerate(given):
+        for number, row in enumerate(items):
             try:
                 tokens.append(self._tokens(row, self.spec.longest_x))
-                found.append(ids.pair(tokens[-1])[0])
+                id_rows.append(ids.pair(tokens[-1])[0])
             except UserError as error:
                 raise InputError(number, str(error)) from None
-        return Checked(tokens, self._sequences(found))
+        return Checked(tokens, self._sequences(id_rows))
 
     def tasks(self, given: Iterable[Task]) -> list[Task]:
-        """Tasks of a task set, in the model's ids: their tokens may have others."""
+        """Convert tasks of a task set from the ids of its vocabulary to the model's."""
         if isinstance(given, TaskSet):
             raise UserError(f"expected the tasks of one split, such as tasks.test, not all of a {given!r}")
         tasks = None if isinstance(given, Task) else listed(given)
@@ -115,13 +115,13 @@ class Intake:
         return [self._own(task, ids[task.vocabulary]) for task in tasks]
 
     def task_primitives(self, name: str, given: Iterable[str]) -> tuple[str, ...]:
-        """The primitives of a task, of which one is unknown to the model; none in one that uses none."""
+        """Check a task's primitives: one must be unknown to the model; none if the model takes none."""
         names = listed(given)
         if names is None or not all(isinstance(primitive, str) for primitive in names):
             raise PrimitivesError(name, f"primitives must be a list of strings: got {shown(given)}")
         if self.primitives is None:
             if names:
-                raise PrimitivesError(name, f"the model takes no primitives; given: {names}")
+                raise PrimitivesError(name, f"the model takes no primitives: got {names}")
             return ()
         if not names or (self.spec.slots and len(names) != self.spec.slots):
             raise PrimitivesError(name, f"a task must have {self.spec.slots} primitives: got {names}")
@@ -129,7 +129,7 @@ class Intake:
         return tuple(names)
 
     def _pair(self, pair: Any) -> tuple[list[int], Label | list[int]]:
-        """An input as ids, and its answer as a label or as ids."""
+        """Convert an input to ids, and its answer to a label or ids."""
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
         with _prefixed("x"):
@@ -141,7 +141,7 @@ class Intake:
             return self.ids.pair(x)[0], _int_or_str(pair[1], "label")
 
     def _tokens(self, row: Any, longest: int) -> list[Token]:
-        """A sequence of tokens, of integers and strings of Python's own."""
+        """Check a sequence of tokens, and convert them to Python's own integers and strings."""
         tokens = listed(row)
         if tokens is None:
             raise UserError(f"expected a list of tokens, not {shown(row)}")
@@ -166,7 +166,7 @@ class Intake:
         return Classes(compact(np.array([class_of[label] for label in answers]), len(labels)), labels)
 
     def _own(self, task: Task, ids: Integers) -> Task:
-        """A task in the model's ids, given the model's id of each of its tokens."""
+        """Convert a task to the model's ids; `ids` maps each token id of the task to the model's."""
         name, primitives = f"task {task.name!r}", () if self.primitives is None else task.primitives
         if task.kind != self.spec.kind:
             raise UserError(f"{name} is of kind {task.kind}, and the model is for {self.spec.kind}")
@@ -175,11 +175,11 @@ class Intake:
         x = self._recoded(task.x, ids, self.spec.longest_x)
         y = task.y if isinstance(task.y, Classes) else self._recoded(task.y, ids, self.spec.longest_y)
         if x is None or y is None or (isinstance(y, Classes) and len(y.labels) > self.spec.classes):
-            return self.task(name, task, primitives)  # an error that says what does not fit
+            return self.task(name, task, primitives)  # raises an error that says what does not fit
         return Task(task.name, self.vocabulary, x, y, self.task_primitives(name, primitives), task.support)
 
     def _recoded(self, rows: Sequences, ids: Integers, longest: int) -> Sequences | None:
-        """Sequences in the model's ids; None if one is too long, or has a token that the model lacks."""
+        """Convert sequences to the model's ids; None if one is too long or has an unknown token."""
         flat = ids[rows.flat]
         if rows.lengths.max(initial=0) > longest or (flat < 0).any():
             return None
@@ -188,7 +188,7 @@ class Intake:
 
 @contextmanager
 def _prefixed(place: str) -> Generator[None]:
-    """Begin an error with the place where it is."""
+    """Prefix an error with its place."""
     try:
         yield
     except UserError as error:
@@ -196,6 +196,6 @@ def _prefixed(place: str) -> Generator[None]:
 
 
 def _int_or_str(value: Any, what: str) -> int | str:
-    if (found := plain(value)) is None:
+    if (converted := plain(value)) is None:
         raise UserError(f"expected a {what}, an integer or a string, not {shown(value)}")
-    return found
+    return converted

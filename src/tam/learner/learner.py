@@ -1,4 +1,4 @@
-"""What users import: fit, adapt, predict, evaluate, save, load."""
+"""`Learner` and `load`: fit, adapt, predict, evaluate, save and load a model."""
 
 import tempfile
 import time
@@ -32,14 +32,14 @@ from tam.training.tracking import TrackerName, make_tracker
 
 
 class Learner:
-    """Teaches one network a family of tasks; a new task is then learned from a few examples.
+    """Trains one network on many tasks; it then learns a new task from a few examples.
 
     Args:
         method: How θ is trained and how a new task is learned.
-        preset: smoke, quick, paper or best. Where it has settings of its own for a benchmark, `fit` takes
-            those if the tasks are that benchmark's, as `tam train` does.
-        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`. The device
-            is a GPU if there is one, unless it is given.
+        preset: smoke, quick, paper or best. If it has special settings for a benchmark, `fit` uses them on
+            that benchmark's tasks, as `tam train` does.
+        **values: Any field of the config by name, such as `steps=20`, `seed=1`, `device="cuda"`. By default
+            the device is a GPU if there is one.
 
     Examples:
         ```python
@@ -81,18 +81,18 @@ class Learner:
     ) -> "Learner":
         """Train on the training tasks, and choose how to adapt on the validation tasks.
 
-        Ctrl-C ends training after its step, with a warning: the learner then has the model so far.
+        Ctrl-C ends training after the current step, with a warning; the learner keeps the model so far.
 
         Args:
             tasks: A benchmark, or tasks of your own.
-            folder: Where checkpoints and metrics go. A run that was stopped there is resumed; a folder with a
-                finished run or a saved model is an error.
-            log: Gets a record for every look at the losses and every validation. Without one, progress is
-                shown on standard error.
+            folder: Folder for checkpoints and metrics. A stopped run there is resumed; a finished run or a
+                saved model there is an error.
+            log: Called with a record of the losses at intervals, and of every validation. By default progress
+                is shown on standard error.
             track: Also send losses and scores to tensorboard, trackio or wandb; each needs the extra of its
                 name. TensorBoard's files go to the folder.
-            minutes: Fit the network, the batch, the steps and the validations to this many minutes on this
-                machine; settings that the learner was given stay as they are.
+            minutes: Choose the network, batch, steps and validations so that training takes this many minutes
+                on this machine; settings given to the learner are kept.
         """
         if not isinstance(tasks, TaskSet):
             raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
@@ -121,7 +121,7 @@ class Learner:
 
     @classmethod
     def of(cls, saved: Saved) -> "Learner":
-        """The learner of a trained model."""
+        """Make a learner from a trained model."""
         learner = cls.__new__(cls)
         learner._start, learner._made = None, saved.config
         learner._take(saved)
@@ -139,7 +139,7 @@ class Learner:
 
     @property
     def intake(self) -> Intake:
-        """What the model takes."""
+        """Checks and converts what users give the model."""
         return self._used.intake
 
     @property
@@ -155,8 +155,8 @@ class Learner:
 
         Args:
             examples: Pairs of an input and its answer, in your own tokens and labels.
-            primitives: For a compositional model, the task's primitives; the model must not know one of them.
-            searches: If the model learns by several searches, use at most so many, from 2 on, to take less
+            primitives: For a compositional model, the task's primitives; one must be unknown to the model.
+            searches: If the model learns by several searches, use at most this many (at least 2), to save
                 time.
         """
         return self.adapt_many([examples], None if primitives is None else [primitives], searches)[0]
@@ -190,10 +190,10 @@ class Learner:
         return [max(row, key=lambda label: row[label]) for row in rows]
 
     def predict_proba(self, rules: Rules, inputs: Inputs | Checked, beams: int = 1) -> list[dict[Any, float]]:
-        """For each input the probabilities of its labels, or of the most likely sequences, best first.
+        """The probabilities of each input's labels, or of its most likely sequences, best first.
 
         There are as many sequences as beams, or all possible ones if these are fewer. Inputs may also be
-        those that the model's `Intake` has checked already.
+        `Checked` ones from the model's `intake`.
         """
         if self._used.spec.kind == "classification":
             return self._answering.label_probabilities(rules, inputs)
@@ -203,16 +203,16 @@ class Learner:
         ]
 
     def unknown_tokens(self, inputs: Inputs) -> list[Token]:
-        """The tokens of these inputs that the model does not know, each as often as it occurs."""
+        """List the tokens of these inputs that the model does not know, with repeats."""
         rows = self.intake.inputs(inputs).tokens
         return [token for row in rows for token in row if token not in self.vocabulary_]
 
     def evaluate(self, tasks: Sequence[Task], shots: Iterable[int] | None = None) -> list[KShotScore]:
-        """Score tasks at each k, adapting as chosen on the validation tasks when fitting.
+        """Score tasks at each k, adapting with the steps and rate that `fit` chose on the validation tasks.
 
         Args:
-            tasks: Tasks of the kind and with the tokens that the model knows, such as `tasks.test`.
-            shots: The values of k; those of the config if not given.
+            tasks: Tasks of the model's kind, with tokens that it knows, such as `tasks.test`.
+            shots: The values of k; by default those of the config.
         """
         own, saved = self.intake.tasks(tasks), self._used.saved
         config = self.config if shots is None else self.config.override(shots=listed(shots) or shots)
@@ -233,18 +233,18 @@ class Learner:
     def push_to_hub(
         self, repo: str, *, private: bool = False, card: str | None = None, token: str | None = None
     ) -> str:
-        """Write the model to a repository of the Hugging Face hub, made if it is not there.
+        """Upload the model to a repository on the Hugging Face hub, which is created if needed.
 
         `tam.load("hf://OWNER/NAME")` reads it. Needs the extra `hub`.
 
         Args:
             repo: `OWNER/NAME`.
             private: Whether a new repository is private.
-            card: The model card, Markdown; a short one if not given.
-            token: An access token; by default the one that `hf auth login` keeps, or `HF_TOKEN`.
+            card: The model card, in Markdown; by default a short one.
+            token: An access token; by default the one stored by `hf auth login`, or `HF_TOKEN`.
 
         Returns:
-            The address of the commit.
+            The URL of the commit.
         """
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder)
@@ -253,14 +253,14 @@ class Learner:
             )
 
     def export_onnx(self, path: str | Path, shots: int | None = None) -> None:
-        """Write the prediction of this model as an ONNX file, with the task embedding as an input.
+        """Export prediction with this model as an ONNX file, with the task embedding as an input.
 
         See `tam.learner.onnx` for its inputs and outputs. Needs the extra `onnx`.
 
         Args:
-            path: The file.
-            shots: If the model has several sets of weights, those that learn from k = `shots` examples; by
-                default the last weights. A task embedding fits one set only.
+            path: The file to write.
+            shots: If the model has several sets of weights, export the set for k = `shots`; by default the
+                last weights. A task embedding belongs to one set only.
         """
         saved = self._used.saved
         model = saved.model if shots is None else saved.at(shots)[0]
@@ -268,12 +268,12 @@ class Learner:
 
 
 def load(name: str | Path, device: str = "auto") -> Learner:
-    """Read a learner; nothing in its files is executed.
+    """Load a learner; nothing in its files is executed.
 
     Args:
-        name: A folder that `Learner.save` or `tam train` wrote; else the name of a pretrained model, such as
+        name: A folder written by `Learner.save` or `tam train`; else the name of a pretrained model, such as
             `"classification"` (`tam models` lists them); or `"hf://OWNER/NAME"`, a model on the Hugging Face
-            hub, with `@REVISION` at the end for another revision than main.
+            hub, optionally followed by `@REVISION`.
         device: auto (cuda if there is a GPU, else cpu), cpu or cuda.
     """
     if isinstance(name, str) and name.startswith(PREFIX):

@@ -1,17 +1,17 @@
-"""ONNX: the prediction of a model as a file, for programs without torch.
+"""ONNX export: the prediction of a model as a file, for programs without torch.
 
-The inputs are rows, any number B of them, each with the task embedding of its own task:
+The inputs are any number B of rows, each with the embedding of its own task:
 
 - `z`, float32 `[B, D]`: `TaskEmbedding.vector`;
-- `x`, int64 `[B, max_x]`: ids of tokens, zeros after the end, and `x_length`, int64 `[B]`;
+- `x`, int64 `[B, max_x]`: token ids, padded with zeros, and `x_length`, int64 `[B]`;
 - classification: `classes`, int64 `[B]`, the number of labels of the row's task;
-- sequences: `y`, int64 `[B, max_y]`, the tokens so far, zeros after them, and `y_length`, int64 `[B]`.
+- sequences: `y`, int64 `[B, max_y]`, the tokens so far, padded with zeros, and `y_length`, int64 `[B]`.
 
-The output `log_prob` is float32: `[B, classes]`, of the labels in the order of `TaskEmbedding.labels`; or
-`[B, max_y + 1, V + 1]`, at place i of the token after the first i tokens of y, the last id being the end.
+The output `log_prob` is float32: `[B, classes]`, for the labels in the order of `TaskEmbedding.labels`; or
+`[B, max_y + 1, V + 1]`, at position i for the token after the first i tokens of y; the last id is the end.
 
 The file's metadata has `kind`, `vocabulary` (a JSON list: the token of each id), `max_x`, `max_y`, `classes`
-and `model`, the identity that `TaskEmbedding.model` must have.
+and `model`, the identity that `TaskEmbedding.model` must equal.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from tam.tasks.vocabulary import Vocabulary
 
 
 class _Prediction(nn.Module):
-    """Rows, each the one row of a task of its own, as log-probabilities of what could be answered."""
+    """Log-probabilities of the possible answers to rows, each the only row of its task."""
 
     def __init__(self, method: Method, model: Model) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Prediction(nn.Module):
             batch = Batch(x, x_length, y.unsqueeze(1), y_length.unsqueeze(1))
         if self.searches == 1:
             return self.model.outcomes(self.model.condition(z.unsqueeze(1), batch), batch).squeeze(1)
-        # All searches in one pass, as rows one after another: the file has the network once.
+        # All searches in one pass, as consecutive rows, so that the file has the network only once.
         members = z.unflatten(1, (self.searches, -1)).transpose(0, 1)
         rows, each_z = batch.repeat(self.searches), members[..., 1:].reshape(-1, 1, self.model.task_size)
         each = self.model.outcomes(self.model.condition(each_z, rows), rows)
@@ -60,7 +60,7 @@ class _Prediction(nn.Module):
 
 
 def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary, identity: str) -> None:
-    """Write the prediction of a model; see the top of this file."""
+    """Export the prediction of a model; see the top of this file."""
     try:
         import onnx
         import onnxscript  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -80,7 +80,7 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
         parts["z"].view(2, method.searches, -1)[:, :, 0] = 1 / method.searches  # the weights of the searches
     rows = torch.export.Dim("rows", min=1)
     prediction = _Prediction(method, model).eval()
-    # The exporter takes the same sort of tree for the arguments after *answer as for the others.
+    # The exporter expects the shapes of *answer as a tuple under that name.
     shapes = {name: {0: rows} for name in names[:3]} | {"answer": tuple({0: rows} for _ in names[3:])}
     with context.plain(), torch.no_grad(), _quiet():
         program = torch.onnx.export(
@@ -119,7 +119,7 @@ def _state_size(method: TAM, model: Model) -> int:
 
 @contextlib.contextmanager
 def _quiet() -> Generator[None]:
-    """Keep the exporter's progress and warnings about its own insides from the user."""
+    """Hide the exporter's progress and its warnings about its own internals."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""A task embedding: what was learned of one task, as a plain value."""
+"""A task embedding: what was learned about one task, as a plain value."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class EmbeddingError(UserError):
 class TaskEmbedding:
     """The vector that `Learner.adapt` fits, with what is needed to use it again.
 
-    Two are equal if they give the same answers; their losses may differ.
+    Two are equal if they give the same answers, even if their losses differ.
 
     Attributes:
         vector: The fitted numbers.
@@ -42,11 +42,10 @@ class TaskEmbedding:
         model: The identity of the model it belongs to; no other model can use it.
         loss: The loss on the examples that it was fitted to.
         primitives: In a compositional model the task's primitives, including the fitted one.
-        is_support: Whether the numbers are the examples themselves, as with methods that read the support:
-            such embeddings have neither a mean nor a similarity.
-        searches: The number of searches that found it. If several, the vector has the weight and the numbers
-            of each.
-        examples: What it was fitted to, if the model reads hints, which are made from them; else empty.
+        is_support: Whether the vector holds the examples themselves, for methods that read the support; such
+            embeddings have neither a mean nor a similarity.
+        searches: The number of searches for it. If several, the vector holds the weight and numbers of each.
+        examples: The examples it was fitted to, if the model needs them to make hints; else empty.
     """
 
     vector: NDArray[np.float32]
@@ -74,14 +73,14 @@ class TaskEmbedding:
 
     @property
     def point(self) -> NDArray[np.float32]:
-        """The task as one point: the vector, or the weighted mean of what several searches found."""
+        """The task as one point: the vector, or the weighted mean over several searches."""
         if self.searches == 1:
             return self.vector
         rows = self.vector.reshape(self.searches, -1)
         return rows[:, 0] @ rows[:, 1:]
 
     def similarity(self, other: "TaskEmbedding") -> float:
-        """The cosine of the angle between the points of two embeddings of one model."""
+        """The cosine similarity of the points of two embeddings of one model."""
         self._check_same(other)
         lengths = np.linalg.norm(self.point) * np.linalg.norm(other.point)
         return float(self.point @ other.point / lengths) if lengths else 0.0
@@ -90,7 +89,7 @@ class TaskEmbedding:
     def mean(cls, embeddings: Iterable["TaskEmbedding"]) -> "TaskEmbedding":
         """The mean of embeddings of one task, fitted to different examples.
 
-        If each has several searches, all of them answer together, with their weights.
+        If each has several searches, the mean has all of them, with their weights.
         """
         each = list(embeddings)
         if not each:
@@ -126,7 +125,7 @@ class TaskEmbedding:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; float32 numbers survive exactly."""
+        """Convert to plain values; float32 numbers survive exactly."""
         values = {
             "model": self.model,
             "labels": list(self.labels),
@@ -142,13 +141,13 @@ class TaskEmbedding:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "TaskEmbedding":
-        """From plain values."""
+        """Convert from plain values."""
         try:
-            optional = {"is_support": False, "searches": 1, "examples": []}  # not in all files
+            optional = {"is_support": False, "searches": 1, "examples": []}  # may be missing
             given: dict[str, Any] = {**optional, **values}
             check_parts(given, _PARTS)
             if unknown := [name for name in given if name not in _PARTS]:
-                raise ValueError(f"it must have {', '.join(_PARTS)}, and no {unknown[0]!r}")
+                raise ValueError(f"its fields must be {', '.join(_PARTS)}: got {unknown[0]!r}")
             with np.errstate(over="ignore"):
                 vector = np.array(given["vector"], dtype=np.float64).astype(np.float32)
             if not np.isfinite(vector).all():
@@ -191,7 +190,7 @@ _PARTS = {
     "primitives": Part(is_list_of(str), "a list of strings"),
     "loss": number_or_null("an infinite one"),
     "is_support": TRUTH,
-    "searches": Part(lambda value: type(value) is int and value >= 1, "a number from 1 on"),
+    "searches": Part(lambda value: type(value) is int and value >= 1, "an integer of at least 1"),
     "vector": Part(is_list_of(int, float), "a list of numbers"),
     "examples": Part(_are_examples, 'a list of objects with "x" and "y"'),
 }
