@@ -25,7 +25,7 @@ def path_of(name: str | Path, option: str = "a path") -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether a file or folder exists; raises a UserError if denied access hides the answer."""
+    """Whether a file or folder exists; raises a UserError if access is denied."""
     try:
         path.stat()
     except PermissionError as error:

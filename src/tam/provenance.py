@@ -17,7 +17,7 @@ def provenance() -> dict[str, str | None]:
 
 
 def commit_of_code() -> str | None:
-    """The checked-out commit, with a + if the package or `benchmarks/` has changed; None if there is none."""
+    """The checked-out commit, with a + if the package or `benchmarks/` differs; None outside a checkout."""
     commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", ".", ":/benchmarks"])
     try:
         commit, changes = (

@@ -46,7 +46,7 @@ def test_a_damaged_rule_names_its_file(
     tam("adapt", str(finished), str(examples), "--out", str(rule))
     values = json.loads(rule.read_text())
     for change, message in (
-        ({"vector": [1.0]}, "the vector has"),
+        ({"vector": [1.0]}, "the vector must have"),
         ({"labels": "ab"}, "not a task embedding"),
     ):
         rule.write_text(json.dumps(values | change))

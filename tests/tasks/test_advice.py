@@ -50,7 +50,7 @@ TROUBLES: dict[str, tuple[str, str, Callable[[list[Any]], list[Any]]]] = {
         *("test", "test 25"),
         lambda _: healthy()["train"]["train 3"],
     ),
-    "1 examples have an input that occurs before in their task with another answer": (
+    "1 examples repeat an earlier input of their task with another answer": (
         *("train", "train 3"),
         lambda some: [*some, (some[0][0], "yes")],
     ),

@@ -118,9 +118,9 @@ class Protocol:
     queries: int = 100
     """Maximum number of queries scored per support set."""
     adapt_steps: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200)
-    """Candidate numbers of inner steps; the validation tasks decide."""
+    """Candidate numbers of inner steps; one is chosen on the validation tasks."""
     adapt_rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
-    """Candidate learning rates of these steps."""
+    """Candidate learning rates of these steps; one is chosen likewise."""
     support_seed: int = 0
     """Seed of the supports and queries."""
     choose_by: Literal["auto", "accuracy", "perplexity"] = "auto"

@@ -1,1 +1,1 @@
-"""How a trained model is used: fit, adapt, predict, save, load."""
+"""Use a trained model: fit, adapt, predict, save, load."""

@@ -51,7 +51,7 @@ class Learner:
 
     def __init__(self, method: str = "tam", preset: str = "quick", **values: Any) -> None:
         if "benchmark" in values:
-            raise UserError("there is no setting 'benchmark': give the tasks to fit")
+            raise UserError("there is no setting 'benchmark': pass the tasks to fit")
         values["device"] = real_device(values.get("device", "auto"))
         self._start: Callable[..., Config] | None = partial(Config.from_preset, preset, method, **values)
         self._given = {"preset": preset, "given": tuple(values)}
@@ -99,7 +99,7 @@ class Learner:
         started = time.monotonic()
         tracker = None if track is None else make_tracker(track)
         if track == "tensorboard" and folder is None:
-            raise UserError("track must have a folder for TensorBoard's files: give fit one")
+            raise UserError("TensorBoard needs a folder for its files: pass folder to fit")
         start = self._start if self.config == self._made else None  # None: the user has set a config
         if start is not None:
             self.config = self._made = start(benchmark=tasks.options.get("name", "own tasks"))

@@ -120,8 +120,8 @@ class TaskEmbedding:
             raise UserError("these task embeddings belong to different models")
         if self.is_support or other.is_support:
             raise UserError(
-                "these task embeddings hold the examples themselves, which have neither a mean nor a "
-                "similarity; those of methods that fit numbers to a task, such as tam, have both"
+                "task embeddings that hold the examples themselves have neither a mean nor a similarity: "
+                "use a method that fits a vector to each task, such as tam"
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What is learned: tasks, task sets, and the benchmarks that generate them."""
+"""Tasks, task sets, and the benchmarks that generate them."""

@@ -1,4 +1,4 @@
-"""Warnings about a task set: what in it will hurt learning or scores."""
+"""Warnings about a task set: properties that will hurt learning or scores."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,15 +14,15 @@ _LENGTHS_APART = 4
 
 def advice(tasks: TaskSet) -> list[str]:
     """Warnings about a task set, each one line; none if nothing stands out."""
-    found = (_few_tasks, _few_examples, _classes, _unseen_tokens, _longer, _repeated, _conflicts, _padding)
-    return [line for check in found for line in check(tasks)]
+    checks = (_few_tasks, _few_examples, _classes, _unseen_tokens, _longer, _repeated, _conflicts, _padding)
+    return [line for check in checks for line in check(tasks)]
 
 
 def _few_tasks(tasks: TaskSet) -> Iterator[str]:
     if len(tasks.train) < _FEW_TASKS:
         yield (
-            f"only {len(tasks.train)} training tasks: what is learned across tasks comes from their "
-            "number; methods that train nothing, such as nearest, may do as well"
+            f"only {len(tasks.train)} training tasks: learning across tasks needs many; "
+            "methods that train nothing, such as nearest, may do as well"
         )
     for split in ("valid", *tasks.test_splits):
         if len(tasks.splits[split]) < 5:
@@ -35,7 +35,7 @@ def _few_examples(tasks: TaskSet) -> Iterator[str]:
             least = min(few, key=len)
             yield (
                 f"{len(few)} of {len(members)} {split} tasks have fewer than {_FEW_EXAMPLES} examples "
-                f"({least.name!r} has {len(least)}): shots must leave one to ask"
+                f"({least.name!r} has {len(least)}): shots must leave a query"
             )
 
 
@@ -84,7 +84,7 @@ def _longer(tasks: TaskSet) -> Iterator[str]:
 
 
 def _repeated(tasks: TaskSet) -> Iterator[str]:
-    """Examples, input and answer, that training tasks have too."""
+    """Examples (input and answer) that training tasks have too."""
     if "name" in tasks.options:
         return  # generated tasks share examples by nature
     seen = {example for task in tasks.train for example in _examples(task)}
@@ -102,7 +102,7 @@ def _conflicts(tasks: TaskSet) -> Iterator[str]:
         for x, y in _examples(task):
             conflicts += answers.setdefault(x, y) != y
     if conflicts:
-        yield f"{conflicts} examples have an input that occurs before in their task with another answer"
+        yield f"{conflicts} examples repeat an earlier input of their task with another answer"
 
 
 def _padding(tasks: TaskSet) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _parts(task: Task) -> list[Sequences]:
 
 
 def _examples(task: Task) -> Iterator[tuple[bytes, object]]:
-    """Inputs and answers that can be compared between tasks."""
+    """Yield inputs and answers in a form that is comparable between tasks."""
     for row in range(len(task)):
         x = task.x.row(row).astype(np.int64).tobytes()
         if isinstance(task.y, Classes):

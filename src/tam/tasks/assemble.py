@@ -1,4 +1,4 @@
-"""Put tasks from any source into a task set: one kind, one vocabulary, and a split for each task."""
+"""Build a task set from tasks of any source: one kind, one vocabulary, and a split for each task."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,12 +23,12 @@ from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary, plain, sort_key
 
-PADDED_LIMIT = 2**28  # numbers; larger files may grow to PADDING_FACTOR times their tokens
+PADDED_LIMIT = 2**28  # numbers; above it, padding may take PADDING_FACTOR times the tokens
 PADDING_FACTOR = 16
 
 
 class Splitting(NamedTuple):
-    """Where the splits come from, unless the tasks have them: a file, or a draw by this seed."""
+    """Where the splits come from, unless the tasks have them: a file, or a draw with a seed."""
 
     file: Path | None = None
     seed: int | None = None
@@ -51,14 +51,14 @@ class Splitting(NamedTuple):
 def assemble(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
 ) -> TaskSet:
-    """The task set of these tasks.
+    """Build a task set.
 
     Args:
-        found: The tasks, made one after the other with `ids`.
-        ids: Their tokens' ids in order of appearance.
-        source: What errors that concern all of them begin with.
+        found: The tasks; iterating over them adds their tokens to `ids`.
+        ids: Provisional ids of their tokens.
+        source: The beginning of errors that concern all tasks.
         splitting: Where the splits come from.
-        options: Those of the task set, to which the origin of its splits is added.
+        options: The options of the task set; the origin of its splits is added.
     """
     seed, fold = splitting.seed_used, splitting.fold_used
     lines = _checked(found, source)
@@ -83,7 +83,7 @@ def assemble(
 def test_tasks(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting
 ) -> dict[str, tuple[Task, ...]]:
-    """The tasks of every test split; all of them if neither they nor a file say what they are for."""
+    """The tasks of every test split, or all tasks if neither they nor a file define splits."""
     lines = _checked(found, source)
     assignment = _assign(lines, source, splitting.file, splitting.fold_used)
     by_split = _by_split(lines, ids, assignment or {line.name: "test" for line in lines})
@@ -103,7 +103,7 @@ def _by_split(lines: Sequence[Line], ids: Ids, assignment: Mapping[str, str]) ->
 
 
 def _checked(found: Iterable[Line], source: str) -> list[Line]:
-    """The tasks, which must have names of their own, be alike, and fit into memory when padded."""
+    """Check that tasks have different names, are alike, and fit into memory when padded."""
     lines: dict[str, Line] = {}
     padded = tokens = 0
     for line in found:
@@ -139,7 +139,7 @@ def _check_alike(line: Line, first: Line) -> None:
 def _assign(
     lines: Sequence[Line], source: str, file: Path | None, fold: Fold | None
 ) -> dict[str, str] | None:
-    """The split of each task, as the tasks or a file say; None if neither does."""
+    """The split of each task, from the tasks or from a file; None if neither defines it."""
     given = {line.name: line.split for line in lines if line.split is not None}
     if given and (file is not None or fold is not None):
         other = f"in {file}" if file is not None else f"by fold {fold}"

@@ -22,7 +22,7 @@ from tam.tasks.taskset import TaskSet
 from tam.tasks.transduction import TransductionFamily
 
 VERSION = 2
-"""Raised when the same options give different tasks; part of the names of cached files."""
+"""Increased when the same options yield different tasks; part of the names of cached files."""
 
 HOLDOUTS = 8
 MOST_SHOTS, QUERY = 20, 500
@@ -30,7 +30,7 @@ MOST_SHOTS, QUERY = 20, 500
 
 Name = Literal["classification", "transduction", "pathfinding"]
 Progress = Callable[[int, int], None]
-"""Called with how many tasks are done, and how many there are."""
+"""Called with the number of tasks done and their total."""
 
 _RANGES = {
     "seed": (0, 2**63 - 1),
@@ -86,7 +86,7 @@ class BenchmarkOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "BenchmarkOptions":
-        """From plain values; what is missing has its default, what is unknown is an error."""
+        """Convert from plain values; missing fields get their defaults, unknown ones are an error."""
         check_known(values, [field.name for field in fields(cls)], "a benchmark has")
         return cls(**values)
 
@@ -102,17 +102,17 @@ class BenchmarkOptions:
 
 
 @lru_cache(maxsize=4)
-def _kept(family: Callable[..., Family], *given: Hashable, **named: Hashable) -> Family:
-    """A family of tasks, kept because making one can take seconds: sets of any seed and size draw from it."""
-    return family(*given, **named)
+def _cached(family: Callable[..., Family], *args: Hashable, **kwargs: Hashable) -> Family:
+    """Make or reuse a family of tasks: making one can take seconds, and all seeds and sizes share it."""
+    return family(*args, **kwargs)
 
 
 FAMILIES: dict[str, Callable[[BenchmarkOptions], Family]] = {
-    "classification": lambda options: _kept(
+    "classification": lambda options: _cached(
         ClassificationFamily, options.n or 0, "outputs" if options.compositional else "classes"
     ),
-    "transduction": lambda _: _kept(TransductionFamily),
-    "pathfinding": lambda options: _kept(PathfindingFamily, waypoint=options.compositional),
+    "transduction": lambda _: _cached(TransductionFamily),
+    "pathfinding": lambda options: _cached(PathfindingFamily, waypoint=options.compositional),
 }
 """The family of tasks that each benchmark draws from."""
 

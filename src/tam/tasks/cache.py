@@ -31,7 +31,7 @@ def file_of(name: str, options: Mapping[str, object]) -> Path:
 
 
 def kept(name: str, version: int, options: Mapping[str, object], make: Callable[[], TaskSet]) -> TaskSet:
-    """The task set with these options: from its file, or made and then kept there."""
+    """Read the task set with these options from its file, or make it and write the file."""
     file = file_of(name, {**options, "version": version})
     tasks = read(file, options)
     if tasks is None:
@@ -67,7 +67,7 @@ def write(path: Path, tasks: TaskSet) -> None:
 
 
 def read(path: Path, options: Mapping[str, object]) -> TaskSet | None:
-    """The task set in this file; None if there is no file or, with a warning, if it is damaged."""
+    """Read a task set; None if there is no file or, with a warning, if it is damaged."""
     if not os.path.exists(path):  # unlike path.exists(), never an error
         return None
     try:
@@ -98,10 +98,10 @@ def _read(path: Path, options: Mapping[str, object]) -> TaskSet:
     made = zip(names, x, y, map(tuple, primitives), strict=True)
     tasks = iter([Task(name, vocabulary, one, other, parts) for name, one, other, parts in made])
     splits = {split: tuple(next(tasks) for _ in range(size)) for split, size in header["splits"].items()}
-    found = TaskSet(splits, vocabulary, options)
-    if found.fingerprint != header["fingerprint"]:
+    task_set = TaskSet(splits, vocabulary, options)
+    if task_set.fingerprint != header["fingerprint"]:
         raise ValueError("its content does not match its fingerprint")
-    return found
+    return task_set
 
 
 def _hash(text: str) -> str:
@@ -109,7 +109,7 @@ def _hash(text: str) -> str:
 
 
 def _join(name: str, parts: Sequence[Sequences | Classes]) -> dict[str, Integers]:
-    """The rows of all tasks in one array, or two."""
+    """Concatenate the rows of all tasks: their classes, or their tokens and lengths."""
     sequences = [part for part in parts if isinstance(part, Sequences)]
     if not sequences:
         return {f"{name}.classes": np.concatenate([part.ids for part in parts])}

@@ -1,7 +1,7 @@
 """The ceiling: the score of a learner that knows the task distribution and reasons exactly.
 
-It considers every task that is possible, weights each by the benchmark's probability of drawing it
-and by whether it explains the support, and predicts with the posterior predictive distribution.
+It considers every possible task, weights each by the benchmark's probability of drawing it and by
+whether it explains the support, and predicts with the posterior predictive distribution.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ SHOTS = (0, 1, 5, 10, 20)
 
 
 class Candidates(NamedTuple):
-    """The tasks that are possible, with the logarithms of their weights."""
+    """The possible tasks, with the logarithms of their weights."""
 
     recipes: Recipes
     log_weights: NDArray[np.float64]
@@ -38,7 +38,7 @@ def ceiling(
 
     Args:
         options: The benchmark; its test tasks are used.
-        shots: The values of k, for classification per class.
+        shots: The values of k; per class in classification.
         supports: Number of support sets drawn for each task.
         queries: Number of queries of each task.
         progress: Called after each task.
@@ -55,10 +55,10 @@ def ceiling(
 
 
 def _candidates(family: Family, options: BenchmarkOptions) -> Iterator[Candidates]:
-    """For each test task, all tasks that are possible.
+    """Yield all possible tasks for each test task.
 
-    In the compositional form these are the new tasks with its known primitives and an unseen one. Their
-    weights are those of the draw, from all tasks whose unseen primitive is in the same slot.
+    In the compositional form, these are the new tasks with its known primitives and an unseen one. They are
+    weighted as in the draw from all tasks whose unseen primitive is in the same slot.
     """
     drawn = draw_recipes(family, options)
     if options.holdout is None:
@@ -68,7 +68,7 @@ def _candidates(family: Family, options: BenchmarkOptions) -> Iterator[Candidate
     parts = hold_out(family, options.seed, options.holdout)
     new = is_new(family, parts)
     pools = [pool(family, allowed, by_targets=True) for allowed in one_unseen(parts, drawn["train"])]
-    pools = [_select(some, new[tuple(some.recipes.T)]) for some in pools]
+    pools = [_select(each, new[tuple(each.recipes.T)]) for each in pools]
     for truth in drawn["test"]:
         slot = next(slot for slot, unseen in enumerate(parts.unseen) if truth[slot] in unseen)
         known = np.delete(np.arange(len(truth)), slot)
@@ -76,15 +76,15 @@ def _candidates(family: Family, options: BenchmarkOptions) -> Iterator[Candidate
         yield _merge(_select(pools[slot], possible.all(1)))
 
 
-def _select(some: Pool, which: NDArray[np.bool_]) -> Pool:
-    return Pool(some.recipes[which], some.functions[which], some.weights[which])
+def _select(source: Pool, which: NDArray[np.bool_]) -> Pool:
+    return Pool(source.recipes[which], source.functions[which], source.weights[which])
 
 
-def _merge(some: Pool) -> Candidates:
+def _merge(source: Pool) -> Candidates:
     """Each task once, with the total weight of its recipes."""
-    _, first, inverse = np.unique(some.functions, return_index=True, return_inverse=True)
-    weights = np.bincount(inverse.reshape(-1), some.weights)
-    return Candidates(some.recipes[first], np.log(weights))
+    _, first, inverse = np.unique(source.functions, return_index=True, return_inverse=True)
+    weights = np.bincount(inverse.reshape(-1), source.weights)
+    return Candidates(source.recipes[first], np.log(weights))
 
 
 def _task_scores(
@@ -111,7 +111,7 @@ def _task_scores(
 
 
 def _support_order(task: Task, order: Integers, most: int) -> Integers:
-    """Examples of which the first k (of each class, in turn) are a k-shot support."""
+    """Order examples so that the first k (of each class, in turn) are a k-shot support."""
     if not isinstance(task.y, Classes):
         return order[:most]
     ids = task.y.ids[order]

@@ -26,14 +26,14 @@ DROPPED = UNDEFINED = OUTSIDE = -1
 """For a value: not in the subsequence. For an output: undefined. For a class: not one of the four."""
 
 Same = Literal["classes", "outputs"]
-"""Two tasks are the same if they agree in this on every input."""
+"""Two tasks are the same if these are equal on every input."""
 
 _LARGE = 1 << 20
 _FIRST_DRAW = 8_192
 
 
 def divisors(x: Integers) -> Integers:
-    """How many divisors each number has; 0 counts as having none."""
+    """The number of divisors of each number; 0 counts as having none."""
     candidates = np.arange(1, int(x.max(initial=1)) + 1)
     return ((x[..., None] % candidates == 0) & (candidates <= x[..., None])).sum(-1)
 
@@ -49,7 +49,7 @@ SUBSEQUENCE: dict[str, Callable[[Integers, int], NDArray[np.bool_]]] = {
 
 
 class Subsequences:
-    """Rows of values of which some are dropped, for the labelling functions."""
+    """Rows of values, some of them dropped, as labelling functions read them."""
 
     def __init__(self, values: Integers) -> None:
         self.values = values  # [rows, 5]
@@ -111,11 +111,11 @@ class ClassificationFamily(Family):
 
     Args:
         n: The largest parameter v of a primitive.
-        same: What two tasks must agree in, on every input, to have the same number in `functions`.
+        same: What must be equal on every input for two tasks to have the same number in `functions`.
 
     Attributes:
-        tables: What `T1 → T2` maps each value to, or DROPPED: [T1, T2, values].
-        tops: The outputs that are the classes of each recipe, smallest first: [T1, T2, T3, classes].
+        tables: The value that `T1 → T2` maps each value to, or DROPPED: [T1, T2, values].
+        tops: The outputs that are each recipe's classes, smallest first: [T1, T2, T3, classes].
         sizes: The number of inputs, of 12⁵, in each class of each recipe: [T1, T2, T3, classes].
     """
 
@@ -140,18 +140,18 @@ class ClassificationFamily(Family):
 
     def answers(self, recipes: Recipes, x: Integers) -> Answers:
         """See `Family.answers`: classes are equally likely, and so are the inputs of a class."""
-        found = np.empty((len(recipes), len(x)), dtype=np.int64)
+        classes = np.empty((len(recipes), len(x)), dtype=np.int64)
         for column, label in enumerate(self.slots[2]):
             members = np.flatnonzero(recipes[:, 2] == column)
             tables = self.tables[recipes[members, 0], recipes[members, 1]]
             parts = Subsequences(tables[:, x].reshape(-1, LENGTH))
             raw = outputs(label, parts).reshape(len(members), len(x), 1)
             hits = raw == self.tops[tuple(recipes[members].T)][:, None, :]
-            found[members] = np.where(hits.any(2), hits.argmax(2), OUTSIDE)
+            classes[members] = np.where(hits.any(2), hits.argmax(2), OUTSIDE)
         sizes = self.sizes[tuple(recipes.T)]
         with np.errstate(divide="ignore"):
-            log_p = np.log(np.where(found == OUTSIDE, 0, 1 / np.take_along_axis(sizes, found, axis=1)))
-        return Answers(found[:, :, None], log_p)
+            log_p = np.log(np.where(classes == OUTSIDE, 0, 1 / np.take_along_axis(sizes, classes, axis=1)))
+        return Answers(classes[:, :, None], log_p)
 
     def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
         """`count` distinct inputs, equally many of every class, in random order."""
@@ -169,8 +169,8 @@ class ClassificationFamily(Family):
         return Examples(rows(inputs(np.concatenate(chosen)[order])), classes)
 
     def _first_of_each(self, recipe: Recipe, codes: Integers, each: int) -> list[Integers]:
-        found = self.classify(recipe, inputs(codes))
-        return [codes[found == number][:each] for number in range(CLASSES)]
+        classes = self.classify(recipe, inputs(codes))
+        return [codes[classes == number][:each] for number in range(CLASSES)]
 
 
 class _Profile(NamedTuple):
@@ -196,7 +196,7 @@ class _Profile(NamedTuple):
 
 
 def _catalogue(tables: Integers) -> tuple[dict[Same, Integers], Integers, Integers]:
-    """`functions` by what counts as the same, `tops` and `sizes` of a family."""
+    """`functions` for each choice of `same`, `tops` and `sizes` of a family."""
     distinct, inverse = np.unique(tables.reshape(-1, VALUES), axis=0, return_inverse=True)
     shape = (len(distinct), len(LABELLING))
     functions: dict[Same, Integers] = {same: np.full(shape, -1) for same in get_args(Same)}
@@ -210,11 +210,11 @@ def _catalogue(tables: Integers) -> tuple[dict[Same, Integers], Integers, Intege
                 for same, numbers in known.items():
                     functions[same][place, column] = numbers.setdefault(profile.key(same, top), len(numbers))
     inverse = inverse.reshape(tables.shape[:2])
-    return {same: found[inverse] for same, found in functions.items()}, tops[inverse], sizes[inverse]
+    return {same: numbers[inverse] for same, numbers in functions.items()}, tops[inverse], sizes[inverse]
 
 
 def _profiles(table: Integers) -> Iterator[_Profile]:
-    """Every labelling function after `T1 → T2` with this table, in the order of `LABELLING`.
+    """Yield every labelling function after `T1 → T2` with this table, in the order of `LABELLING`.
 
     A symmetric function is determined by its outputs on the 4 368 multisets of values. A positional
     one picks an element, each kept value equally often. It is determined by the table, and two of

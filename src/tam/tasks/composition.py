@@ -38,8 +38,8 @@ def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int
     """Draw train tasks of seen primitives, and valid and test tasks with exactly one unseen primitive.
 
     The other primitives of valid and test tasks all occur in training, and the slot of the unseen one
-    is uniform. For some input, each of these tasks answers differently from every task of seen
-    primitives and from every other valid or test task.
+    is uniform. On some input, each of these tasks differs from every task of seen primitives
+    and from every other valid or test task.
     """
     parts = hold_out(family, seed, holdout)
     n_train, n_valid, n_test = sizes
@@ -52,13 +52,13 @@ def compose(family: Family, sizes: tuple[int, int, int], seed: int, holdout: int
 
 
 def one_unseen(parts: HoldOut, train: list[Recipe]) -> list[Places]:
-    """For each slot: the primitives that valid and test tasks draw from if that slot is the unseen one."""
+    """For each slot, the primitives to draw valid and test tasks from if its primitive is the unseen one."""
     known = tuple(np.unique(places) for places in zip(*train, strict=True))
     return [(*known[:slot], unseen, *known[slot + 1 :]) for slot, unseen in enumerate(parts.unseen)]
 
 
 def is_new(family: Family, parts: HoldOut) -> NDArray[np.bool_]:
-    """For every recipe: whether no task of seen primitives has the same targets on all inputs."""
+    """For every recipe, whether no task of seen primitives has the same targets on all inputs."""
     return ~np.isin(family.targets, family.targets[np.ix_(*parts.seen)])
 
 

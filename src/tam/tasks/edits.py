@@ -1,4 +1,4 @@
-"""Edits of the beginning and the end of a sequence, as one example shows them."""
+"""Edits of the beginning and the end of a sequence, taken from examples, as a rule for answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 Row = tuple[int, ...]
 
-FURTHER = 0.3  # what an answer that is not the best has of its rule's votes
+FURTHER = 0.3  # share of its rule's votes for each answer but the best
 
 
 class Edit(NamedTuple):
-    """What a beginning and an end are replaced by."""
+    """A beginning and an end, with their replacements."""
 
     start: Row
     end: Row
@@ -32,7 +32,7 @@ class Edit(NamedTuple):
 
 
 def edit_of(x: Row, y: Row) -> Edit:
-    """The edit that keeps the longest run of tokens that x and y share, the first of several.
+    """The edit from x to y that keeps their longest common run of tokens, the first of several.
 
     >>> edit_of((7, 1, 2, 3), (1, 2, 9, 9))
     Edit(start=(7,), end=(3,), new_start=(), new_end=(9, 9))
@@ -51,14 +51,14 @@ def edit_of(x: Row, y: Row) -> Edit:
 
 
 class EditRule:
-    """What the edits of a task's examples make of its inputs.
+    """Answers inputs of a task with the edits of its examples.
 
-    An example keeps the longest run of tokens that its input and its answer share, and replaces what is
-    before and behind it. An edit counts for more the more the input of its example ends like the one that is
-    asked, and then the more examples have it.
+    An example's edit keeps the longest run of tokens that its input and answer share, and replaces what is
+    before and after it. Edits rank by how many final tokens the input of their example has in common with the
+    query, then by how many examples have them.
 
     Args:
-        rows: Examples; the answers of those that are only asked are not looked at.
+        rows: Examples; the answers of queries are not read.
     """
 
     def __init__(self, rows: Sequence[tuple[Row, Row]]) -> None:
@@ -72,7 +72,7 @@ class EditRule:
             self._reversed[row, : len(x)] = x[::-1]
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
-        """For each row that is asked the answers of different edits of other rows in the support, best first.
+        """For each row asked, different answers by the edits of other rows in the support, best first.
 
         >>> rule = EditRule([((1, 2), (1, 2, 9)), ((3, 2), (3, 2, 9)), ((4, 5), (5,)), ((6, 2), ())])
         >>> rule.answers([0, 1, 2], asked=[3], most=2)
@@ -81,32 +81,32 @@ class EditRule:
         edits = np.array([self._edit(row) for row in support], dtype=np.int64)
         scores = self._scores(np.array(support, dtype=np.int64), np.array(asked, dtype=np.int64), edits)
         order = np.argsort(-scores, axis=1, kind="stable").tolist()
-        found: list[list[Row]] = []
+        answers: list[list[Row]] = []
         for row, places in zip(asked, order, strict=True):
-            own: list[Row] = []
+            best: list[Row] = []
             for place in places:
                 other, edit = support[place], int(edits[place])
-                if len(own) == most:
+                if len(best) == most:
                     break
-                if other != row and (y := self._apply(edit, row)) is not None and y not in own:
-                    own.append(y)
-            found.append(own)
-        return found
+                if other != row and (y := self._apply(edit, row)) is not None and y not in best:
+                    best.append(y)
+            answers.append(best)
+        return answers
 
     def _scores(
         self, support: NDArray[np.int64], asked: NDArray[np.int64], edits: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """How much the edit of each example counts for each row: `[asked, support]`."""
+        """The score of each support row's edit for each row asked: `[asked, support]`."""
         pairs = self._reversed[asked][:, None] == self._reversed[support][None]
         pairs &= self._reversed[support][None] >= 0
         ends = pairs.cumprod(-1).sum(-1)
         same = edits == edits[:, None]
-        itself = asked[:, None] == support  # which is not counted
+        itself = asked[:, None] == support  # not counted
         counts = same.sum(1) - itself.astype(np.int64) @ same
         return ends * (len(support) + 1) + counts
 
     def _edit(self, row: int) -> int:
-        """The number of a row's edit."""
+        """The index of a row's edit."""
         if row not in self._of_row:
             edit = edit_of(*self._rows[row])
             number = self._numbers.setdefault(edit, len(self._numbers))
@@ -115,7 +115,7 @@ class EditRule:
         return self._of_row[row]
 
     def _apply(self, edit: int, row: int) -> Row | None:
-        """What an edit makes of the input of a row, if it fits."""
+        """Apply an edit to the input of a row; None if it does not fit."""
         if (edit, row) not in self._made:
             x, one = self._rows[row][0], self._edits[edit]
             self._made[edit, row] = one.apply(x) if one.fits(x) else None
@@ -123,16 +123,16 @@ class EditRule:
 
 
 class VotedEdits:
-    """Edits of the input, and edits of what other tasks answer to the same input, which vote.
+    """A vote among edits of the input and edits of other tasks' answers to the same input.
 
-    Where tasks share inputs, as the columns of a table do, the answer of another task may be closer than the
-    input: the plural "lives" gives "of lives" more easily than "life" does. Each other task, and the input
-    itself, has an `EditRule`. Its best answer has as many votes as the square of the share of the support
-    that it gets right, each example by the others; its further answers have less.
+    Where tasks share inputs, like the columns of a table, another task's answer may be closer than the input:
+    "of lives" is an easier edit of the plural "lives" than of "life". The input and each other task have an
+    `EditRule`. The votes for its best answer are the square of its leave-one-out accuracy on the support;
+    its further answers have fewer.
 
     Args:
         rows: Examples, as for `EditRule`.
-        others: For each row the answers of other tasks to the same input, by the number of the task.
+        others: For each row, the answers of other tasks to the same input, by task number.
     """
 
     def __init__(self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]]) -> None:
@@ -145,7 +145,7 @@ class VotedEdits:
             self._rules.append((rule, {row: place for place, row in enumerate(having)}))
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
-        """For each row that is asked the different answers by other rows of the support, best first."""
+        """For each row asked, different answers by other rows in the support, best first."""
         votes = [dict[Row, float]() for _ in asked]
         for rule, places in self._rules:
             members = [row for row in support if row in places]
@@ -163,14 +163,14 @@ class VotedEdits:
         votes: Mapping[int, dict[Row, float]],
         most: int,
     ) -> None:
-        given = rule.answers(
+        answers_of_rule = rule.answers(
             [places[row] for row in members], [places[row] for row in (*members, *asked)], most
         )
         right = {
             row: answers[:1] == [self._rows[row][1]]
-            for row, answers in zip(members, given[: len(members)], strict=True)
+            for row, answers in zip(members, answers_of_rule[: len(members)], strict=True)
         }
-        for row, answers in zip(asked, given[len(members) :], strict=True):
+        for row, answers in zip(asked, answers_of_rule[len(members) :], strict=True):
             hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
             weight = ((hits + 0.5) / (count + 1)) ** 2
             for number, answer in enumerate(answers):

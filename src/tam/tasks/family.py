@@ -12,7 +12,7 @@ from tam.tasks.task import Classes, Integers, Sequences
 from tam.tasks.vocabulary import Vocabulary
 
 Recipe = tuple[int, ...]
-"""What a task is made of: the index of one primitive in each slot."""
+"""A task, as the index of one primitive in each slot."""
 
 Recipes = Integers
 """Many recipes: [tasks, slots]."""
@@ -33,12 +33,12 @@ class Examples(NamedTuple):
 
 
 class Family(ABC):
-    """What a benchmark's generator provides.
+    """Base class of the benchmarks' generators.
 
     Attributes:
         vocabulary: The tokens of inputs and answers.
         slots: The names of the primitives of each slot.
-        functions: A number for every recipe, one axis per slot: equal for the same task, -1 if it is no task.
+        functions: A number for every recipe, one axis per slot: equal for the same task, -1 for no task.
         targets: Like `functions`, but equal for tasks with the same y for every input: a learner cannot
             tell them apart.
         weights: The probability of each recipe; None if every task is equally likely.
@@ -68,7 +68,7 @@ class Family(ABC):
 
 
 class Pool(NamedTuple):
-    """Recipes to draw from, each with its task's number and its weight."""
+    """Recipes to draw from, with their task numbers and weights."""
 
     recipes: Recipes
     functions: Integers

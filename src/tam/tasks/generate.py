@@ -18,7 +18,7 @@ from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
 VERSION = 1
-"""Raised when the same options give different tasks; part of the names of cached files."""
+"""Increased when the same options yield different tasks; part of the names of cached files."""
 
 Generator = Literal["lists"]
 
@@ -39,7 +39,7 @@ class GenerateOptions:
     """Everything that determines generated tasks, to the last example."""
 
     generator: Generator = "lists"
-    """What is generated: lists, programs on lists of integers."""
+    """The generator: lists, for programs on lists of integers."""
     tasks: int = 2_000
     """Number of tasks; each is a different function."""
     examples: int = 32
@@ -47,7 +47,7 @@ class GenerateOptions:
     values: int = 100
     """Numbers are from 0 to values - 1."""
     shortest: int = 0
-    """Least numbers in an input."""
+    """Fewest numbers in an input."""
     longest: int = 10
     """Most numbers in an input."""
     longest_answer: int = 15
@@ -66,21 +66,21 @@ class GenerateOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "GenerateOptions":
-        """From plain values; what is missing has its default, what is unknown is an error."""
+        """Convert from plain values; missing fields get their defaults, unknown ones are an error."""
         check_known(values, [field.name for field in fields(cls)], "generated tasks have")
         return cls(**values)
 
     @property
     def limits(self) -> Limits:
-        """What inputs and answers may be."""
+        """The limits on inputs and answers."""
         return Limits(self.values, self.shortest, self.longest, self.longest_answer)
 
 
 def generate(generator: Generator = "lists", *, use_cache: bool = True, **options: int) -> TaskSet:
     """Make tasks by random programs; the same arguments give the same tasks on every machine.
 
-    `lists`: every task is another function on lists of integers, composed at random of parts such as sorting,
-    slicing, filtering, arithmetic, counting and conditions.
+    `lists`: every task is a different function on lists of integers, randomly composed of parts such as
+    sorting, slicing, filtering, arithmetic, counting and conditions.
 
     Args:
         generator: `lists`.

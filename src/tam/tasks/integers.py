@@ -43,5 +43,5 @@ def _distinct(codes: Integers) -> Integers:
 
 
 def rows(x: Integers) -> Sequences:
-    """These inputs, [rows, 5], as the sequences of a task."""
+    """Convert inputs, [rows, 5], to the sequences of a task."""
     return Sequences(compact(x, VALUES - 1), compact(np.full(len(x), LENGTH), LENGTH))

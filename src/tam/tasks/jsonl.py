@@ -34,21 +34,21 @@ def read_tasks(
     `"primitives"`, a list of strings, and `"split"` are optional. A table has a row per example and the
     columns `task`, `x`, `y` and optionally `split`.
 
-    A task with `"support"` and `"query"` instead of `"examples"` (in a table: a column `role`) is learned
-    from that support when it is scored, and asked those queries.
+    A task with `"support"` and `"query"` instead of `"examples"` (in a table: a column `role`) is scored on
+    those queries, after learning from that support.
 
     Args:
         path: The file, or a folder with `tasks.jsonl` and optionally `splits.json` and `folds.json`.
-        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds,
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or a file of folds,
             `[[names], [names], …]`.
         seed: Seed for drawing the splits by task, 80 : 10 : 10, if no file gives them; by default 0.
-        fold: Which fold is tested, such as `2/5`: the next one is for validation, the others for training.
-            The folds are those of the file `splits`, or drawn by task with the seed.
+        fold: The test fold, such as `2/5`; the next one is for validation, the others for training. The
+            folds are those of the file `splits`, or drawn by task with the seed.
         text: How strings are split: `characters`, `words`, or by a file `tokenizer.json`. By default into
             words in a table, and not at all in JSONL.
         kind: For a table: whether answers are labels (`classification`) or sequences (`transduction`); by
             default sequences if they are lists.
-        columns: The names of a table's columns, if they are others.
+        columns: The names of a table's columns.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
@@ -65,8 +65,8 @@ def read_tasks(
         name: str(value) for name, value in (("text", text), ("kind", kind)) if value is not None
     }
     ids = Ids()
-    found = _found(file, ids, text, kind, columns)
-    return assemble(found, ids, str(file), Splitting(splits_file, seed, fold), options)
+    lines = _read(file, ids, text, kind, columns)
+    return assemble(lines, ids, str(file), Splitting(splits_file, seed, fold), options)
 
 
 def read_test_tasks(
@@ -77,27 +77,27 @@ def read_test_tasks(
     text: str | None = None,
     kind: Kind | None = None,
 ) -> dict[str, tuple[Task, ...]]:
-    """Read the tasks of every test split, or all tasks if they have no splits: nothing is drawn.
+    """Read the tasks of every test split, or all tasks if they have no splits; none are drawn.
 
     The arguments are those of `read_tasks`.
     """
     file, splits_file = _locate(path_of(path), splits, fold)
     ids = Ids()
-    found = _found(file, ids, text, kind, COLUMNS)
-    return test_tasks(found, ids, str(file), Splitting(splits_file, None, fold))
+    lines = _read(file, ids, text, kind, COLUMNS)
+    return test_tasks(lines, ids, str(file), Splitting(splits_file, None, fold))
 
 
 def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
     """Read the examples of one task from JSONL, by line number.
 
-    A line is `{"x": [tokens], "y": label or [tokens]}`. Which tokens and labels are valid depends on the
-    model, and is not checked here.
+    A line is `{"x": [tokens], "y": label or [tokens]}`. Tokens and labels are not checked here, because
+    their validity depends on the model.
 
     Raises:
         TasksFileError: If the file cannot be read or used; the message says where and why.
     """
     examples: dict[int, tuple[Any, Any]] = {}
-    for number, text in _texts(path_of(path)):
+    for number, text in _text_lines(path_of(path)):
         with located(f"{path}:{number}"):
             examples[number] = schema.parse_example(text)
     if not examples:
@@ -113,7 +113,7 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     """
     examples: dict[int, tuple[Any, Any]] = {}
     questions: dict[int, Any] = {}
-    for number, text in _texts(path_of(path)):
+    for number, text in _text_lines(path_of(path)):
         with located(f"{path}:{number}"):
             if isinstance(value := schema.parse_json(text), dict) and value.keys() == {"x"}:
                 questions[number] = value["x"]
@@ -125,7 +125,7 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
 
 
 def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, Path | None]:
-    """The files of tasks and of their splits or folds; a folder may have both."""
+    """Find the files of tasks and of their splits or folds, perhaps in one folder."""
     given = None if splits is None else path_of(splits, "splits")
     if not os.path.isdir(path):
         return path, given
@@ -135,23 +135,23 @@ def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Pa
     return file, beside if given is None and os.path.lexists(beside) else given
 
 
-def _found(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Line]:
-    """The tasks of a file."""
+def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Line]:
+    """Yield the tasks of a file."""
     if file.suffix.lower() in TABLES:
         return tasks_in(read_table(file, columns), ids, text=text, kind=kind)
-    return _lines(file, ids, None if text is None else text_splitter(text))
+    return _read_jsonl(file, ids, None if text is None else text_splitter(text))
 
 
-def _lines(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Line]:
-    """The tasks of a JSONL file."""
-    for number, line in _texts(file):
+def _read_jsonl(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Line]:
+    """Yield the tasks of a JSONL file."""
+    for number, line in _text_lines(file):
         with located(where := f"{file}:{number}"):
-            found = schema.task_of(schema.parse_json(line), where, ids, text)
-        yield found
+            task = schema.task_of(schema.parse_json(line), where, ids, text)
+        yield task
 
 
-def _texts(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers."""
+def _text_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, with their numbers."""
     with located(str(file)), open(file, "rb") as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(schema.LINE_LIMIT + 1), b""), start=1):
             with located(f"{file}:{number}"):

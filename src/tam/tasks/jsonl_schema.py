@@ -1,4 +1,4 @@
-"""What a task, an example and the name of a split may be, in files and in memory."""
+"""The format of tasks, examples and names of splits, in files and in memory."""
 
 import codecs
 import json
@@ -20,11 +20,11 @@ from tam.tasks.vocabulary import Token, sort_key
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused before it fills the memory
+LINE_LIMIT = 64 * 2**20  # bytes; a longer line is rejected before it fills the memory
 
 
 class FormatError(Exception):
-    """A mistake in the content of a file; `located` adds where."""
+    """A mistake in the content of a file; `located` adds its place."""
 
 
 class TasksFileError(UserError):
@@ -33,7 +33,7 @@ class TasksFileError(UserError):
 
 @contextmanager
 def located(place: str) -> Generator[None]:
-    """Turn errors in reading a file into ones that say where."""
+    """Prefix errors in reading a file with their place."""
     try:
         yield
     except FormatError as error:
@@ -43,7 +43,7 @@ def located(place: str) -> Generator[None]:
 
 
 class Ids(dict[Token, int]):
-    """Ids of tokens in order of appearance; the final ids are known once all tokens are."""
+    """Provisional ids of tokens, in order of appearance; final ids need all tokens."""
 
     def __missing__(self, token: Token) -> int:
         self[token] = len(self)
@@ -51,17 +51,17 @@ class Ids(dict[Token, int]):
 
 
 class Rows(NamedTuple):
-    """Sequences of such ids, concatenated."""
+    """Sequences of provisional ids, concatenated."""
 
     flat: Integers
     lengths: Integers
 
 
 class Line(NamedTuple):
-    """A task as its source gives it: a line of a file, the rows of a table, or an item of a list."""
+    """A task as read from a line of a file, the rows of a table, or an item of a list."""
 
     where: str
-    """Its file and line, or its place in memory: what an error about it begins with."""
+    """Its file and line, or its place in memory; errors about it begin with this."""
     name: str
     kind: Kind
     x: Rows
@@ -77,7 +77,7 @@ class Line(NamedTuple):
 
 
 def decode(raw: bytes, *, at_start: bool) -> str:
-    """The text of a line, or of a whole file, without the white space at its end."""
+    """Decode a line or a whole file, and strip trailing white space."""
     if len(raw.removesuffix(b"\n")) > LINE_LIMIT:
         raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: split it into smaller tasks")
     if at_start:
@@ -111,7 +111,7 @@ def parse_json(text: str) -> Any:
 
 
 def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) -> Line:
-    """The task that an object describes; new tokens are added to `ids`, and `text` splits strings.
+    """Parse a task from an object; new tokens are added to `ids`, and `text` splits strings.
 
     >>> value = {"task": "a", "kind": "classification", "examples": [{"x": [5, 5, 2], "y": "odd"}]}
     >>> task_of(value, "line 1", Ids()).x.flat.tolist()
@@ -140,7 +140,7 @@ def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) 
 
 
 def parse_example(text: str) -> tuple[Any, Any]:
-    """The input and the answer of an example on a line of its own."""
+    """Parse the input and the answer of an example on a line of its own."""
     value = parse_json(text)
     _check_object(value, "an example", ("x", "y"))
     return value["x"], value["y"]
@@ -149,7 +149,7 @@ def parse_example(text: str) -> tuple[Any, Any]:
 def check_split(split: object) -> None:
     """Raise unless this is the name of a split."""
     if not isinstance(split, str) or not (split in ("train", "valid") or split.startswith("test")):
-        raise FormatError(f"split must be train, valid, test or another name with test…: got {_brief(split)}")
+        raise FormatError(f"split must be train, valid, test or begin with test: got {_brief(split)}")
 
 
 def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequence[str] = ()) -> None:
@@ -174,7 +174,7 @@ def _examples(value: object, part: str) -> list[dict[str, Any]]:
 
 
 def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | None) -> Rows:
-    """Sequences as ids; `where` says the place of each."""
+    """Convert sequences to ids; `where` has the place of each, for errors."""
     if text is not None:
         rows = [text(row) if isinstance(row, str) else row for row in rows]
     for place, row in zip(where, rows, strict=True):
@@ -203,7 +203,7 @@ def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
 
 
 def _brief(value: object) -> str:
-    """A value of JSON, as a message shows it."""
+    """Format a JSON value for a message."""
     if isinstance(value, list | dict) and value:
         return "a list" if isinstance(value, list) else "an object"
     return shown(value) if type(value) in (int, float, str) else json.dumps(value)

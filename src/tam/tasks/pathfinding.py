@@ -1,11 +1,11 @@
-"""Path-finding: the shortest path between two cells of a 10×10 grid, around obstacles.
+"""Path-finding: the shortest path around obstacles between two cells of a 10×10 grid.
 
 A task is a start and an end; in the compositional form also a waypoint that the path must touch. An
 example is a layout of 8 obstacles, each a 2×2 blob given by its top-left cell and cut off at the
 border. Cells are numbered row by row; in answers they are offset by 100.
 
-Moves go to all 8 neighbours. Of several shortest paths, the answer is the first in lexicographic
-order, which breadth-first search finds if it visits neighbours row by row.
+Moves go to all 8 neighbours. Of several shortest paths, the answer is the lexicographically
+first, which breadth-first search finds if it visits neighbours row by row.
 """
 
 from collections.abc import Sequence
@@ -173,8 +173,8 @@ class PathfindingFamily(Family):
     def answers(self, recipes: Recipes, x: Integers) -> Answers:
         """See `Family.answers`: a task draws its 8 blobs from those that leave its stops free.
 
-        Redrawing layouts without a path makes the others slightly likelier, by nearly the same factor
-        for every task; this is ignored.
+        Redrawing layouts without a path makes all others slightly more likely, by nearly the same factor
+        in every task; this is ignored.
         """
         tasks, rows = len(recipes), len(x)
         stops = np.bitwise_or.reduce(_CELL[recipes], axis=1)  # [tasks, 2]

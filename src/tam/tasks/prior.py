@@ -1,4 +1,4 @@
-"""A prior: more tasks to train on. Validation and test tasks are still the user's alone."""
+"""A prior: more tasks to train on. Validation and test tasks remain the user's own."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,9 +17,9 @@ _MOST_VALUES = 1_000
 
 
 def with_prior(tasks: TaskSet, prior: TaskSet) -> TaskSet:
-    """The same validation and test tasks, and all tasks of the prior to train on besides the set's own.
+    """Add all tasks of a prior to the training tasks of a set; validation and test tasks stay the same.
 
-    A task of the prior whose name the set has already is left out. The vocabulary is that of both.
+    Tasks of the prior whose names the set already has are left out. The vocabularies are merged.
     """
     if prior.kind != tasks.kind:
         raise UserError(
@@ -36,7 +36,7 @@ def with_prior(tasks: TaskSet, prior: TaskSet) -> TaskSet:
 
 
 def fitting_options(tasks: TaskSet, given: Mapping[str, Any]) -> GenerateOptions:
-    """Options to generate tasks like these: what is not given follows their tokens and training tasks."""
+    """Options to generate similar tasks; those not given follow from the tokens and the training tasks."""
     needs = "a prior of lists needs answers that are sequences, and tokens that are integers from 0 on"
     if tasks.kind != "transduction":
         raise UserError(f"{needs}: got {tasks.kind}")

@@ -45,7 +45,7 @@ class Rng:
 
 
 class Dice:
-    """Single numbers of a stream, drawn in bulk.
+    """Single random numbers from a stream, drawn in bulk.
 
     >>> dice = Dice(Rng("dice", 7))
     >>> [dice.below(6) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Tasks from rows with one example each, wherever the rows come from."""
+"""Make tasks from rows with one example each, from any source."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _ROWS_TO_JUDGE = 4
 
 
 class Row(NamedTuple):
-    """One example, and where it came from: what an error about it begins with."""
+    """One example; `where` it came from is the beginning of errors about it."""
 
     where: str
     task: Any
@@ -23,11 +23,11 @@ class Row(NamedTuple):
     y: Any
     split: str | None = None
     role: str | None = None
-    """support or query, if which examples a task is learned from is fixed."""
+    """support or query, if the task has a fixed support."""
     kind: Any = None
     primitives: Any = ()
     written: bool = False
-    """Whether all values are text, as in CSV, so that integers are too."""
+    """Whether all values are text, integers included, as in CSV."""
 
 
 @dataclass
@@ -43,29 +43,29 @@ class _Group:
 def tasks_in(
     rows: Iterable[Row], ids: Ids, *, text: str | None = None, kind: Kind | None = None
 ) -> Iterator[Line]:
-    """The tasks of these rows, in the order in which they first appear.
+    """Yield the tasks of these rows, in order of first appearance.
 
     Args:
         rows: One example each, in any order.
-        ids: Ids of tokens, to which new ones are added.
-        text: How a string becomes tokens, see `text_splitter`. By default a string that is a JSON list is
-            that list, and any other is split into words.
-        kind: What answers are; None: sequences if the first answer is a list, else labels.
+        ids: Ids of tokens; new tokens are added.
+        text: How to split strings into tokens, see `text_splitter`. By default a JSON list is parsed, and any
+            other string is split into words.
+        kind: The kind of the tasks; None: transduction if the first answer is a list, else classification.
     """
     if kind is not None and kind not in get_args(Kind):
         raise UserError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
-    groups, found = _grouped(rows, text, kind)
+    groups, actual = _grouped(rows, text, kind)
     written = any(group.first.written for group in groups.values())
-    inputs = _column([group.x for group in groups.values()], text)
+    inputs = _with_integers([group.x for group in groups.values()], text)
     answers: list[list[Any]] = [group.y for group in groups.values()]
-    if found == "transduction":
-        answers = _column(answers, text)
+    if actual == "transduction":
+        answers = _with_integers(answers, text)
     elif written and all(is_integer(label) for labels in answers for label in labels):
         answers = [[int(label) for label in labels] for labels in answers]
-    if kind is None and found == "classification":
+    if kind is None and actual == "classification":
         _check_labels(groups.values())
     for (name, group), xs, ys in zip(groups.items(), inputs, answers, strict=True):
-        value: dict[str, Any] = {"task": name, "kind": found}
+        value: dict[str, Any] = {"task": name, "kind": actual}
         for x, y, role in zip(xs, ys, group.roles, strict=True):
             value.setdefault(role or "examples", []).append({"x": x, "y": y})
         if group.first.split is not None:
@@ -77,7 +77,7 @@ def tasks_in(
 
 
 def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[dict[str, _Group], Kind]:
-    """The rows of each task, as tokens and labels, and the kind of the tasks."""
+    """Group the rows by task, as tokens and labels, and find out the kind of the tasks."""
     split = _json_or_words if text is None else text_splitter(text)
     groups: dict[str, _Group] = {}
     for row in rows:
@@ -101,12 +101,12 @@ def _grouped(rows: Iterable[Row], text: str | None, kind: Kind | None) -> tuple[
     return groups, kind or "classification"
 
 
-def _column(columns: list[list[list[Token]]], text: str | None) -> list[list[list[Token]]]:
-    """The sequences of each task; words that are all integers as such, unless the text was to be split."""
+def _with_integers(tasks: list[list[list[Token]]], text: str | None) -> list[list[list[Token]]]:
+    """Convert the sequences of all tasks to integers if every word is one, and `text` is None."""
     if text is not None:
-        return columns
-    flat = iter(integers_of_words([row for rows in columns for row in rows]))
-    return [[next(flat) for _ in rows] for rows in columns]
+        return tasks
+    flat = iter(integers_of_words([row for rows in tasks for row in rows]))
+    return [[next(flat) for _ in rows] for rows in tasks]
 
 
 def _kind_of(answer: Any, text: str | None) -> Kind:
@@ -117,19 +117,19 @@ def _kind_of(answer: Any, text: str | None) -> Kind:
 
 
 def _json_list(value: str) -> list[Any] | None:
-    """The list that a string is in JSON; None if it is not one."""
+    """Parse a JSON list; None if the string is not one."""
     if not value.lstrip().startswith("["):
         return None
     try:
-        found = parse_json(value)
+        parsed = parse_json(value)
     except FormatError:
         return None
-    return found if isinstance(found, list) else None
+    return parsed if isinstance(parsed, list) else None
 
 
 def _json_or_words(value: str) -> list[Token]:
-    found = _json_list(value)
-    return list[Token](value.split()) if found is None else found
+    parsed = _json_list(value)
+    return list[Token](value.split()) if parsed is None else parsed
 
 
 def _name(value: Any) -> str:
@@ -160,13 +160,13 @@ def _sequence(value: Any, what: str, split: TextSplitter) -> list[Token]:
 
 
 def _given(value: Any) -> str:
-    """A value as a message shows it; an empty cell of a table says so."""
+    """Format a value for a message; an empty cell of a table is nothing."""
     is_missing = value is None or (isinstance(value, float) and math.isnan(value))
     return "nothing" if is_missing else shown(value)
 
 
 def _check_labels(groups: Iterable[_Group]) -> None:
-    """Raise an error if answers that were taken for labels look like sequences: hardly any occurs twice."""
+    """Raise an error if labels look like sequences: in most tasks with enough examples, all differ."""
     judged = [group for group in groups if len(group.y) >= _ROWS_TO_JUDGE]
     different = [group for group in judged if len(set(group.y)) == len(group.y)]
     if judged and 2 * len(different) > len(judged):

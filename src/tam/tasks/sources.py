@@ -1,4 +1,4 @@
-"""`tam.tasks_from`: a task set from what a program has in memory, or from a file."""
+"""`tam.tasks_from`: a task set from data in memory, or from a file."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -39,10 +39,10 @@ def tasks_from(
       a task whose support is fixed is `{"support": [(x, y), …], "query": [(x, y), …]}`;
     - a list of examples, `[{"task": name, "x": …, "y": …}, …]`, or of tasks as in a JSONL file;
     - a pandas data frame, a pyarrow table or a Hugging Face dataset with a row per example; a dictionary of
-      datasets by split as Hugging Face gives it;
+      datasets by split, as Hugging Face returns it;
     - the name of a JSONL, CSV, TSV or Parquet file.
 
-    An input is a list of tokens, or text, which `text` says how to split. An answer is a label, or a
+    An input is a list of tokens, or text, which is split according to `text`. An answer is a label, or a
     sequence like an input.
 
     Args:
@@ -51,13 +51,13 @@ def tasks_from(
         x: The column with the input.
         y: The column with the answer.
         split: The column with the task's split, if there is one.
-        text: How text is split: `characters`, `words`, or a file `tokenizer.json`. By default text that is a
-            JSON list is that list, and other text is split into words, as integers if all of them are.
+        text: How text is split: `characters`, `words`, or a file `tokenizer.json`. By default a JSON list is
+            parsed, and other text is split into words, as integers if all of them are.
         kind: Whether answers are labels (`classification`) or sequences (`transduction`, where text is split
             like inputs); by default sequences if they are lists.
-        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or one of folds.
-        seed: Seed for drawing the splits by task, 80 : 10 : 10, if nothing gives them; by default 0.
-        fold: Which fold is tested, such as `2/5`; see `read_tasks`.
+        splits: A file `{"train": [names], "valid": [names], "test": [names]}`, or a file of folds.
+        seed: Seed for drawing the splits by task, 80 : 10 : 10, if they are not given; by default 0.
+        fold: The test fold, such as `2/5`; see `read_tasks`.
 
     Raises:
         UserError: If the data cannot be used; the message says where and why.
@@ -73,13 +73,13 @@ def tasks_from(
     if isinstance(source, str | Path):
         return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
     ids = Ids()
-    found = tasks_in(_rows(source, columns), ids, text=text, kind=kind)
+    lines = tasks_in(_rows(source, columns), ids, text=text, kind=kind)
     splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed, fold)
-    return assemble(found, ids, "the tasks", splitting, {})
+    return assemble(lines, ids, "the tasks", splitting, {})
 
 
 def _rows(source: Any, columns: Columns) -> Iterator[Row]:
-    """The examples of what is in memory."""
+    """Yield the examples of data in memory."""
     if is_table(source):
         return table_rows(source, columns)
     if isinstance(source, Mapping):
@@ -103,7 +103,7 @@ def _named(tasks: Mapping[Any, Any], split: str | None) -> Iterator[Row]:
 
 
 def _of_items(items: list[Any], columns: Columns) -> Iterator[Row]:
-    """The examples of a list, of which each item is an example, or a task."""
+    """Yield the examples of a list, whose items are examples or tasks."""
     places: dict[str, str] = {}  # of tasks, by name
     for number, item in enumerate(items):
         with located(place := f"item {number}"):
@@ -127,10 +127,10 @@ def _of_items(items: list[Any], columns: Columns) -> Iterator[Row]:
 
 
 def _examples(name: Any, examples: Any, role: str | None = None, **of_task: Any) -> Iterator[Row]:
-    """The examples of a task, or of its support or its query, which is then their role."""
+    """Yield the examples of a task; those of its support or query get that `role`."""
     if isinstance(examples, Mapping):
-        for part, some in examples.items():
-            yield from _examples(name, some, str(part), **of_task)
+        for part, members in examples.items():
+            yield from _examples(name, members, str(part), **of_task)
         return
     task = f"task {shown(name)}"
     with located(task):

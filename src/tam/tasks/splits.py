@@ -1,4 +1,4 @@
-"""Which tasks are for training, validation and test: drawn by a seed, by folds, or as a file says."""
+"""Assign tasks to training, validation and test: at random, by folds, or as a file specifies."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ def draw_splits(names: Collection[str], seed: int) -> dict[str, str]:
 
 
 def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
-    """Assign the tasks as the content of a splits file says.
+    """Assign the tasks according to the content of a splits file.
 
     >>> assign_splits({"train": ["b"], "valid": ["a"], "test": ["c"]}, ["a", "b", "c"])
     {'b': 'train', 'a': 'valid', 'c': 'test'}
@@ -48,14 +48,14 @@ def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
 
 
 class Fold(NamedTuple):
-    """Which of several folds is the test split, counted from 1; the next is for validation."""
+    """The fold that is the test split, counted from 1; the next one is for validation."""
 
     number: int
     total: int | None
 
     @classmethod
     def read(cls, text: object) -> "Fold":
-        """A fold as it is typed: `2/5`, or `2` where a file has the folds.
+        """Parse a fold: `2/5`, or `2` if a file has the folds.
 
         >>> Fold.read("2/5")
         Fold(number=2, total=5)
@@ -63,9 +63,7 @@ class Fold(NamedTuple):
         number, slash, total = str(text).partition("/")
         parts = [number, total] if slash else [number]
         if not all(part.isascii() and part.isdigit() and len(part) < 7 and int(part) for part in parts):
-            raise SettingError(
-                f"fold must be a number and how many there are, such as 2/5: got {shown(text)}"
-            )
+            raise SettingError(f"fold must be a number and a total, such as 2/5: got {shown(text)}")
         fold = cls(int(number), int(total) if slash else None)
         if slash and not (int(total) >= 3 and int(number) <= int(total)):
             raise SettingError(f"fold must be from 1/N to N/N, with at least 3 folds: got {shown(text)}")
@@ -82,7 +80,7 @@ def draw_fold(names: Collection[str], fold: Fold, seed: int) -> dict[str, str]:
     {'d': 'test', 'a': 'valid', 'b': 'train', 'c': 'test', 'e': 'valid', 'f': 'train'}
     """
     if fold.total is None:
-        raise SettingError(f"fold must say how many there are, such as {fold.number}/5: got {fold}")
+        raise SettingError(f"fold must have a total, such as {fold.number}/5: got {fold}")
     if len(names) < fold.total:
         raise FormatError(
             f"there must be at least {fold.total} tasks for {fold.total} folds: got {len(names)}"

@@ -10,13 +10,13 @@ from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
 from tam.tasks.rows import Row
 
 TABLES = (".csv", ".tsv", ".parquet")
-"""How the names of files with tables end."""
+"""The file name extensions of tables."""
 
 _SPLIT_NAMES = {"validation": "valid", "val": "valid", "dev": "valid"}
 
 
 class Columns(NamedTuple):
-    """The names of a table's columns; it may have none for splits and roles."""
+    """The names of a table's columns; those for splits and roles are optional."""
 
     task: str = "task"
     x: str = "x"
@@ -29,14 +29,14 @@ COLUMNS = Columns()
 
 
 def read_table(file: Path, columns: Columns = COLUMNS) -> Iterator[Row]:
-    """The rows of a file."""
+    """Yield the rows of a file."""
     return _parquet(file, columns) if file.suffix.lower() == ".parquet" else _csv(file, columns)
 
 
 def table_rows(
     table: Any, columns: Columns = COLUMNS, source: str = "the table", split: str | None = None
 ) -> Iterator[Row]:
-    """The rows of a data frame, a table of pyarrow or a dataset, all of which may be in one split."""
+    """Yield the rows of a data frame, a pyarrow table or a dataset, perhaps all in one split."""
     is_frame = not hasattr(table, "column_names")
     _check_columns(list(map(str, table.columns if is_frame else table.column_names)), columns, source)
     if hasattr(table, "to_pylist"):
@@ -50,7 +50,7 @@ def table_rows(
 
 
 def is_table(value: Any) -> bool:
-    """Whether this is a data frame, a table of pyarrow or a Hugging Face dataset."""
+    """Whether this is a data frame, a pyarrow table or a Hugging Face dataset."""
     is_frame = hasattr(value, "to_dict") and hasattr(value, "columns")
     return not isinstance(value, Mapping) and (is_frame or hasattr(value, "column_names"))
 
@@ -96,7 +96,7 @@ def _csv(file: Path, columns: Columns) -> Iterator[Row]:
 
 
 def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[int, list[str]]]:
-    """The records that are not blank, each with the number of its first line."""
+    """Yield the records that are not blank, each with the number of its first line."""
     while True:
         number = reader.line_num + 1
         with located(f"{file}:{number}"):

@@ -86,9 +86,9 @@ class Classes:
 class Task:
     """A name, examples of one rule, and optionally the primitives that compose it.
 
-    `y` gives the kind: `Classes` for classification, `Sequences` for transduction. Iterating yields
+    The type of `y` is the kind: `Classes` for classification, `Sequences` for transduction. Iterating yields
     the examples in the user's own tokens and labels. With a fixed `support`, a task is scored by learning
-    from that many of its first examples and answering the others.
+    from that many of its first examples and answering the rest.
     """
 
     name: str

@@ -54,17 +54,17 @@ class TaskSet:
 
     @property
     def train(self) -> tuple[Task, ...]:
-        """The tasks that the model is trained on."""
+        """The tasks to train on."""
         return self.splits["train"]
 
     @property
     def valid(self) -> tuple[Task, ...]:
-        """The tasks on which settings are chosen."""
+        """The tasks to choose settings on."""
         return self.splits["valid"]
 
     @property
     def test(self) -> tuple[Task, ...]:
-        """The tasks on which results are reported: those of every test split."""
+        """The tasks to report results on, of all test splits."""
         return tuple(task for name in self.test_splits for task in self.splits[name])
 
     @property
@@ -79,7 +79,7 @@ class TaskSet:
 
     @property
     def n_classes(self) -> int:
-        """The largest number of classes of a task; 0 for transduction."""
+        """The largest number of classes in a task; 0 for transduction."""
         return max((len(task.y.labels) for task in self if isinstance(task.y, Classes)), default=0)
 
     @cached_property
@@ -130,15 +130,15 @@ class TaskSet:
         return _ranks(self.vocabulary.tokens, np.flatnonzero(used))
 
     def write(self, path: str | Path) -> None:
-        """Write JSONL, one task per line, that `read_tasks` reads back to the same content.
+        """Write the tasks as JSONL, one per line; `read_tasks` reads back the same content.
 
-        The file is replaced only once all is written; content that could not be read back is an error.
+        The file is replaced only once everything is written; content that cannot be read back is an error.
         """
         write_tasks(self.splits, path)
 
 
 def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDArray[np.uint32]]:
-    """The used values, sorted, and the rank of every id among them."""
+    """The used values, sorted, and the rank of each id among them."""
     order = sorted(used.tolist(), key=lambda index: sort_key(values[index]))
     rank = np.zeros(len(values), dtype=np.uint32)
     rank[order] = np.arange(len(order))

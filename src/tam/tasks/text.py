@@ -1,4 +1,4 @@
-"""Text as tokens: its characters, its words, or the pieces of a tokenizer."""
+"""Split text into tokens: characters, words, or the pieces of a tokenizer."""
 
 import os
 from collections.abc import Callable
@@ -12,11 +12,11 @@ TextSplitter = Callable[[str], list[Token]]
 
 
 def text_splitter(text: str) -> TextSplitter:
-    """How `text` says that text becomes tokens.
+    """Return a function that splits text into tokens.
 
     Args:
-        text: `characters`, `words` (what spaces separate), or a file `tokenizer.json` of Hugging Face's
-            tokenizers, or a folder that has one.
+        text: `characters`, `words` (separated by white space), or a Hugging Face file `tokenizer.json`, or a
+            folder that has one.
 
     >>> text_splitter("characters")("tea")
     ['t', 'e', 'a']
@@ -44,7 +44,7 @@ def tokenizer_named(text: object) -> str | None:
 
 
 def tokenizer_file(encoder: str) -> str:
-    """The tokenizer of a Hugging Face encoder: of a folder, or of a name on the hub, which is fetched."""
+    """The tokenizer file of a Hugging Face encoder: in a folder, or downloaded by its name on the hub."""
     try:
         from transformers.utils.hub import cached_file
     except ImportError:
@@ -52,28 +52,28 @@ def tokenizer_file(encoder: str) -> str:
     if os.path.isabs(encoder) and not os.path.isdir(encoder):
         raise UserError(f"{encoder}: there is no such folder")
     try:
-        found = cached_file(encoder, TOKENIZER)
+        file = cached_file(encoder, TOKENIZER)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{encoder}: no tokenizer of a text encoder there: {reason}") from None
-    assert found is not None
-    return found
+        raise UserError(f"{encoder}: has no tokenizer of a text encoder: {reason}") from None
+    assert file is not None
+    return file
 
 
 def read_tokenizer(file: str) -> Any:
-    """A tokenizer of Hugging Face's."""
+    """Read a Hugging Face tokenizer."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
         raise UserError("a tokenizer file needs tokenizers: pip install 'tam-fewshot[text]'") from None
     try:
         return Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises nothing more special
+    except Exception as error:  # tokenizers raises nothing more specific
         raise UserError(f"{file}: not the file of a tokenizer: {error}") from None
 
 
 def integers_of_words(rows: list[list[Token]]) -> list[list[Token]]:
-    """Words as integers if all of them are, as in `3 1 4`; else as they are.
+    """Convert words to integers if all of them are, as in `3 1 4`; else return them unchanged.
 
     >>> integers_of_words([["3", "1"], ["-4"]]), integers_of_words([["3"], ["b"]])
     ([[3, 1], [-4]], [['3'], ['b']])

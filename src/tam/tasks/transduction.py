@@ -21,7 +21,7 @@ _PROBES = 512
 _MANY = 1_000  # for more tasks than this, it is faster to compute the answers of all tasks
 
 Rule = Callable[[Integers], Integers]
-"""What a primitive computes: [rows, 5] to [rows, 5]."""
+"""The function of a primitive: [rows, 5] to [rows, 5]."""
 
 Form = dict[str, Rule]
 """Primitives by name that differ only in their parameters."""
@@ -121,8 +121,8 @@ class TransductionFamily(Family):
         numbers: dict[bytes, int] = {}
         probed = self._every(random_inputs(_PROBES, Rng("transduction probes")))
         shape = tuple(len(slot) for slot in self.slots)
-        found = [numbers.setdefault(probed[place].tobytes(), len(numbers)) for place in np.ndindex(shape)]
-        return np.array(found).reshape(shape)
+        flat = [numbers.setdefault(probed[place].tobytes(), len(numbers)) for place in np.ndindex(shape)]
+        return np.array(flat).reshape(shape)
 
     def _every(self, x: Integers) -> Integers:
         """The answers of every task to these inputs: [T1, T2, T3, rows, 5]."""

@@ -34,7 +34,7 @@ def plain(value: Any) -> Token | None:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """The items of a list, an array or anything else with an order; None for what has none."""
+    """Convert an array or any other ordered iterable to a list; None for anything else."""
     if isinstance(value, str | bytes | Mapping | set | frozenset):
         return None
     try:
@@ -91,7 +91,7 @@ class Vocabulary:
         return [self.tokens[index] for index in ids]
 
     def ids_of(self, other: "Vocabulary") -> NDArray[np.int64]:
-        """The id here of every token of another vocabulary, in its order; -1 for tokens not here.
+        """This vocabulary's id for each token of another, in its order; -1 for unknown tokens.
 
         >>> Vocabulary(["a", "b"]).ids_of(Vocabulary(["b", "c"])).tolist()
         [1, -1]

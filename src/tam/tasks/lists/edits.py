@@ -1,6 +1,6 @@
-"""What can be done to a list. In lambdas, x is the list, v and w are numbers, m and n measures.
+"""Edits of a list. In lambdas, x is the list, v and w are numbers, m and n measures.
 
-Places count from 1. An edit never changes its input, and raises one of `UNDEFINED` where it has no answer.
+Places count from 1. An edit never modifies its input, and raises one of `UNDEFINED` if it has no answer.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ _MOST = 1_000
 
 
 def _at(x: Numbers, place: int, new: Numbers) -> Numbers:
-    """The list with the element at a place, which it must have, replaced by others."""
+    """Replace the element at an existing place by others."""
     x[place - 1]  # undefined for a shorter list
     return x[: place - 1] + new + x[place:]
 
 
 def _insert(x: Numbers, place: int, new: Numbers) -> Numbers:
-    """The list with others inserted, so that the first of them is at this place."""
+    """Insert others, the first of them at this place."""
     if len(x) < place - 1:
         raise IndexError(place)
     return x[: place - 1] + new + x[place - 1 :]
@@ -36,13 +36,13 @@ def _swap(x: Numbers, i: int, j: int) -> Numbers:
 
 
 def _first_only(x: Numbers, test: Callable[[int], bool], change: Callable[[Numbers], Numbers]) -> Numbers:
-    """The list with the first element that passes the test changed."""
+    """Change the first element that passes the test."""
     place = next((place for place, v in enumerate(x) if test(v)), len(x))
     return x[:place] + change(x[place : place + 1]) + x[place + 1 :]
 
 
 def _size(number: int) -> int:
-    """The number, if it can be that of elements: undefined below 0, and where a list would grow too long."""
+    """Check a number of elements: undefined if it is negative or makes a list too long."""
     if not 0 <= number <= _MOST:
         raise ValueError(number)
     return number
@@ -53,7 +53,7 @@ def _from_to(first: int, last: int) -> Numbers:
 
 
 def _then(x: Numbers, one: Callable[[Numbers], Numbers], other: Callable[[Numbers], Numbers]) -> Numbers:
-    """One edit after the other; undefined where the first gives a list that grows too long."""
+    """Apply one edit after the other; undefined if the first makes the list too long."""
     y = one(x)
     _size(len(y))
     return other(y)

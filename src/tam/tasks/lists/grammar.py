@@ -1,7 +1,7 @@
 """A typed grammar of programs: forms with typed arguments, and random expressions made of them.
 
 An `edit` turns a list into a list, a `measure` a list into a number, and a `change` a number into a number. A
-`condition` is true of a list or not, a `test` of a number. The other kinds are constants.
+`condition` is a predicate of lists, a `test` one of numbers. The other kinds are constants.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,13 @@ Kind = Literal[
 Numbers = list[int]
 
 UNDEFINED = (IndexError, ValueError, ZeroDivisionError)
-"""What an expression raises for an input that it has no answer to, such as the maximum of an empty list."""
+"""Exceptions of expressions without an answer to an input, such as the maximum of an empty list."""
 
 
 class Form(NamedTuple):
-    """A way to make an expression: how it reads, the kinds of its arguments, and what it computes.
+    """A form of expression: its text, the kinds of its arguments, its function, and its weight in draws.
 
-    `run` takes the list or the number first, and then the arguments.
+    `run` takes the list or the number first, then the arguments.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """An expression in words, what it computes (or its value), and the constants in it."""
+    """An expression: its text, its function (or value), and the constants in it."""
 
     text: str
     value: Any
@@ -52,7 +52,7 @@ class Grammar:
 
     def __init__(self, forms: Forms, values: int) -> None:
         self._values = values
-        # A form is listed as often as it weighs.
+        # Each form occurs as often as its weight.
         self._any = {
             kind: [form for form in some for _ in range(form.weight)] for kind, some in forms.items()
         }
@@ -80,7 +80,7 @@ def _constant(number: int) -> Expression:
 
 
 def _value(dice: Dice, values: int) -> Expression:
-    """A number that may occur in a list: small ones are as likely as all others together."""
+    """A number that may occur in a list: half of the draws are below 10, the others below `values`."""
     number = dice.below(min(10, values)) if dice.below(2) else dice.below(values)
     return Expression(str(number), number, (number,))
 

@@ -11,7 +11,7 @@ _TRIES = 900  # fewer would change the tasks of some options
 
 
 class Limits(NamedTuple):
-    """What inputs and answers may be: numbers from 0 to `values` - 1, and lengths."""
+    """Limits on inputs and answers: numbers from 0 to `values` - 1, and lengths."""
 
     values: int
     shortest: int
@@ -19,18 +19,18 @@ class Limits(NamedTuple):
     longest_answer: int
 
     def allow(self, y: Numbers) -> bool:
-        """Whether this can be an answer."""
+        """Whether an answer is within the limits."""
         return len(y) <= self.longest_answer and all(0 <= v < self.values for v in y)
 
 
 class Inputs:
     """Random lists of one style.
 
-    Numbers are small (below 10), of any size, or a mix of both. They are all different, or repeat as chance
-    has it, or come from a few. Half of the lists have one of the given constants at a random place: a
-    program that looks for a 7 shows what it does only where there is one.
+    Numbers are small (below 10), of any size, or a mix of both. They are all different, repeat by chance, or
+    come from a few. Half of the lists have one of the given constants at a random place: a program that looks
+    for a 7 shows what it does only on a list with a 7.
 
-    Where lists are to be longer than different numbers hardly ever make them, numbers repeat.
+    If lists of different numbers would hardly ever be long enough, numbers repeat.
     """
 
     def __init__(self, limits: Limits, dice: Dice, constants: Sequence[int] = ()) -> None:
@@ -49,7 +49,7 @@ class Inputs:
         return self._try()
 
     def _try(self) -> Numbers:
-        """A random list, which is too short if too few of its numbers differ."""
+        """A random list, which may be too short once repeats are removed."""
         dice, limits = self._dice, self._limits
         length = limits.shortest + dice.below(limits.longest - limits.shortest + 1)
         x = [self._number() for _ in range(length)]

@@ -1,4 +1,4 @@
-"""Numbers that a list has, and what may be true of it. In lambdas, x is the list; places count from 1."""
+"""Measures of a list, and conditions on it. In lambdas, x is the list; places count from 1."""
 
 from math import prod
 

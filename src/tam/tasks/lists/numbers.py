@@ -1,4 +1,4 @@
-"""What can be asked of a number, and done to it; in lambdas, v is the number."""
+"""Tests of a number, and changes to it; in lambdas, v is the number."""
 
 from tam.tasks.lists.grammar import Form
 

@@ -22,7 +22,7 @@ FORMS: Forms = {
 
 DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)
 _PROBES = 32
-_FIRST = 8  # examples after which a program that is not worth it is mostly known to be
+_FIRST = 8  # examples after which most worthless programs are recognised
 _MOST_ALIKE = 0.6  # of the answers may be the same
 _MOST_COPIED = 0.7  # of the answers may be the input
 _CONSTANT_SHARE = 0.03  # of the programs may have the same answer to everything
@@ -31,16 +31,16 @@ _NO_ANSWER = (-(2**40),)
 
 
 class Program(NamedTuple):
-    """A function in words, and examples of it."""
+    """A function, as text, and examples of it."""
 
     text: str
     examples: list[tuple[Numbers, Numbers]]
 
 
 def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]:
-    """Different functions, until nothing new is found; the first ones of a seed are always the same.
+    """Yield different functions until no new ones turn up; the order is fixed by the seed.
 
-    A program is left out if it is undefined or beyond the limits for most inputs, if its answers are mostly
+    A program is skipped if it is undefined or exceeds the limits on most inputs, if its answers are mostly
     the same or mostly its inputs, or if an earlier one answers all probes alike. Few are constant.
     """
     grammar = Grammar(FORMS, limits.values)
@@ -51,18 +51,18 @@ def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]
         dice = Dice(Rng("list programs", seed, number))
         number, failures = number + 1, failures + 1
         drawn = grammar.draw("edit", dice.pick(DEPTHS), dice)
-        found = _examples(drawn, limits, examples, dice)
-        if found is None:
+        pairs = _examples(drawn, limits, examples, dice)
+        if pairs is None:
             continue
-        is_constant = len({tuple(y) for _, y in found}) == 1
+        is_constant = len({tuple(y) for _, y in pairs}) == 1
         if is_constant and constant >= _CONSTANT_SHARE * (made + 1):
             continue
-        function = _number_of(drawn, probes)
+        function = _fingerprint(drawn, probes)
         if function in seen or drawn.text in seen:
             continue
         seen |= {function, drawn.text}
         made, constant, failures = made + 1, constant + is_constant, 0
-        yield Program(drawn.text, found)
+        yield Program(drawn.text, pairs)
 
 
 def _probes(limits: Limits) -> list[Numbers]:
@@ -71,41 +71,41 @@ def _probes(limits: Limits) -> list[Numbers]:
 
 
 def answer_of(program: Expression, x: Numbers) -> Numbers | None:
-    """What a program answers; None where it has no answer."""
+    """Run a program on an input; None if it is undefined."""
     try:
         return program.value(x)
     except UNDEFINED:
         return None
 
 
-def _number_of(program: Expression, probes: Sequence[Numbers]) -> int:
-    """A number that is the same for equal functions; hashes of integers are the same in every process."""
+def _fingerprint(program: Expression, probes: Sequence[Numbers]) -> int:
+    """A hash of the answers to the probes; hashes of integers are the same in every process."""
     return hash(tuple(_NO_ANSWER if (y := answer_of(program, x)) is None else tuple(y) for x in probes))
 
 
 def _examples(
     program: Expression, limits: Limits, count: int, dice: Dice
 ) -> list[tuple[Numbers, Numbers]] | None:
-    """Examples with different inputs; None if the program is not worth learning."""
+    """Draw examples with different inputs; None if the program is not worth learning."""
     inputs = Inputs(limits, dice, program.constants)
-    found: dict[tuple[int, ...], Numbers] = {}
+    answers: dict[tuple[int, ...], Numbers] = {}
     for tried in range(_TRIES * count):
         x = inputs.draw()
         y = answer_of(program, x)
         if y is not None and limits.allow(y):
-            found.setdefault(tuple(x), y)
-        if tried == _TRIES * _FIRST and (len(found) < _FIRST or not _worth(found)):
+            answers.setdefault(tuple(x), y)
+        if tried == _TRIES * _FIRST and (len(answers) < _FIRST or not _is_worth_learning(answers)):
             return None
-        if len(found) == count:
+        if len(answers) == count:
             break
-    if len(found) < count or not _worth(found):
+    if len(answers) < count or not _is_worth_learning(answers):
         return None
-    return [(list(x), y) for x, y in found.items()]
+    return [(list(x), y) for x, y in answers.items()]
 
 
-def _worth(found: dict[tuple[int, ...], Numbers]) -> bool:
-    """Whether the answers differ from each other, or are all the same, and mostly differ from the inputs."""
-    answers = Counter(tuple(y) for y in found.values())
-    if answers.most_common(1)[0][1] > _MOST_ALIKE * len(found) and len(answers) > 1:
+def _is_worth_learning(answer_to: dict[tuple[int, ...], Numbers]) -> bool:
+    """Whether the answers mostly vary, or are all the same, and mostly differ from the inputs."""
+    answers = Counter(tuple(y) for y in answer_to.values())
+    if answers.most_common(1)[0][1] > _MOST_ALIKE * len(answer_to) and len(answers) > 1:
         return False
-    return sum(x == tuple(y) for x, y in found.items()) <= _MOST_COPIED * len(found)
+    return sum(x == tuple(y) for x, y in answer_to.items()) <= _MOST_COPIED * len(answer_to)

@@ -1,7 +1,7 @@
-"""Random programs as a rule: those that answer examples of a task right vote on its other answers.
+"""A rule made of random programs: those that are right on examples of a task vote on its other answers.
 
-A program that gets more of the examples right has more votes, and so has one that is drawn more often,
-because it is simpler. The rule of edits, `VotedEdits`, votes as one program does.
+A program has more votes the more examples it gets right and the more often it is drawn, because simpler
+programs are drawn more often. The rule of edits, `VotedEdits`, votes like one program.
 """
 
 import math
@@ -23,76 +23,76 @@ from tam.tasks.taskset import TaskSet
 _MISS = 0.05
 """The share of its votes that a program keeps for each example that it gets wrong."""
 _EDITS = 3.0
-"""The votes of the rule of edits: as of a program that was drawn so often."""
+"""The votes of the rule of edits: those of a program drawn this often."""
 _TRIED = 3
-"""A program is left out unless it gets one of so many examples right."""
-_LOOKED_AT = 20
-"""Training tasks, of which a tenth must have a program for half of their examples."""
+"""The number of examples tried first: a program that is right on none of them is left out."""
+_SAMPLED_TASKS = 20
+"""Training tasks sampled; a tenth of them must have a program that is right on half of their examples."""
 
 Example = tuple[Row, Row]
 Unreadable = tuple[int | None, ...]
-"""Numbers, with None for a token that stands for none."""
+"""Numbers, with None for tokens that are not numbers."""
 
 
 @lru_cache(maxsize=2)
 def draw_distinct(draws: int, values: int) -> tuple[tuple[Expression, int], ...]:
-    """The different programs among so many random ones, each with how often it was drawn."""
+    """The different programs among `draws` random ones, and how often each was drawn."""
     grammar, dice = Grammar(FORMS, values), Dice(Rng("programs to try"))
-    found = [grammar.draw("edit", dice.pick(DEPTHS), dice) for _ in range(draws)]
-    times = Counter(program.text for program in found)
-    return tuple((program, times[text]) for text, program in {one.text: one for one in found}.items())
+    drawn = [grammar.draw("edit", dice.pick(DEPTHS), dice) for _ in range(draws)]
+    times = Counter(program.text for program in drawn)
+    return tuple((program, times[text]) for text, program in {one.text: one for one in drawn}.items())
 
 
 class Answers(NamedTuple):
-    """What P programs answer to the N inputs of a task."""
+    """The answers of P programs to the N inputs of a task."""
 
     times: NDArray[np.float64]  # how often each was drawn, `[P]`
-    right: NDArray[np.bool_]  # whether an answer is that of the example, `[P, N]`
-    number: NDArray[np.int32]  # which of `distinct` an answer is, `[P, N]`
+    right: NDArray[np.bool_]  # whether an answer is the example's, `[P, N]`
+    number: NDArray[np.int32]  # index of an answer in `distinct`, `[P, N]`
     distinct: tuple[Row | None, ...]  # None for no answer
 
 
 @lru_cache(maxsize=4096)
 def programs_right_on(x: Row, y: Unreadable, draws: int, values: int) -> tuple[int, ...]:
-    """The numbers of the programs that give this answer to this input."""
-    given, wanted = list(x), list(y)
+    """The indices of the programs that give this answer to this input."""
+    numbers, wanted = list(x), list(y)
     programs = enumerate(draw_distinct(draws, values))
-    return tuple(number for number, (program, _) in programs if answer_of(program, given) == wanted)
+    return tuple(number for number, (program, _) in programs if answer_of(program, numbers) == wanted)
 
 
 @lru_cache(maxsize=512)
 def answers_of_programs(
     rows: tuple[tuple[Row, Unreadable], ...], tried: tuple[int, ...], draws: int, values: int
 ) -> Answers:
-    """The answers of those programs that get one of the examples right that are tried.
+    """The answers of the programs that are right on at least one of the tried examples.
 
     Args:
-        rows: Examples; which programs are chosen depends on the answers of those that are tried alone.
-        tried: The numbers of the examples that are tried.
-        draws: How many programs are drawn.
-        values: Their constants are below this.
+        rows: Examples; only the answers of the tried ones influence which programs are chosen.
+        tried: The indices of the tried examples.
+        draws: The number of programs drawn.
+        values: The constants of programs are below this.
     """
     chosen = sorted({number for row in tried for number in programs_right_on(*rows[row], draws, values)})
     programs = [draw_distinct(draws, values)[number] for number in chosen]
     numbers: dict[Unreadable | None, int] = {None: 0}
-    found: list[list[int]] = []
+    indices: list[list[int]] = []
     for program, _ in programs:
         own = (answer_of(program, list(x)) for x, _ in rows)
-        found.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
-    number = np.array(found, dtype=np.int32).reshape(len(found), len(rows))
+        indices.append([numbers.setdefault(None if y is None else tuple(y), len(numbers)) for y in own])
+    number = np.array(indices, dtype=np.int32).reshape(len(indices), len(rows))
     right = number == [numbers.get(y, -1) for _, y in rows]
     times = np.array([count for _, count in programs], dtype=np.float64)
     return Answers(times, right, number, tuple(numbers))  # type: ignore[arg-type]
 
 
 def explain_some(tasks: TaskSet, draws: int) -> bool:
-    """Whether the tasks are on lists of integers, and programs explain some of the training tasks."""
+    """Whether the tasks are on lists of integers, and programs explain some training tasks."""
     numbers = [token for token in tasks.vocabulary.tokens if isinstance(token, int)]
     if tasks.kind != "transduction" or len(numbers) < len(tasks.vocabulary):
         return False
     explained = 0
-    some = tasks.train[:: math.ceil(len(tasks.train) / _LOOKED_AT)]
-    for task in some:
+    sample = tasks.train[:: math.ceil(len(tasks.train) / _SAMPLED_TASKS)]
+    for task in sample:
         assert isinstance(task.y, Sequences)
         rows = tuple(
             (tuple(numbers[id] for id in task.x.row(row)), tuple(numbers[id] for id in task.y.row(row)))
@@ -100,18 +100,18 @@ def explain_some(tasks: TaskSet, draws: int) -> bool:
         )
         right = answers_of_programs(rows, tuple(range(len(rows)))[:_TRIED], draws, 1 + max(numbers)).right
         explained += bool(2 * right.sum(1).max(initial=0) >= len(rows))
-    return 10 * explained >= len(some)
+    return 10 * explained >= len(sample)
 
 
 class ListRule:
-    """What random programs and edits make of the inputs of a task on lists.
+    """Answers inputs of a task on lists by a vote among random programs and edits.
 
     Args:
         rows: Examples in ids.
         edits: The rule of edits for these examples.
-        numbers: The number that each id stands for; other ids stand for none.
+        numbers: The number for each id; larger ids are not numbers.
         known: The examples whose answers are known; the first of them choose the programs.
-        draws: How many programs are drawn.
+        draws: The number of programs drawn.
     """
 
     def __init__(
@@ -149,11 +149,11 @@ class ListRule:
         self._place = {self._distinct[place]: place for place in np.flatnonzero(named).tolist()}
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
-        """For each row that is asked the different answers by other rows of the support, best first."""
+        """For each row asked, different answers by other rows in the support, best first."""
         both = [*dict.fromkeys((*support, *asked))]
         edits = dict(zip(both, self._edits.answers(support, both, most), strict=True))
         wrong = {row for row in support if edits[row][:1] != [self._rows[row][1]]}
-        found: list[list[Row]] = []
+        answers: list[list[Row]] = []
         for row in asked:
             of_programs = self._votes(support, row)
             best = np.argsort(-of_programs, kind="stable")[:most].tolist()
@@ -162,11 +162,11 @@ class ListRule:
             for number, answer in enumerate(edits[row]):
                 before = float(of_programs[self._place[answer]]) if answer in self._place else 0.0
                 votes[answer] = before + weight * (FURTHER if number else 1.0)
-            found.append(sorted(votes, key=lambda answer: -votes[answer])[:most])
-        return found
+            answers.append(sorted(votes, key=lambda answer: -votes[answer])[:most])
+        return answers
 
     def _votes(self, support: Sequence[int], row: int) -> NDArray[np.float64]:
-        """The votes for each distinct answer to a row, by programs that get another row of support right."""
+        """The votes for each distinct answer to a row, by programs that are right on other support rows."""
         others = [self._column[one] for one in support if one != row and one in self._column]
         if row not in self._column or not others:
             return np.zeros(len(self._distinct))
