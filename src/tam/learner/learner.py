@@ -95,7 +95,7 @@ class Learner:
                 on this machine; settings given to the learner are kept.
         """
         if not isinstance(tasks, TaskSet):
-            raise UserError(f"tasks must come from tam.benchmark or tam.read_tasks: got {tasks!r}")
+            raise UserError(f"tasks must be a task set, such as tam.read_tasks returns: got {tasks!r}")
         started = time.monotonic()
         tracker = None if track is None else make_tracker(track)
         if track == "tensorboard" and folder is None:

@@ -124,7 +124,7 @@ def _checked(found: Iterable[Line], source: str) -> list[Line]:
                 )
             padded += count * width
     if not lines:
-        raise TasksFileError(f"{source}: empty: there must be a task on each line")
+        raise TasksFileError(f"{source}: empty: there are no tasks")
     return list(lines.values())
 
 
