@@ -55,7 +55,7 @@ def test_a_batch_of_the_other_kind_is_refused(encoder_spec: ModelSpec) -> None:
     model, batch = make_model(encoder_spec), make_batch(encoder_spec)
     z = make_z(model, batch)
     sequences = replace(batch, y=batch.x, y_length=batch.x_length)
-    with pytest.raises(ValueError, match="for classification, the batch for transduction"):
+    with pytest.raises(ValueError, match="must be for classification, as the model is: got transduction"):
         model(z, sequences)
 
 

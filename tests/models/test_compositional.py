@@ -76,16 +76,16 @@ def test_without_unknown_all_rows_get_a_gradient(compositional_spec: ModelSpec) 
     model, batch = make_model(compositional_spec), batch_of(make_batch(compositional_spec), unknown=None)
     used = table_gradient(model, None, batch).ne(0).any(-1)
     assert used.tolist() == [False, True, True, True, True, True]
-    with pytest.raises(ValueError, match="in which a slot is unknown: give None"):
+    with pytest.raises(ValueError, match="z must be None without an unknown slot"):
         model(make_z(model, batch), batch)
 
 
 def test_wrong_primitives_are_refused(compositional_spec: ModelSpec) -> None:
     model, batch = make_model(compositional_spec), make_batch(compositional_spec)
     z = make_z(model, batch)
-    with pytest.raises(ValueError, match="has 3 primitives in this model, not None"):
+    with pytest.raises(ValueError, match="must have 3 primitives in this model: got None"):
         model(z, replace(batch, primitives=None, unknown=None))
-    with pytest.raises(ValueError, match="has 3 primitives in this model, not 2"):
+    with pytest.raises(ValueError, match="must have 3 primitives in this model: got 2"):
         model(z, replace(batch, primitives=IDS[:, :2]))
-    with pytest.raises(ValueError, match="give one"):
+    with pytest.raises(ValueError, match="z must not be None with an unknown slot"):
         model(None, batch)

@@ -91,9 +91,9 @@ def test_a_condition_of_one_copy_serves_any_rows(conditioned_spec: ModelSpec) ->
     query = replace(query, primitives=support.primitives, unknown=support.unknown)
     expected = model(z, query)
     assert torch.equal(model.log_prob(model.condition(z, support), query), expected)
-    with pytest.raises(ValueError, match="3 tasks with 4 copies each does not fit 3 tasks of 7 rows"):
+    with pytest.raises(ValueError, match="must be of 3 tasks with 1 or 7 copies: got 3 tasks with 4 copies"):
         model.log_prob(model.condition(z.repeat(1, 4, 1), support), query)
-    with pytest.raises(ValueError, match="3 tasks with 1 copies each does not fit 2 tasks of 4 rows"):
+    with pytest.raises(ValueError, match="must be of 2 tasks with 1 or 4 copies: got 3 tasks with 1 copies"):
         model.log_prob(model.condition(z, support), make_batch(conditioned_spec, 2, 4))
 
 
@@ -114,11 +114,11 @@ def test_blank(spec: ModelSpec) -> None:
 def test_wrong_z_is_refused(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     if spec.conditioning == "none":
-        with pytest.raises(ValueError, match="give None"):
+        with pytest.raises(ValueError, match="z must be None with conditioning 'none'"):
             model.condition(torch.zeros(3, 1, 0), batch)
         return
-    with pytest.raises(ValueError, match="give one"):
+    with pytest.raises(ValueError, match="z must not be None"):
         model.condition(None, batch)
     for shape in ((3, model.task_size), (3, 2, model.task_size), (2, 1, model.task_size), (3, 1, 5)):
-        with pytest.raises(ValueError, match=r"z \[B, M, S\] has one of the shapes"):
+        with pytest.raises(ValueError, match=r"z \[B, M, S\] must have one of the shapes"):
             model.condition(torch.zeros(shape), batch)

@@ -1,6 +1,6 @@
 """Multi-head attention.
 
-Shapes: R rows, L places, Q of them asking, X cached ones, d width, H heads, D = d / H.
+Shapes: R rows, L places, Q of them queried, X cached places, d width, H heads, D = d / H.
 """
 
 import math
@@ -15,14 +15,14 @@ from tam.models.layers import Linear
 from tam.models.rotary import Rotation
 
 ALL = slice(None)
-LONG = 64  # places from which torch's kernel pays
+LONG = 64  # above this many places, torch's kernel is faster
 
 
 class Mask(NamedTuple):
-    """Which place sees which: those that are `seen`, `[R, L]`, the others being padding.
+    """Attention mask: every place sees the places `seen`, `[R, L]`; the rest are padding.
 
-    If `causal`, each sees itself, of those the ones before it, and the first `front`. Padding of x must see
-    something, or its softmax has no value. Padding of y comes last, so that nothing else sees it.
+    If `causal`, a place sees itself, and of those `seen` the ones before it and the first `front`. Padding of
+    x must see itself, or its softmax would be NaN. Padding of y comes last, so nothing else sees it.
     """
 
     seen: Tensor
@@ -32,11 +32,11 @@ class Mask(NamedTuple):
 
     @property
     def valid(self) -> Tensor | None:
-        """Which places hold tokens, `[R, L]`; None if all do."""
+        """True where a place holds a token, `[R, L]`; None if all do."""
         return self.seen if self.padded else None
 
     def matrix(self, places: int) -> Tensor | None:
-        """What the last `places` see (rows) of all (columns); broadcasts to `[R, L, L]`; None: everything."""
+        """What the last `places` (rows) see of all (columns); broadcasts to `[R, L, L]`. None: everything."""
         if not self.causal:
             return self.seen.unsqueeze(1) if self.padded else None
         length = self.seen.shape[-1]
@@ -47,19 +47,19 @@ class Mask(NamedTuple):
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What to add to attention scores: 0 where the mask is true, −∞ elsewhere."""
+    """The mask as a bias for attention scores: 0 where it is true, −∞ elsewhere."""
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
 def for_places(bias: Tensor | None, places: slice) -> Tensor | None:
-    """The rows of what is added to the scores that belong to the asking places."""
+    """The rows of a bias for these queries."""
     return bias if bias is None or bias.shape[-2] == 1 else bias[..., places, :]
 
 
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     """Attention from matrix products and a softmax, differentiable any number of times.
 
-    The softmax is spelled out: over a handful of places torch's is several times slower on a CPU.
+    The softmax is written out: on a CPU, torch's is several times slower over a handful of places.
     """
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     if bias is not None:
@@ -69,12 +69,12 @@ def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Ten
 
 
 def torch_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-    """The same in one kernel, which has no second derivative."""
+    """`plain_attention` in one kernel, which has no second derivative."""
     return F.scaled_dot_product_attention(q, k, v, attn_mask=None if bias is None else bias.to(q.dtype))
 
 
 class Attention(nn.Module):
-    """Every asking place takes a mixture of the places that it may see."""
+    """Multi-head attention with one projection for queries and one for keys and values."""
 
     def __init__(self, width: int, heads: int, generator: torch.Generator, *, out_std: float):
         super().__init__()
@@ -91,10 +91,11 @@ class Attention(nn.Module):
         x_cache: Tensor | None = None,
         rotation: Rotation | None = None,
     ) -> Tensor:
-        """Attend from the places `read` to all that are `seen` `[R, L, d]`, which `rotation` is of.
+        """Attend from the places `read` to all places `seen`, `[R, L, d]`.
 
-        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. Cached keys and values of places
-        before these, `[R, 2, H, X, D]`, are attended to as well, and come first in the bias.
+        `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. Cached keys and values of earlier
+        places, `[R, 2, H, X, D]`, are attended to as well, and come first in the bias. `rotation` is for the
+        L places.
         """
         once = seen.shape[1] > LONG and once_differentiable_on_gpu(seen)
         attention = torch_attention if once else plain_attention
@@ -116,5 +117,5 @@ class Attention(nn.Module):
         return keys if rotation is None else rotation(keys), values
 
     def join(self, mixtures: Tensor) -> Tensor:
-        """From the heads' mixtures, `[R, H, Q, D]`, to the places' new vectors `[R, Q, d]`."""
+        """Join the outputs of the heads, `[R, H, Q, D]`, and project them to `[R, Q, d]`."""
         return self.out(mixtures.transpose(1, 2).flatten(2))

@@ -1,4 +1,4 @@
-"""A batch: examples of several tasks, folded into tensors of fixed shapes.
+"""A batch: examples of several tasks, padded into tensors of fixed shapes.
 
 Shapes: B tasks, N rows (examples) of each, X and Y the padded widths of x and y, K slots.
 """
@@ -26,17 +26,17 @@ class Batch:
         x_length: Length of each input, `[B, N]`.
         y: Answers, int64: class ids `[B, N]`, or token ids `[B, N, Y]` without end token. Y may be 0.
         y_length: Length of each answer, `[B, N]`; None for classification.
-        present: Which rows are examples, `[B, N]`; None if all are. The others may hold anything.
+        present: Which rows are examples, `[B, N]`; None if all are. Other rows may hold anything.
         classes: Number of classes of each task, `[B]`; None if all tasks have all classes.
         task: Index of each training task, `[B]`.
         primitives: Ids of the primitives that compose each task, `[B, K]`.
-        chance: Uniform random numbers for a method's own draws about each task, `[B, …]`.
-        unknown: The slot that plays unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
+        chance: Uniform random numbers from which a method makes its own draws for each task, `[B, …]`.
+        unknown: The slot treated as unknown in each task, `[B]`, in 0…K−1. Its id in `primitives` is
             never read.
-        start: Where the search for each task's embedding starts, `[B, S]`; None: at 0.
+        start: Initial task embeddings of the search, `[B, S]`; None for 0.
         x_cache: What a model computed for x alone, `[B, N, …, X, ·]` each; see `Model.with_x_cache`.
-        support: Other examples of the same tasks, for a model that looks at those when it answers.
-        padded: Whether there is padding in x or y; may be true if there is none.
+        support: Other examples of the same tasks, for a model that reads them when it answers.
+        padded: False only if x and y have no padding.
     """
 
     x: Tensor
@@ -61,7 +61,7 @@ class Batch:
             expected = "[B, N] without y_length" if self.y_length is None else "[B, N, Y] with y_length"
             raise ValueError(f"y must be int64 {expected}: got {self.y.dtype} {list(self.y.shape)}")
         if self.unknown is not None and self.primitives is None:
-            raise ValueError("unknown marks one of the primitives: give primitives too")
+            raise ValueError("unknown marks one of the primitives: primitives must not be None")
         if self.support is not None and self.support.tasks != self.tasks:
             raise ValueError(f"support must be of {self.tasks} tasks: got {self.support.tasks}")
         for field in fields(self):
@@ -85,31 +85,31 @@ class Batch:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self.x.device
 
     def part(self, tasks: slice | Tensor) -> "Batch":
-        """Some of the tasks: a range of them, or those of these numbers."""
+        """Select tasks by a slice or by indices."""
         return self._each(lambda tensor: tensor[tasks])
 
     def repeat(self, times: int) -> "Batch":
-        """All tasks repeated, one copy after another."""
+        """Repeat all tasks, one copy after another."""
         return self._each(lambda tensor: tensor.repeat(times, *(1,) * (tensor.dim() - 1)))
 
     def cut(self, rows: slice) -> "Batch":
-        """Some of each task's rows."""
+        """Select a slice of each task's rows."""
         return self._each_row(lambda tensor: tensor[:, rows])
 
     def take(self, rows: Tensor) -> "Batch":
-        """The rows of each task with these numbers, `[B, M]`."""
+        """Select rows of each task by indices `[B, M]`."""
         task = torch.arange(self.tasks, device=self.device).unsqueeze(1)
         return self._each_row(lambda tensor: tensor[task, rows])
 
     def trimmed(self) -> "Batch":
-        """The same without the places of x and y that are padding in every row.
+        """Cut off the places of x and y that are padding in every row.
 
-        It reads the lengths back, which makes the host wait for a GPU, and later shapes differ from batch to
-        batch: where steps are recorded as CUDA graphs, batches keep their width.
+        This reads the lengths, so the host waits for the GPU, and shapes then differ from batch to batch:
+        steps that are recorded as CUDA graphs use batches of full width.
         """
         x = self.x[..., : int(self.x_length.max()) if self.x_length.numel() else 0]
         y, padded = self.y, _is_padded(x, self.x_length)
@@ -120,7 +120,7 @@ class Batch:
         return replace(self, x=x, y=y, padded=padded, x_cache=cache)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
-        """The same batch on another device."""
+        """Copy the batch to another device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def _each_row(self, change: Callable[[Tensor], Tensor]) -> "Batch":
@@ -132,7 +132,7 @@ class Batch:
 
     @staticmethod
     def _changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-        """A field with its tensors changed."""
+        """Apply `change` to the tensors of a field."""
         if isinstance(value, Tensor):
             return change(value)
         if isinstance(value, tuple):
@@ -147,9 +147,10 @@ def collate(
 
     Args:
         tasks: Tasks of one kind; a task may occur several times.
-        rows: Which of its examples, for each task; where their numbers differ, `present` tells.
-        primitives: The ids of the primitives that the model knows, for a compositional model. The one
-            primitive of a task that has no id is its unknown slot.
+        rows: Indices of the examples of each task; if tasks have different numbers of them, `present` marks
+            the rows that are examples.
+        primitives: For a compositional model, the ids of the primitives that it knows. The one primitive of
+            a task without an id is its unknown slot.
     """
     counts = np.array([len(chosen) for chosen in rows])
     present = np.arange(counts.max(initial=0)) < counts[:, None]
@@ -178,13 +179,13 @@ def collate_inputs(
     composed: Sequence[Sequence[str]],
     primitives: Mapping[str, int] | None = None,
 ) -> Batch:
-    """What `collate` gives for inputs of which each is the one row of its own task, with no answer yet.
+    """Put inputs without answers into one batch, each as the only row of its own task.
 
     Args:
         x: The inputs.
         classes: The number of classes of each task; None for transduction, where answers are empty.
         composed: The primitives of each task.
-        primitives: As for `collate`.
+        primitives: See `collate`.
     """
     ids = torch.from_numpy(x.ids.astype(np.int64)).unsqueeze(1)
     lengths = torch.from_numpy(x.lengths.astype(np.int64)).unsqueeze(1)
@@ -217,7 +218,7 @@ def _pad(
 def _compositional(
     names: Sequence[str], composed: Sequence[Sequence[str]], primitives: Mapping[str, int] | None
 ) -> dict[str, Any]:
-    """The primitives that compose each task, and its unknown slot; `names` are for an error."""
+    """The primitives that compose each task, and its unknown slot; `names` are for error messages."""
     if primitives is None:
         return {}
     ids = torch.tensor([[primitives.get(one, -1) for one in each] for each in composed])

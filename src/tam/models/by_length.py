@@ -1,4 +1,4 @@
-"""Rows of like length together: on a CPU, where every place of a tensor takes time, padding included.
+"""Score rows in groups of similar length: on a CPU, padding takes as much time as tokens.
 
 Shapes: B tasks, N rows of each, M copies of z (1 or N), S components of z, Q parts of an answer.
 """
@@ -14,21 +14,21 @@ from torch import Tensor
 from tam.models.batch import Batch
 
 _MOST_GROUPS = 8
-_FEWEST_ROWS = 64  # of a group, over all tasks: with fewer, calls cost more than padding
-_WORTH = 0.8  # of the places, at most, must be left
+_FEWEST_ROWS = 64  # of a group, over all tasks: with fewer, extra calls cost more than padding
+_WORTH = 0.8  # largest share of the places that may remain for grouping to pay
 
 Score = Callable[[Tensor | None, Batch], Tensor]
 
 
 class Groups(NamedTuple):
-    """The rows of each task from short to long, `[B, N]`, and the ranges of these that go together."""
+    """The rows of each task from short to long, `[B, N]`, and the range of each group in this order."""
 
     order: Tensor
     ranges: list[slice]
 
 
 def groups_of(batch: Batch) -> Groups | None:
-    """How to group a batch's rows; None where that would not pay."""
+    """Group a batch's rows by length; None if that would not pay."""
     count = min(_MOST_GROUPS, batch.tasks * batch.rows // _FEWEST_ROWS, batch.rows)
     differentiated = any(part.requires_grad for part in batch.x_cache)  # slow in the backward pass
     if batch.device.type != "cpu" or not batch.padded or count < 2 or differentiated:
@@ -45,7 +45,7 @@ def groups_of(batch: Batch) -> Groups | None:
 
 
 def score_by_length(score: Score, z: Tensor | None, batch: Batch, groups: Groups) -> Tensor:
-    """What `score(z, batch)` gives, `[B, N, Q]`, from one call for each group."""
+    """Compute `score(z, batch)`, `[B, N, Q]`, with one call per group."""
     ordered = batch.take(groups.order)
     if z is not None and z.shape[1] > 1:
         z = z.gather(1, groups.order.unsqueeze(2).expand_as(z))

@@ -1,6 +1,6 @@
-"""What the network sees of a task: tokens for the sequence, or offsets on shared weights.
+"""How a task embedding enters the network: as tokens of the sequence, or as offsets on shared weights.
 
-Shapes: B tasks, M copies of each one's embedding (1, or one a row), G = B · M, K places of the task, S
+Shapes: B tasks, M copies of each task embedding (1, or one per row), G = B · M, K places of the task, S
 components of a task embedding, d width.
 """
 
@@ -14,33 +14,33 @@ from tam.models.spec import ModelSpec
 
 @dataclass(frozen=True, eq=False)
 class Modulation:
-    """Offsets for all blocks, two a block, and for the final LayerNorm; empty where there are none."""
+    """Offsets of the LayerNorms (two per block and the final one) or of the adapters (two per block)."""
 
     norms: tuple[NormOffset, ...] = ()
     adapters: tuple[AdapterOffset, ...] = ()
 
     def block(self, index: int) -> "Modulation":
-        """The offsets of one block, two of each sort."""
+        """The offsets of one block, two of each kind."""
         pair = slice(2 * index, 2 * index + 2)
         return Modulation(self.norms[pair], self.adapters[pair])
 
     def norm(self, index: int) -> NormOffset | None:
-        """That of one LayerNorm, if there are such."""
+        """The offset of one LayerNorm, if there is one."""
         return self.norms[index] if self.norms else None
 
     def adapter(self, index: int) -> AdapterOffset | None:
-        """That of one adapter, if there are such."""
+        """The offset of one adapter, if there is one."""
         return self.adapters[index] if self.adapters else None
 
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """What the network sees of B tasks, made by `Model.condition`.
+    """The embedded tasks of a batch, as the network reads them; made by `Model.condition`.
 
     Attributes:
         tasks: Number of tasks B.
-        copies: Number M of copies: 1 if a task's rows share one, or the number of rows.
-        tokens: The task's tokens at its K places, `[B, M, K, d]`, or None.
+        copies: Number of copies M: 1 if a task's rows share one, else one per row.
+        tokens: The tokens at the task's K places, `[B, M, K, d]`, or None.
         modulation: Offsets on LayerNorms or adapters, in G = B · M groups, or None.
     """
 
@@ -50,11 +50,11 @@ class Condition:
     modulation: Modulation | None = None
 
     def check(self, tasks: int, rows: int) -> None:
-        """Raise an error unless this can condition `rows` rows of each of `tasks` tasks."""
+        """Raise an error unless this fits `tasks` tasks of `rows` rows each."""
         if self.tasks != tasks or self.copies not in (1, rows):
             raise ValueError(
-                f"a condition of {self.tasks} tasks with {self.copies} copies each does not fit "
-                f"{tasks} tasks of {rows} rows: tasks are equal, and copies are 1 or one a row"
+                f"for {tasks} tasks of {rows} rows, the condition must be of {tasks} tasks with 1 or {rows} "
+                f"copies: got {self.tasks} tasks with {self.copies} copies"
             )
 
 
@@ -62,8 +62,8 @@ def task_size(spec: ModelSpec) -> int:
     """Number of components S of a task embedding.
 
     - token: `task_tokens · width`.
-    - norm: scale and bias of 2 LayerNorms a layer and a final one, `(2 · layers + 1) · 2 · width`.
-    - adapter: 2 adapters a layer, each two matrices with their biases,
+    - norm: scale and bias of 2 LayerNorms per layer and a final one, `(2 · layers + 1) · 2 · width`.
+    - adapter: 2 adapters per layer, each two matrices with their biases,
       `2 · layers · (2 · width · bottleneck + bottleneck + width)`.
     - none: 0.
     """
@@ -77,7 +77,7 @@ def task_size(spec: ModelSpec) -> int:
 
 
 def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation | None:
-    """Read task embeddings `[G, S]` as offsets, in the order in which the network uses them."""
+    """Split task embeddings `[G, S]` into offsets, in the order in which the network uses them."""
     width, inside = spec.width, spec.bottleneck
     if spec.conditioning == "norm":
         norms = split_offsets(z, 2 * spec.layers + 1, [(1, width), (1, width)])

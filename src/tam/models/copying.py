@@ -1,15 +1,16 @@
-"""A pointer to x: answers can have the tokens of x, those that the model does not know included.
+"""A pointer network: answers can copy tokens of x, including unknown ones.
 
-Each place that predicts a token points at the places of x (attention), and a gate mixes that with the
-vocabulary's softmax: p(v) = (1 − g) · softmax(v) + g · Σ of the attention to the places of x that hold v.
+Each place that predicts a token attends to the places of x, and a gate g mixes this with the softmax over the
+vocabulary: p(v) = (1 − g) · softmax(v) + g · Σ of the attention to the places of x that hold v.
 See, Liu, Manning: Get To The Point: Summarization with Pointer-Generator Networks, 2017.
 
-A token that the model does not know has the id V + its first place in x (see `TokenIds`), so that with X
-places there are V + X tokens that can be answered, and then the end.
+An unknown token has the id V + its first place in x (see `TokenIds`), so with X places an answer can contain
+V + X tokens; the id after those is the end.
 
-With hints, x begins with answers that a simple rule gives (see `tam.models.hints`). As long as y begins like
-one of these, its next token is a further part of the mixture, with a weight of its own; the separator behind
-it is the end. The first answer starts with most of the weight: training improves on the rule.
+With hints, x begins with answers by a simple rule (see `tam.models.hints`). While y matches the beginning of
+such an answer, the answer's next token is another component of the mixture, with its own weight; the
+separator after the answer is the end. The first answer starts with most of the weight: training improves on
+the rule.
 
 Shapes: R rows, Q places that predict, X places of x, d width, V token ids.
 """
@@ -23,17 +24,17 @@ from torch import Tensor, nn
 from tam.models.layers import Linear
 from tam.models.rotary import Rotation
 
-_NEVER = -1e9  # stands for log 0: −∞ would give NaN in second derivatives
+_NEVER = -1e9  # log 0; −∞ would make second derivatives NaN
 _TINY = 1e-38
-START = -2.0  # of the gate: the vocabulary comes first
-TRUST = (4.0, 1.0)  # in the first answer of a rule, and in the others, at the start
+START = -2.0  # initial bias of the gate, in favour of the vocabulary
+TRUST = (4.0, 1.0)  # initial bias of the weights of the rule's first answer, and of its other answers
 
 
 class Mixed(NamedTuple):
-    """Log-probabilities before they are mixed."""
+    """The components of the mixture as weighted log-probabilities."""
 
-    known: Tensor  # of the vocabulary and the end, times 1 − g, `[R, Q, V + 1]`
-    places: Tensor  # of the places of x, times g, `[R, Q, X]`; −1e9 in the padding
+    known: Tensor  # log (1 − g) · p of the vocabulary and the end, `[R, Q, V + 1]`
+    places: Tensor  # log g · p of the places of x, `[R, Q, X]`; −1e9 in the padding
 
 
 class Copier(nn.Module):
@@ -60,16 +61,16 @@ class Copier(nn.Module):
         rotations: tuple[Rotation, Rotation] | None = None,
         followed: "Followed | None" = None,
     ) -> Mixed:
-        """The parts of the mixture.
+        """Compute the components of the mixture.
 
         Args:
-            log_prob: Of the vocabulary and the end, `[R, Q, V + 1]`.
+            log_prob: Log-probabilities of the vocabulary and the end, `[R, Q, V + 1]`.
             hidden: The hidden states that predict, `[R, Q, d]`.
-            x_hidden: Those of x, `[R, X, d]`.
-            in_x: Which places of x hold a token, `[R, X]`.
-            rotations: Of the places that predict and of those of x, if positions are rotary: hidden states
-                do not tell where they are then.
-            followed: Where the answers of a rule go on, if x has such.
+            x_hidden: The hidden states of x, `[R, X, d]`.
+            in_x: Mask of the places of x that hold a token, `[R, X]`.
+            rotations: Rotations of queries and keys, needed with rotary positions because hidden states then
+                do not encode their position.
+            followed: The next tokens of the rule's answers, if x contains any.
         """
         if x_hidden.shape[1] == 0:
             return Mixed(log_prob, log_prob[..., :0])
@@ -77,20 +78,19 @@ class Copier(nn.Module):
         if rotations is not None:
             queries, keys = rotations[0](queries), rotations[1](keys)
         scores = (queries * hidden.shape[-1] ** -0.5) @ keys.transpose(-2, -1)
-        inside, some = in_x.unsqueeze(1), in_x.any(1)[:, None, None]
+        inside, nonempty = in_x.unsqueeze(1), in_x.any(1)[:, None, None]
         scores = scores.to(log_prob.dtype).masked_fill(~inside, _NEVER)
         gate = self.gate(hidden).to(log_prob.dtype)
         if self.trust is not None and followed is not None:
             return self._with_hints(log_prob, scores, gate, self.trust(hidden).to(gate.dtype), followed)
         copied = scores.log_softmax(-1) + F.logsigmoid(gate)
-        # With an empty x there is nothing to copy.
-        known = log_prob + torch.where(some, F.logsigmoid(-gate), 0.0)
+        known = log_prob + torch.where(nonempty, F.logsigmoid(-gate), 0.0)
         return Mixed(known, torch.where(inside, copied, _NEVER))
 
     def _with_hints(
         self, log_prob: Tensor, scores: Tensor, gate: Tensor, trust: Tensor, followed: "Followed"
     ) -> Mixed:
-        """The parts of the mixture with the next tokens of the answers that y begins like."""
+        """The components, including the next tokens of the rule's answers that y has followed so far."""
         trust = trust.masked_fill(~followed.active, _NEVER)
         weights = torch.cat([torch.zeros_like(gate), gate, trust], dim=-1).log_softmax(-1)
         of_known, of_copy, *of_hints = weights.split(1, -1)
@@ -104,19 +104,19 @@ class Copier(nn.Module):
 
 
 class Followed(NamedTuple):
-    """Which answers of a rule, that x begins with, y has followed so far, and where they go on."""
+    """Which of the rule's answers in x y has followed so far, and the place of their next token."""
 
-    place: Tensor  # the place in x of the next token, `[R, Q, hints]`
-    active: Tensor  # whether y begins like this answer, `[R, Q, hints]`
+    place: Tensor  # the place in x of the answer's next token, `[R, Q, hints]`
+    active: Tensor  # whether y so far is a prefix of the answer, `[R, Q, hints]`
 
 
 def follow(x: Tensor, in_x: Tensor, y: Tensor, hints: int, separator: int) -> Followed:
-    """Where the answers in x, `answer₁ | answer₂ | … | input`, go on after each beginning of y `[R, Y]`.
+    """Match each prefix of y `[R, Y]` with the answers in x, `answer₁ | answer₂ | … | input`.
 
-    An empty answer stands for none.
+    An empty answer means that there is none.
     """
     ends = (x == separator) & in_x  # [R, X]
-    number = ends.cumsum(1) - ends.long()  # of the part that each place is in, with its separator
+    number = ends.cumsum(1) - ends.long()  # of each place's answer, which includes its separator
     steps = torch.arange(y.shape[1] + 1, device=x.device)
     places: list[Tensor] = []
     active: list[Tensor] = []
@@ -125,16 +125,16 @@ def follow(x: Tensor, in_x: Tensor, y: Tensor, hints: int, separator: int) -> Fo
         start = ((number < hint) & in_x).sum(1, keepdim=True)
         place = (start + steps).clamp(max=x.shape[1] - 1)  # [R, Y + 1]
         same = (x.gather(1, place[:, :-1]) == y) & (steps[:-1] < length)
-        begins = F.pad(same.long().cumprod(1), (1, 0), value=1) > 0
+        is_prefix = F.pad(same.long().cumprod(1), (1, 0), value=1) > 0
         places.append(place)
-        active.append(begins & (steps <= length) & (length > 0))
+        active.append(is_prefix & (steps <= length) & (length > 0))
     return Followed(torch.stack(places, -1), torch.stack(active, -1))
 
 
 def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor, separator: int | None = None) -> Tensor:
-    """Log-probabilities of all tokens and the end, `[R, Q, V + X + 1]`, given x in ids `[R, X]`.
+    """Mix into log-probabilities of all tokens and the end, `[R, Q, V + X + 1]`, for x as ids `[R, X]`.
 
-    An id that stands for no token of x has −∞. To copy the separator, if there is one, is to end.
+    Ids from V on that stand for no token of x get −∞. Copying a separator ends the answer.
     """
     known, places = mixed
     end, width = known.shape[-1] - 1, x.shape[-1]
@@ -148,9 +148,9 @@ def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor, separator: int | None
         x = x.masked_fill(x == separator, wide.shape[-1] - 1)
     same = x.unsqueeze(2) == x.unsqueeze(1)  # [R, X, X]
     first = same.int().argmax(-1) == torch.arange(width, device=x.device)
-    chosen = (first & in_x).unsqueeze(1)  # one place for each token, so that the order of sums is fixed
+    chosen = (first & in_x).unsqueeze(1)  # one place per token, so that the order of sums is fixed
     total = (places.exp() @ (same & in_x.unsqueeze(2)).to(places.dtype)).clamp(min=_TINY).log()
-    # The others go to a place of their own, which is cut off.
+    # All other places go to an extra column, which is cut off.
     index = torch.where(chosen, x.unsqueeze(1), wide.shape[-1]).expand_as(total)
     copied = wide.new_full((*wide.shape[:2], wide.shape[-1] + 1), _NEVER).scatter(2, index, total)
     both = torch.stack([wide, copied[..., :-1]], dim=-1).logsumexp(-1)
@@ -160,7 +160,7 @@ def copied_outcomes(mixed: Mixed, x: Tensor, in_x: Tensor, separator: int | None
 def of_targets(
     mixed: Mixed, x: Tensor, in_x: Tensor, target: Tensor, end: int, separator: int | None = None
 ) -> Tensor:
-    """Log-probabilities of the target tokens `[R, Q]` alone; the id of the end is `end`."""
+    """Log-probabilities of the target tokens `[R, Q]`, where the end token has the id `end`."""
     known, places = mixed
     is_end, size = target == end, known.shape[-1] - 1
     named = is_end | (target < size)

@@ -1,4 +1,4 @@
-"""Dropout in the blocks of a transformer: on in a context, which only training opens."""
+"""Dropout in the blocks of a transformer, active only in a context that training enters."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _active: ContextVar[tuple[float, torch.Generator] | None] = ContextVar("tam: dro
 
 @contextmanager
 def dropping(share: float, generator: torch.Generator) -> Generator[None]:
-    """Drop this share of what each block adds in this context, in plain code: no engine has dropout."""
+    """Apply dropout with this rate in this context, with plain code, as no engine has dropout."""
     if not share:
         yield
         return
@@ -27,7 +27,7 @@ def dropping(share: float, generator: torch.Generator) -> Generator[None]:
 
 
 def drop(change: Tensor) -> Tensor:
-    """What a block adds, with a share of its numbers 0 and the others larger, in a context with dropout."""
+    """Apply dropout to what a block adds to the residual stream; the identity outside `dropping`."""
     if (active := _active.get()) is None:
         return change
     share, generator = active

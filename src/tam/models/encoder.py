@@ -1,12 +1,12 @@
-"""A text encoder of Hugging Face's as the backbone, pretrained, its weights trained or frozen.
+"""A pretrained Hugging Face text encoder as the backbone, frozen or trained along.
 
-The encoder reads `[CLS, z, x…, SEP]`: z stands among its own embeddings of tokens, so that gradients reach
-it. What is read are the mean state at z and the mean over all other places, side by side, plus what two
-layers make of both: with a frozen encoder, these are where the task decides what counts.
+The encoder reads `[CLS, z, x…, SEP]`, where z is one of the token embeddings, so that gradients reach it. The
+features are the mean state at z and the mean over all other places, concatenated, plus an MLP of both; with a
+frozen encoder, only the MLP can learn how the task selects features.
 
 Needs the extra `text`.
 
-Shapes: R rows, X places of x, K of the task, E size of an embedding, H of a hidden state.
+Shapes: R rows, X places of x, K places of the task, E size of an embedding, H size of a hidden state.
 """
 
 import json
@@ -31,27 +31,27 @@ from tam.tasks.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tam.models.model import Model
 
-OUT_STD = 0.02  # so that the first features are nearly the encoder's own
+OUT_STD = 0.02  # small, so that the initial features are nearly the encoder's own
 
 
 class Described(NamedTuple):
-    """What is known of an encoder before its weights are read."""
+    """Description of an encoder, made without loading its weights."""
 
     spec: EncoderSpec
     vocabulary: Vocabulary
     sizes: dict[str, int]
-    """Width, layers and heads, as `ModelSpec` has them."""
+    """Values of `ModelSpec` for width, layers and heads."""
 
 
 class TextEncoder(nn.Module):
-    """An encoder of Hugging Face's and the layers that read it. Its table of tokens is the model's `x`."""
+    """A Hugging Face encoder and the layers that read it. Its token embeddings are the model's `x`."""
 
     def __init__(self, spec: ModelSpec, generator: torch.Generator) -> None:
         super().__init__()
         assert spec.encoder is not None
         self.spec = spec.encoder
         self.encoder: nn.Module = _without_tokens(_built(self.spec.config, generator))
-        # Embeddings of tokens are of another size in every encoder; z is of the size that searches expect.
+        # Scales z from the size that a search expects to the size of this encoder's token embeddings.
         self.scale = constant(generator, 1, value=1.0)
         features = 2 * self.spec.hidden
         self.inner = Linear(features, features, generator)
@@ -59,18 +59,18 @@ class TextEncoder(nn.Module):
         self.encoder.to(generator.device)
 
     def train(self, mode: bool = True) -> "TextEncoder":
-        """Stay as in use: dropout of the encoder's own would make losses of the same z differ."""
+        """Stay in eval mode: the encoder's own dropout would make the loss at the same z vary."""
         return super().train(False)
 
     def forward(self, embedding: Embedding, task: Tensor, batch: Batch) -> Tensor:
-        """The features of every row, `[R, 2 · H]`, given the vectors at the task's places `[R, K, E]`."""
+        """Compute the features of every row, `[R, 2 · H]`, from the task's vectors `[R, K, E]` and x."""
         ids, in_x = self._with_end(batch)
         before = embedding.token[list(self.spec.before)].expand(len(ids), -1, -1)
         sequence = torch.cat([before, self.scale * task, embedding(ids, in_x)], dim=1)
         first, last = before.shape[1], before.shape[1] + task.shape[1]
         others = torch.cat([in_x.new_ones(len(ids), last), in_x], dim=1)
         mask = others.long()
-        if context.in_transform():  # transformers looks at the numbers in a mask, unless it is one for scores
+        if context.in_transform():  # transformers branches on a mask's values, unless it is a 4-D bias
             mask = additive(others, sequence.dtype)[:, None, None].expand(-1, 1, others.shape[1], -1)
         states = self.encoder(inputs_embeds=sequence, attention_mask=mask).last_hidden_state
         at_task = states[:, first:last].mean(1)
@@ -81,7 +81,7 @@ class TextEncoder(nn.Module):
         return both + self.out(F.gelu(self.inner(both)))
 
     def _with_end(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Inputs with the tokens that end a text right after them, and which places hold a token."""
+        """Append the tokens that end a text to each input; also return the mask of tokens."""
         x, length, after = batch.x.flatten(0, 1), batch.x_length.flatten(), self.spec.after
         ids = F.pad(x, (0, len(after)))
         for place, token in enumerate(after):
@@ -90,7 +90,7 @@ class TextEncoder(nn.Module):
 
 
 def freeze(module: nn.Module) -> None:
-    """Make all parameters buffers: they are saved and used as before, and nothing trains them."""
+    """Turn all parameters into buffers: they are still saved and used, but not trained."""
     for part in module.modules():
         for name, parameter in list(part.named_parameters(recurse=False)):
             delattr(part, name)
@@ -99,7 +99,7 @@ def freeze(module: nn.Module) -> None:
 
 @torch.no_grad()
 def load_pretrained(model: "Model", name: str) -> None:
-    """Copy the weights of a pretrained encoder into a model's backbone and its table of tokens."""
+    """Copy the weights of a pretrained encoder into a model's backbone and its token embeddings."""
     backbone, token = model.backbone, model.x.token
     assert isinstance(backbone, TextEncoder)
     with _transformers(name) as transformers:
@@ -113,7 +113,7 @@ def load_pretrained(model: "Model", name: str) -> None:
 
 @lru_cache(maxsize=4)
 def describe(name: str, *, frozen: bool) -> Described:
-    """What an encoder is, by its config and its tokenizer: a folder, or a name on the Hugging Face hub."""
+    """Describe an encoder, a folder or a name on the Hugging Face hub, from its config and tokenizer."""
     with _transformers(name) as transformers:
         config = transformers.AutoConfig.from_pretrained(name)
     encoders = transformers.models.auto.modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
@@ -145,7 +145,7 @@ def describe(name: str, *, frozen: bool) -> Described:
 
 
 def _longest(config: Any, network: nn.Module) -> int:
-    """How many places an encoder has; in some the first positions of the table are not used."""
+    """Number of places of an encoder; some encoders leave the first positions of the table unused."""
     places = getattr(config, "max_position_embeddings", None)
     if not isinstance(places, int) or places < 1:
         return LONGEST
@@ -161,12 +161,12 @@ def _built(config: str, generator: torch.Generator) -> Any:
     with torch.random.fork_rng(devices=[]), _transformers(values.get("model_type", "?")) as transformers:
         torch.manual_seed(seed)
         made = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
-        # Torch's own attention has no second derivative.
+        # The attention of torch itself has no second derivative.
         return transformers.AutoModel.from_config(made, attn_implementation="eager")
 
 
 def _without_tokens(encoder: Any) -> Any:
-    """The encoder without its table of tokens, which is the model's, and its pooler, which is not used."""
+    """Remove the token embeddings, which the model holds, and the unused pooler."""
     encoder.set_input_embeddings(nn.Identity())
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
@@ -175,7 +175,7 @@ def _without_tokens(encoder: Any) -> Any:
 
 @contextmanager
 def _transformers(name: str) -> Generator[Any]:
-    """Transformers, without its notes and bars; what it raises about an encoder is an error of the user's."""
+    """Import transformers without its logs and progress bars; turn what it raises into a `UserError`."""
     try:
         import transformers
     except ImportError:

@@ -1,7 +1,7 @@
-"""Layers: linear, LayerNorm, adapter and embedding. A task can move the weights of the middle two.
+"""Layers: linear, LayerNorm, adapter, embedding. A task can offset the weights of LayerNorms and adapters.
 
-`torch.nn.Linear` draws from the global random state; every weight here comes from one generator that
-is passed in, so that building a model changes nothing else.
+`torch.nn.Linear` draws from the global random state; here every weight is drawn from a generator that is
+passed in, so building a model has no side effects.
 
 Shapes: R rows in G groups of equal size that share an offset, L places, d width, r bottleneck.
 """
@@ -26,7 +26,7 @@ def constant(generator: torch.Generator, *shape: int, value: float) -> nn.Parame
 
 
 def table_names(model: nn.Module) -> set[str]:
-    """The parameters whose rows are looked up, of which a step may use a few; a class lists its `tables`."""
+    """Names of embedding tables, of which a step may use only some rows; classes list them in `tables`."""
     return {
         f"{path}.{name}".removeprefix(".")
         for path, module in model.named_modules()
@@ -37,7 +37,7 @@ def table_names(model: nn.Module) -> set[str]:
 class Linear(nn.Module):
     """x ↦ x Wᵀ + b, with W from N(0, std²) and b = 0.
 
-    Without `std`, W keeps the scale of its input: std = 1 / √inputs.
+    By default std = 1 / √inputs, which preserves the scale of the input.
     """
 
     def __init__(self, inputs: int, outputs: int, generator: torch.Generator, *, std: float | None = None):
@@ -51,14 +51,14 @@ class Linear(nn.Module):
 
 
 class NormOffset(NamedTuple):
-    """What a task adds to one LayerNorm."""
+    """A task's offset on one LayerNorm."""
 
     scale: Tensor  # [G, 1, d]
     bias: Tensor  # [G, 1, d]
 
 
 class LayerNorm(nn.Module):
-    """LayerNorm with the shared scale and bias, plus the task's offset."""
+    """LayerNorm whose scale and bias are the shared ones plus the task's offset."""
 
     def __init__(self, width: int, generator: torch.Generator):
         super().__init__()
@@ -76,7 +76,7 @@ class LayerNorm(nn.Module):
 
 
 class AdapterOffset(NamedTuple):
-    """What a task adds to one adapter."""
+    """A task's offset on one adapter."""
 
     down: Tensor  # [G, d, r]
     down_bias: Tensor  # [G, 1, r]
@@ -90,7 +90,7 @@ def adapter_size(width: int, bottleneck: int) -> int:
 
 
 def split_offsets(z: Tensor, layers: int, shapes: Sequence[tuple[int, int]]) -> Iterator[list[Tensor]]:
-    """Read task embeddings `[G, S]` as the offsets of layers, one after another, each of these shapes."""
+    """Split task embeddings `[G, S]` into the offsets of consecutive layers, each with these shapes."""
     for part in z.unflatten(-1, (layers, -1)).unbind(1):
         pieces = part.split([rows * columns for rows, columns in shapes], dim=-1)
         yield [piece.unflatten(-1, shape) for piece, shape in zip(pieces, shapes, strict=True)]
@@ -99,8 +99,8 @@ def split_offsets(z: Tensor, layers: int, shapes: Sequence[tuple[int, int]]) -> 
 class Adapter(nn.Module):
     """h ↦ h + up(GELU(down(h))), each weight the shared one plus the task's offset.
 
-    `up` starts small, so that a block starts close to one without adapters, but not at zero: then
-    `down` would get no gradient.
+    `up` starts small, so that a block starts close to one without adapters, but not at zero, where `down`
+    would get no gradient.
     """
 
     def __init__(self, width: int, bottleneck: int, generator: torch.Generator):
@@ -125,15 +125,15 @@ EMBEDDING_STD = 0.3
 
 
 def within(length: Tensor, width: int) -> Tensor:
-    """Which of `width` places hold a token rather than padding: `[..., width]` for lengths `[...]`."""
+    """Mask of the tokens in sequences padded to `width`: `[..., width]` for lengths `[...]`."""
     return torch.arange(width, device=length.device) < length.unsqueeze(-1)
 
 
 class Embedding(nn.Module):
-    """The vectors of tokens, each with the vector of its place added, if there is a table of those.
+    """Token embeddings, plus position embeddings if there is a table of those.
 
-    Places are counted from the start of this part, whatever stands before it. `longest` is the length of the
-    table; None for none.
+    Positions are counted from the start of this part of the sequence. `longest` is the length of their table;
+    None for none.
     """
 
     tables: ClassVar = ("token", "position")
@@ -147,11 +147,11 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
         """Embed ids `[R, L]`; where not `valid`, the id may be any number."""
-        given = ids.shape[-1]
-        if self.position is not None and given > (longest := len(self.position)):
-            raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {given}")
-        if given == 0:  # torch's second derivative of a lookup fails where there is nothing to look up
+        length = ids.shape[-1]
+        if self.position is not None and length > (longest := len(self.position)):
+            raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {length}")
+        if length == 0:  # torch's second derivative of an empty lookup fails
             return self.token.new_zeros(*ids.shape, self.token.shape[-1])
         ids = ids.masked_fill(~valid, 0)
         vectors = F.embedding(ids, self.token)
-        return vectors if self.position is None else vectors + self.position[:given]
+        return vectors if self.position is None else vectors + self.position[:length]

@@ -1,7 +1,7 @@
 """A bidirectional LSTM over sequences of different lengths.
 
-Written out, because the library's LSTM has no second derivative on a GPU and skips padding only by
-reading the lengths back to the host. Both directions take each step together.
+Written out, because torch's LSTM has no second derivative on a GPU, and skips padding only by reading the
+lengths back to the host. Each step computes both directions together.
 
 Shapes: R rows, L places, d width of the input, h hidden width of one direction.
 """
@@ -23,16 +23,16 @@ def lstm_parameters(width: int, hidden: int) -> int:
 
 
 def matching_hidden(spec: ModelSpec) -> int:
-    """The hidden width h with which the LSTM's model comes closest to the transformer's in parameters.
+    """The hidden width h at which the LSTM's parameter count is closest to the transformer's.
 
-    The embeddings are the same in both; the heads read `2 · h` and `width` numbers.
+    The embeddings are the same in both; their heads read `2 · h` and `width` features.
     """
     target = transformer_parameters(spec.layers, spec.width) + spec.width * spec.outputs
 
     def distance(hidden: int) -> int:
         return abs(lstm_parameters(spec.width, hidden) + 2 * hidden * spec.outputs - target)
 
-    # Growing h from 1 passes the target once.
+    # The count grows with h, so the first minimum is the only one.
     hidden = 1
     while distance(hidden + 1) < distance(hidden):
         hidden += 1
@@ -46,18 +46,18 @@ class Layer(nn.Module):
         super().__init__()
         self.input = Linear(inputs, 8 * hidden, generator)
         self.recurrent = normal(generator, 2, hidden, 4 * hidden, std=hidden**-0.5)
-        with torch.no_grad():  # start by remembering: the first token, z, is read at the end
+        with torch.no_grad():  # bias of the forget gate: z, the first token, must be remembered until the end
             self.input.bias.unflatten(0, (2, 4, hidden))[:, 1] = 1.0
 
     def forward(self, sequence: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
-        """Read `[R, L, ·]`; give the states at all places `[R, L, 2h]`, and the last ones `[R, 2h]`."""
+        """Read `[R, L, ·]`; return the states at all places, `[R, L, 2h]`, and the final ones, `[R, 2h]`."""
         gates = both_ways(*self.input(sequence).chunk(2, dim=-1))  # [2, R, L, 4h]
-        # Like the input rather than the gates, which are of less precision under autocast.
+        # In the dtype of the input: the gates have less precision under autocast.
         state = memory = sequence.new_zeros(2, sequence.shape[0], self.recurrent.shape[1])  # [2, R, h]
         states: list[Tensor] = []
         for step_gates, step_keep in zip(gates.unbind(2), keep.unbind(2), strict=True):
             new_state, new_memory = self._step(step_gates, state, memory)
-            # In padding nothing happens: before a reversed row begins, and after a row has ended.
+            # Padding, after a row or before a reversed row, leaves the state unchanged.
             state = torch.where(step_keep, new_state, state)
             memory = torch.where(step_keep, new_memory, memory)
             states.append(state)
@@ -79,7 +79,7 @@ class LSTM(nn.Module):
         self.layers = nn.ModuleList(Layer(size, hidden, generator) for size in inputs)
 
     def forward(self, sequence: Tensor, valid: Tensor) -> Tensor:
-        """Read `[R, L, d]` where `valid` `[R, L]`.
+        """Read `[R, L, d]` at the places that are `valid`, `[R, L]`.
 
         Returns:
             The last layer's final forward and backward states, `[R, 2h]`.
@@ -92,5 +92,5 @@ class LSTM(nn.Module):
 
 
 def both_ways(ahead: Tensor, back: Tensor) -> Tensor:
-    """Stack what is read from the front and what is read from the back: `[2, R, L, ...]`."""
+    """Stack a forward and a reversed backward sequence: `[2, R, L, ...]`."""
     return torch.stack([ahead, back.flip(1)])

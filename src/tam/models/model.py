@@ -1,7 +1,6 @@
 """The network of the paper: a sequence model conditioned on a task embedding z.
 
-z is a value that is passed in. It is never kept in the module, so one network serves any number of
-tasks in one batch.
+z is an argument and is never kept in the module, so one network serves any number of tasks in a batch.
 
 Shapes: B tasks, N rows of each, R = B · N, M copies of z (1 or N), S components of z, d width, X and Y
 the padded widths of x and y, K places of the task, C classes, V tokens.
@@ -34,37 +33,37 @@ from tam.models.targets import log_softmax, target_log_prob, token_targets
 from tam.models.transformer import Transformer
 
 HEAD_STD = 0.02  # the first predictions are close to uniform
-# z starts at zero, so its place is the first thing that it moves; it starts smaller than other embeddings.
+# z starts at 0 and is added to the vector of its place, which therefore starts smaller than other embeddings.
 # 0.1 validated best of 0.3, 0.1, 0.03 and 0.01 on classification.
 PLACE_STD = 0.1
 
 
 class Placed(NamedTuple):
-    """A sequence as the transformer takes it."""
+    """Input of the transformer."""
 
     vectors: Tensor  # [R, L, d]
     mask: Mask
-    positions: Tensor | None  # [L], if they are rotary
+    positions: Tensor | None  # [L], only if rotary
 
 
 class Model(nn.Module):
     """log p(y | x, z; θ). Made by `build_model`.
 
-    The sequence is `[z, x…]` for classification, read at z, and `[x…, z, y…]` for transduction, causal,
-    each place from z on predicting the next token of y. In a compositional model the primitives'
-    tokens take z's place, z being the unknown one, and a classifier is read at a CLS token in front
-    of them. Where z is not a token at all, a learned token takes its place. z may take several places
-    (`task_tokens`), and a decoder may have it in front of x too, `[z, x…, z, y…]` (`task_first`). Where
-    rotary positions are counted from, `tam.models.rotary` says.
+    A classifier reads the class at z in `[z, x…]`. A decoder is causal and predicts the next token of y at
+    each place of `[x…, z, y…]` from z on. In a compositional model the tokens of the primitives replace z,
+    which is now the unknown one, and a classifier reads the class at a CLS token in front of them. If z is
+    not a token at all, a learned token takes its place. z may take several places (`task_tokens`), and a
+    decoder may also have it in front of x: `[z, x…, z, y…]` (`task_first`). See `tam.models.rotary` for how
+    rotary positions are counted.
 
     Attributes:
-        precision: What matrix products are computed in, on a GPU; on a CPU always float32.
+        precision: Precision of matrix products on a GPU; on a CPU always float32.
         task_size: Number of components S of a task embedding; see `tam.models.task_size`.
         task_embeddings: The training tasks' embeddings `[tasks, S]`, for a method that keeps them in θ.
-        kept: The training tasks' last embeddings `[tasks, S]`; no weights.
-        unknown: The embedding of any unknown primitive `[1, S]`.
-        token_weights: How much each token says about a class `[V]`, if there are hints; no weights.
-        memory: Training examples that hints look up, `[examples, …]`; no weights.
+        kept: The training tasks' last embeddings `[tasks, S]`; a buffer.
+        unknown: The embedding that all unknown primitives share, `[1, S]`.
+        token_weights: Weight of each token in hints about classes, `[V]`; a buffer.
+        memory: Training examples that hints look up, `[examples, …]`; a buffer.
     """
 
     tables: ClassVar[tuple[str, ...]] = ("primitives", "unknown", "task_embeddings")
@@ -79,8 +78,7 @@ class Model(nn.Module):
             max_x = max_y = None
         self.x = Embedding(spec.vocabulary, max_x, width, generator)
         self.y = Embedding(spec.vocabulary, max_y, width, generator) if decodes else None
-        # The position embeddings of the task's tokens. Where there are none, and at z = 0, the first
-        # stands alone, as a learned token.
+        # Position embeddings of the task's tokens. At z = 0, or without such tokens, they are learned tokens.
         places = spec.task_places, width
         self.places = normal(generator, *places, std=PLACE_STD)
         first = decodes and spec.task_first
@@ -108,27 +106,27 @@ class Model(nn.Module):
         self.register_buffer("memory", memory)
 
     def blank(self, tasks: int) -> Tensor:
-        """Task embeddings at their start: zeros `[tasks, S]`."""
+        """Initial task embeddings: zeros `[tasks, S]`."""
         if self.task_size == 0:
             raise ValueError(f"conditioning {self.spec.conditioning!r} has no task embedding")
         return self.places.new_zeros(tasks, self.task_size)
 
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """`log_prob` under `condition`; for `torch.func.functional_call`, which calls this."""
+        """`log_prob` under `condition(z, batch)`; the entry point of `torch.func.functional_call`."""
         return self.log_prob(self.condition(z, batch), batch)
 
     @in_own_precision
     def with_x_cache(self, batch: Batch) -> Batch:
-        """The batch with what the network computes for x alone, so that it is not computed again.
+        """Cache in the batch what the network computes for x alone.
 
-        This can be used as long as the weights stay, with z as a token or none at all. In a decoder x comes
-        first and does not see z: its keys and values are cached. In a classifier it is what the first block
-        computes of each place by itself. Where that does not help, the batch is returned as it is.
+        The cache is valid until the weights change, and needs z to be a token, or absent. In a decoder x
+        comes first and does not see z, so its keys and values are cached; in a classifier, what the first
+        block computes for each place of x separately. Where that does not help, the batch is unchanged.
         """
         spec, encodes = self.spec, self.spec.kind == "classification"
-        alone = spec.purpose == "answer" and spec.conditioning in ("token", "none")
-        alone = alone and self.front_places is None and batch.x.shape[-1] > 0
-        if not alone or not isinstance(self.backbone, Transformer):
+        independent = spec.purpose == "answer" and spec.conditioning in ("token", "none")
+        independent = independent and self.front_places is None and batch.x.shape[-1] > 0
+        if not independent or not isinstance(self.backbone, Transformer):
             return batch
         if encodes and engine.engine(self.places) != "cpu":
             return batch
@@ -138,24 +136,24 @@ class Model(nn.Module):
         mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
         if not (cache := engine.x_cache(self.backbone, vectors, mask, positions)):
             return batch
-        if self.copier is not None:  # which looks at x itself
+        if self.copier is not None:  # it reads the hidden states of x
             cache = (*cache, engine.transform(self.backbone, vectors, mask, positions=positions))
         return replace(batch, x_cache=tuple(part.unflatten(0, batch.x.shape[:2]) for part in cache))
 
     @in_own_precision
     def propose(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
-        """The task embeddings that the proposer gives for these examples, `[B, S]`; see `Proposer`."""
+        """Propose task embeddings from examples, `[B, S]`; see `Proposer`."""
         assert self.proposer is not None
         return self.proposer(batch, rows)
 
     def condition(self, z: Tensor | None, batch: Batch) -> Condition:
-        """What the network sees of the tasks of a batch, of which only the primitives are looked at.
+        """Embed the tasks of a batch as the network reads them: z, or their primitives.
 
         Args:
-            z: Task embeddings `[B, M, S]`. M is 1, or N: one copy for each row, so that one backward
-                gives the gradient of every row's own. None where there is nothing to embed: with
-                conditioning "none", and in a compositional model if no slot is unknown.
-            batch: The tasks.
+            z: Task embeddings `[B, M, S]`. M is 1, or N: one copy per row, so that one backward pass gives
+                a gradient per row. None if there is nothing to embed: with conditioning "none", and in a
+                compositional model if no slot is unknown.
+            batch: The tasks. Only their primitives are read.
         """
         self._check(z, batch)
         if self.primitives is not None:
@@ -168,12 +166,11 @@ class Model(nn.Module):
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
 
     def score(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """Log-probabilities of what a batch's answers are made of.
+        """Log-probabilities of a batch's answers, part by part.
 
         Returns:
-            Classification: those of the class, `[B, N, 1]`.
-            Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in the
-            padding.
+            Classification: of the class, `[B, N, 1]`.
+            Transduction: of each token of y and the end token after it, `[B, N, Y + 1]`, 0 in the padding.
         """
         if (groups := groups_of(batch)) is not None:
             return score_by_length(self.score_together, z, batch, groups)
@@ -181,7 +178,7 @@ class Model(nn.Module):
 
     @in_own_precision
     def score_together(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """What `score` gives, in one pass over all rows."""
+        """`score` in one pass over all rows."""
         condition = self.condition(z, batch)
         condition.check(batch.tasks, batch.rows)
         if (scored := engine.score(self, condition, batch)) is not None:
@@ -189,17 +186,16 @@ class Model(nn.Module):
         log_prob = self.log_prob(condition, batch)
         if batch.y_length is not None:
             return log_prob
-        of_class = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
-        return -of_class.view(batch.tasks, batch.rows, 1)
+        loss = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
+        return -loss.view(batch.tasks, batch.rows, 1)
 
     @in_own_precision
     def log_prob(self, condition: Condition, batch: Batch) -> Tensor:
-        """Log-probabilities of the answers.
+        """Log-probabilities of all classes, or of the tokens of the answers.
 
         Returns:
-            Classification: those of every class, `[B, N, C]`, −∞ for classes that the task has not.
-            Transduction: those of each token of y and of the end token after it, `[B, N, Y + 1]`, 0 in
-            the padding.
+            Classification: of every class, `[B, N, C]`, −∞ for classes that the task does not have.
+            Transduction: of each token of y and the end token after it, `[B, N, Y + 1]`, 0 in the padding.
         """
         if self.copier is None or batch.y_length is None:
             outcomes = self.outcomes(condition, batch)
@@ -208,69 +204,71 @@ class Model(nn.Module):
         end = self.spec.vocabulary + batch.x.shape[-1]
         target, scored = token_targets(batch, end)
         mixed, x, of_target = self._mixed(condition, batch), batch.x.flatten(0, 1), target.flatten(0, 1)
-        found = of_targets(mixed, x, _in_x(batch), of_target, end, self.spec.separator)
-        return found.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
+        log_prob = of_targets(mixed, x, _in_x(batch), of_target, end, self.spec.separator)
+        return log_prob.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
 
     @in_own_precision
     def outcomes(self, condition: Condition, batch: Batch) -> Tensor:
-        """Log-probabilities of everything that could be answered.
+        """Log-probabilities of every class, or of every next token.
 
         Returns:
-            Classification: those of every class, `[B, N, C]`, −∞ for classes that the task has not.
-            Transduction: those of every token, and of the end, as y₁, …, and after each token of y, given
-            the tokens before: `[B, N, Y + 1, V + 1]`; with copying `[B, N, Y + 1, V + X + 1]`, see `copying`.
+            Classification: of every class, `[B, N, C]`, −∞ for classes that the task does not have.
+            Transduction: of every token and the end token, at y₁ and after each token of y given those before
+            it: `[B, N, Y + 1, V + 1]`, or with copying `[B, N, Y + 1, V + X + 1]`, see `copying`.
         """
-        given = "classification" if batch.y_length is None else "transduction"
-        if given != self.spec.kind:
-            raise ValueError(f"the model is for {self.spec.kind}, the batch for {given}")
+        kind = "classification" if batch.y_length is None else "transduction"
+        if kind != self.spec.kind:
+            raise ValueError(f"the batch must be for {self.spec.kind}, as the model is: got {kind}")
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
-            found = log_softmax(self._class_logits(condition, batch))
+            log_prob = log_softmax(self._class_logits(condition, batch))
         elif self.copier is None:
-            found = log_softmax(self.head(self._decode(condition, batch)))
+            log_prob = log_softmax(self.head(self._decode(condition, batch)))
         else:
             mixed, x = self._mixed(condition, batch), batch.x.flatten(0, 1)
-            found = copied_outcomes(mixed, x, _in_x(batch), self.spec.separator)
-        return found.unflatten(0, (batch.tasks, batch.rows))
+            log_prob = copied_outcomes(mixed, x, _in_x(batch), self.spec.separator)
+        return log_prob.unflatten(0, (batch.tasks, batch.rows))
 
     def _check(self, z: Tensor | None, batch: Batch) -> None:
         """Raise an error unless z is what this model needs for the batch."""
-        needed, where = self.task_size > 0, "of a model whose conditioning is not 'none'"
+        needed, reason = self.task_size > 0, f"with conditioning {self.spec.conditioning!r}"
         if self.spec.compositional:
-            needed, where = batch.unknown is not None, "of a batch in which a slot is unknown"
+            needed = batch.unknown is not None
+            reason = f"{'with' if needed else 'without'} an unknown slot in the batch"
             slots = None if batch.primitives is None else batch.primitives.shape[1]
             if slots != self.spec.slots:
-                raise ValueError(f"each task has {self.spec.slots} primitives in this model, not {slots}")
+                raise ValueError(
+                    f"each task must have {self.spec.slots} primitives in this model: got {slots}"
+                )
         if needed != (z is not None):
-            raise ValueError(f"z is for the tasks {where}: {'give one' if needed else 'give None'}")
+            raise ValueError(f"z must {'not ' if needed else ''}be None {reason}")
         shapes = [(batch.tasks, copies, self.task_size) for copies in (1, batch.rows)]
         if z is not None and z.shape not in shapes:
-            raise ValueError(f"z [B, M, S] has one of the shapes {shapes}, not {tuple(z.shape)}")
+            raise ValueError(f"z [B, M, S] must have one of the shapes {shapes}: got {tuple(z.shape)}")
 
     def _primitive_tokens(self, table: Tensor, z: Tensor | None, batch: Batch) -> Tensor:
-        """The tokens of the primitives, the unknown one's being z: `[B, M, K, d]`."""
+        """The tokens of the primitives, with z for the unknown one: `[B, M, K, d]`."""
         assert batch.primitives is not None
         if z is None or batch.unknown is None:
             return self._tokens(F.embedding(batch.primitives, table).flatten(1).unsqueeze(1))
         slots = torch.arange(self.spec.slots, device=batch.device)
         is_unknown = slots == batch.unknown.unsqueeze(-1)  # [B, K]
-        # The unknown id may be anything. It is not looked up, and `where` gives the row that is looked up
-        # in its stead a gradient of exactly zero.
+        # The unknown slot's id may be anything, so row 0 is looked up; `where` makes its gradient exactly 0.
         known = F.embedding(batch.primitives.masked_fill(is_unknown, 0), table)
         rows = torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1))
         return self._tokens(rows.flatten(2))
 
     def _tokens(self, embeddings: Tensor) -> Tensor:
-        """From `[B, M, K · d]` to `[B, M, K, d]`."""
+        """Reshape `[B, M, K · d]` to `[B, M, K, d]`."""
         return embeddings.unflatten(2, (-1, self.spec.width))
 
     def _lead(self, condition: Condition, rows: int) -> Tensor:
-        """The places of the task, and CLS before them if there is one: `[R, K or K + 1, d]`."""
+        """The places of the task, after CLS if there is one: `[R, K or K + 1, d]`."""
         lead = _at_places(self.places, condition, rows)
         return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
 
     def _class_logits(self, condition: Condition, batch: Batch) -> Tensor:
-        """The logits of the classes `[R, C]`, −∞ for those that the task has not."""
+        """The logits of the classes `[R, C]`, −∞ for those that the task does not have."""
         logits = self.head(self._features(condition, batch))
         if batch.classes is None:
             return logits
@@ -278,7 +276,7 @@ class Model(nn.Module):
         return logits.masked_fill(~has.flatten(0, 1), -math.inf)
 
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
-        """What a classifier reads of `[the task's places, x…]`: `[R, features]`."""
+        """A classifier's features of `[task, x…]`: `[R, features]`."""
         sequence = lead = self._lead(condition, batch.rows)
         if isinstance(self.backbone, TextEncoder):
             return self.backbone(self.x, lead, batch)
@@ -293,9 +291,9 @@ class Model(nn.Module):
         return self._transform(placed, condition, batch, slice(0, 1)).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch) -> Tensor:
-        """Hidden states that predict y₁, …, and what follows each token of y: `[R, Y + 1, d]`.
+        """Hidden states that predict y₁ and what follows each token of y: `[R, Y + 1, d]`.
 
-        To copy, those of x and z come before them, unless they are cached.
+        For copying, those of x and z come before them, unless x is cached.
         """
         assert self.y is not None
         assert batch.y_length is not None
@@ -317,7 +315,7 @@ class Model(nn.Module):
         return self._transform(placed, condition, batch, read)
 
     def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
-        """What a decoder says of the next tokens by its vocabulary, and by pointing at x."""
+        """A decoder's next-token distribution: generated from the vocabulary, and copied from x."""
         assert self.copier is not None
         hidden, in_x = self._decode(condition, batch), _in_x(batch)
         if batch.x_cache:
@@ -326,7 +324,7 @@ class Model(nn.Module):
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
         rotations = followed = None
-        if self.spec.positions == "rotary":  # counted from the task's last place on, and in x
+        if self.spec.positions == "rotary":  # y is counted from the task's last place, x from its start
             dtype = torch.promote_types(hidden.dtype, torch.float32)
             counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
             rotations = tuple(Rotation.of(count, self.spec.width, dtype) for count in counts)
@@ -341,7 +339,7 @@ class Model(nn.Module):
         return engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
 
     def _readable(self, ids: Tensor) -> Tensor:
-        """Ids with the unknown token's in the place of those that only say what can be copied."""
+        """Replace ids that only mark what can be copied with the unknown token's id."""
         return ids if self.copier is None else ids.clamp(max=self.spec.vocabulary - 1)
 
     def _positions(self, parts: Sequence[Tensor], task: Tensor | None = None) -> Tensor | None:
@@ -349,7 +347,7 @@ class Model(nn.Module):
         return None if self.spec.positions == "table" else rotary.positions(parts, task)
 
     def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
-        """The transformer's hidden states at the places `read` of a batch's rows; any value in padding."""
+        """The transformer's hidden states at the places `read` of each row; undefined in padding."""
         assert isinstance(self.backbone, Transformer)
         cache = [part.flatten(0, 1) for part in batch.x_cache]
         if self.copier is not None:
@@ -359,12 +357,12 @@ class Model(nn.Module):
 
 
 def _in_x(batch: Batch) -> Tensor:
-    """Which places of x hold a token, `[R, X]`."""
+    """Mask of the places of x that hold a token, `[R, X]`."""
     return within(batch.x_length.flatten(), batch.x.shape[-1])
 
 
 def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM | TextEncoder, int]:
-    """The backbone, and how many numbers the head reads of it."""
+    """The backbone, and the size of the features that the head reads."""
     if spec.encoder is not None:
         return TextEncoder(spec, generator), 2 * spec.encoder.hidden
     if spec.backbone == "lstm":
@@ -381,6 +379,6 @@ def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer 
 
 
 def _at_places(places: Tensor, condition: Condition, rows: int) -> Tensor:
-    """The task's tokens with the vectors of their places `[K, d]` added: `[R, K, d]`."""
+    """Add the vectors of places `[K, d]` to the task's tokens: `[R, K, d]`."""
     vectors = places if condition.tokens is None else places + condition.tokens
     return vectors.expand(condition.tasks, rows, -1, -1).flatten(0, 1)

@@ -29,9 +29,9 @@ def in_own_precision(method: Callable[Concatenate[M, P], R]) -> Callable[Concate
 
 
 def autocast(model: "Model") -> AbstractContextManager[object]:
-    """Autocast to bfloat16 if the model is on a GPU and has this precision; else nothing.
+    """Autocast to bfloat16 if the model is on a GPU and has this precision; else do nothing.
 
-    Without a cache of weights in bfloat16, which would become stale when θ moves.
+    Weights in bfloat16 are not cached, as the cache would become stale when θ is updated.
     """
     if model.precision == "bfloat16" and model.places.is_cuda:
         return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)

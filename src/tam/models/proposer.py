@@ -1,7 +1,7 @@
 """An encoder of the support that proposes a task embedding.
 
-Every example `[CLS, x…, y…]` is read by a small transformer at CLS; the mean over a task's examples goes
-through two layers to z. It starts by proposing z = 0.
+A small transformer reads every example `[CLS, x…, y…]` at CLS; an MLP maps the mean over a task's examples to
+z. The initial proposal is z = 0.
 
 Shapes: B tasks, N rows of each, R = B · N, d width, S components of a task embedding.
 """
@@ -19,13 +19,13 @@ from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
 LAYERS = 2
-# The largest number in a proposal. A network of LayerNorms hardly minds how long z is: without a bound,
-# proposals grow without end, and a search in steps of a fixed length gets nowhere from there.
+# Bound on the components of a proposal. LayerNorms make the network almost invariant to the length of z, so
+# without a bound proposals keep growing, and a search with steps of a fixed length barely moves from there.
 LONGEST = 0.5
 
 
 class Proposer(nn.Module):
-    """A set of examples ↦ z."""
+    """Maps a set of examples to z."""
 
     def __init__(self, spec: ModelSpec, size: int, generator: torch.Generator):
         super().__init__()
@@ -43,11 +43,11 @@ class Proposer(nn.Module):
         self.out = Linear(4 * width, size, generator, std=0.0)
 
     def forward(self, batch: Batch, rows: Tensor | None = None) -> Tensor:
-        """A task embedding for each task, `[B, S]`.
+        """Propose a task embedding for each task, `[B, S]`.
 
         Args:
             batch: The examples.
-            rows: Which of them to look at, as 0 or 1, `[B, N]`; None for all that are there.
+            rows: The examples to read, marked by 1, others by 0, `[B, N]`; None for all that are present.
         """
         features = self._read(batch).unflatten(0, (batch.tasks, batch.rows))
         weights = torch.ones_like(features[..., 0]) if rows is None else rows.to(features.dtype)
@@ -59,8 +59,8 @@ class Proposer(nn.Module):
         return LONGEST * torch.tanh(proposed.to(torch.promote_types(proposed.dtype, torch.float32)))
 
     def _read(self, batch: Batch) -> Tensor:
-        """What is read of each example, `[R, d]`."""
-        x = batch.x.flatten(0, 1).clamp(max=len(self.x.token) - 1)  # a token to copy reads as unknown
+        """The features of each example, `[R, d]`."""
+        x = batch.x.flatten(0, 1).clamp(max=len(self.x.token) - 1)  # a token to copy is read as unknown
         in_x = within(batch.x_length.flatten(), x.shape[-1])
         if batch.y_length is None:
             y = batch.y.reshape(-1, 1)

@@ -1,4 +1,4 @@
-"""What a model is: its kind of task, its sizes, and where the task embedding enters."""
+"""The spec of a model: its kind of task, its sizes, and where the task embedding enters."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ Positions = Literal["table", "rotary"]
 
 DEFAULT_BOTTLENECK = 8
 HINT_LEVELS = 8
-"""How sure a hint about a class can be."""
+"""Confidence levels of a hint about a class."""
 MOST_LAYERS = 1000
 """Building more would take minutes, however narrow they are."""
 LONGEST = 4096
-"""Tokens of a sequence that a network with rotary positions takes; memory grows with their square."""
+"""Most tokens of a sequence with rotary positions; memory grows with their square."""
 
 _CHOICES = {
     "kind": Kind,
@@ -34,18 +34,18 @@ _AT_LEAST_1 = ("vocabulary", "layers", "width", "heads", "task_tokens", "bottlen
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSpec:
-    """A text encoder of Hugging Face's, up to its weights; see `tam.models.encoder`."""
+    """A Hugging Face text encoder without its weights; see `tam.models.encoder`."""
 
     config: str
     """Its config in JSON."""
     frozen: bool
-    """Whether its weights and embeddings stay as they are in training."""
+    """Whether training leaves its weights and embeddings unchanged."""
     hidden: int
     """Size of its hidden states."""
     before: tuple[int, ...]
     """Ids of the tokens that begin a text."""
     after: tuple[int, ...]
-    """Ids of those that end it."""
+    """Ids of the tokens that end a text."""
     unknown: int
     """Id of the unknown token."""
     longest: int
@@ -65,11 +65,11 @@ class ModelSpec:
     max_x: int
     """Longest input of the tasks; see `longest_x`."""
     max_y: int = 0
-    """Longest answer of them, without its end token; transduction only. See `longest_y`."""
+    """Longest answer of the tasks, without its end token; transduction only. See `longest_y`."""
 
     # The network
     backbone: Backbone = "transformer"
-    """The LSTM classifies only, conditioned by a token or not at all."""
+    """The LSTM is for classification only, conditioned by a token or not at all."""
     layers: int = 4
     """Blocks of the transformer. The LSTM has as many parameters as that transformer."""
     width: int = 128
@@ -77,28 +77,28 @@ class ModelSpec:
     heads: int = 4
     """Attention heads of the transformer."""
     x_mask: XMask = "causal"
-    """Whether places of x in a decoder see only those before them, or all places up to the end of x."""
+    """Attention of x in a decoder: each place sees those before it ("causal"), or all of x ("full")."""
     positions: Positions = "table"
-    """Whether a token's position is a vector of a table that is added to it, or an angle by which queries and
-    keys are rotated (see `tam.models.rotary`). The LSTM has none with rotary ones."""
+    """Learned vectors added to the tokens ("table"), or angles by which queries and keys are rotated
+    ("rotary", see `tam.models.rotary`); the LSTM then has no positions."""
     encoder: EncoderSpec | None = None
-    """The text encoder that is the backbone instead; it classifies only, conditioned by a token or not at
-    all. Width, layers and heads are then its own."""
+    """A text encoder to use as the backbone. It is for classification only, conditioned by a token or not at
+    all. Width, layers and heads are then the encoder's."""
     purpose: Purpose = "answer"
-    """What the network is for. "answer": to answer an input. "answer from pairs": to answer it while it looks
-    at pairs of an input and its answer. "compare": to score how alike an input and a labelled one are.
-    "embed": to give the features of an input. The last two classify only, the middle two are transformers."""
+    """What the network computes. "answer": the answer to an input. "answer from pairs": the answer, attending
+    to the support's inputs and answers. "compare": how similar an input and a labelled one are. "embed": the
+    features of an input. The last two are for classification only, the middle two are transformers."""
 
     # The task embedding
     conditioning: Conditioning = "token"
-    """Where it enters: as tokens of the sequence, as an offset on the weights of adapters or on the
-    LayerNorms, or nowhere."""
+    """Where the task embedding enters: as tokens of the sequence, as an offset on the weights of adapters or
+    on the LayerNorms, or nowhere."""
     bottleneck: int | None = None
-    """Width inside an adapter; 8 unless told, and None for any other conditioning."""
+    """Width inside an adapter, by default 8; None for any other conditioning."""
     task_tokens: int = 1
-    """Tokens that one task embedding takes, or the embedding of one primitive."""
+    """Tokens per task embedding, or per embedding of a primitive."""
     task_first: bool = False
-    """Whether a decoder has the task's tokens in front of x as well as after it."""
+    """Whether a decoder has the task's tokens before x as well as after it."""
     primitives: int = 0
     """Rows of the table of primitive embeddings; 0 if tasks are not compositional."""
     slots: int = 0
@@ -108,25 +108,25 @@ class ModelSpec:
     proposer: bool = False
     """Whether there is an encoder of examples that proposes a task embedding; not with primitives."""
     tasks: int = 0
-    """Rows of the table of training tasks' embeddings, for a method that learns one for each; 0 for none. A
-    compositional model has its primitives' table instead."""
+    """Rows of the table of training tasks' embeddings, for a method that learns one per task; 0 for none. A
+    compositional model has a table of primitives instead."""
     kept: int = 0
-    """Rows of the table that keeps training tasks' last embeddings, which are no weights; 0 for none."""
+    """Rows of the buffer with the training tasks' last embeddings; 0 for none."""
     unknown: bool = False
-    """Whether there is a learned embedding of any unknown primitive; with `primitives` only."""
+    """Whether unknown primitives share a learned embedding; with `primitives` only."""
 
-    # Tokens that it does not know, copying and hints
+    # Unknown tokens, copying and hints
     unknown_tokens: bool = False
     """Whether the last id, V − 1, stands for any token that the model does not know."""
     copies: bool = False
     """Whether a decoder can also answer with tokens of x, by pointing at their places."""
     hints: int = 0
-    """How many answers that a simple rule finds are read beside x, see `tam.models.hints`. They take up ids
-    before the unknown one: one that separates them from x, or those of all classes and levels."""
+    """Number of hints read beside x, see `tam.models.hints`. They take up ids below the unknown one: a
+    separator, or one per class and level."""
     memory: int = 0
-    """How many training examples hints look up; for sequences only."""
+    """Number of training examples that hints look up; for sequences only."""
     programs: int = 0
-    """How many random programs hints try, see `tam.tasks.lists.search`; for lists of integers."""
+    """Number of random programs that hints try, see `tam.tasks.lists.search`; for lists of integers."""
 
     def __post_init__(self) -> None:
         if self.conditioning == "adapter" and self.bottleneck is None:
@@ -144,7 +144,7 @@ class ModelSpec:
                 raise ValueError(message)
 
     def _rules(self) -> Iterator[tuple[object, str]]:
-        """What a user's settings must not ask for together, each with the error that says so."""
+        """Invalid combinations of settings: whether each one applies, and its error message."""
         classify, simple = self.kind == "classification", self.conditioning in ("token", "none")
         sizes = f"got width={self.width}, heads={self.heads}"
         conditioning, what = f"got {self.conditioning!r}", f"a network to {self.purpose}"
@@ -175,7 +175,7 @@ class ModelSpec:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "ModelSpec":
-        """From what `dataclasses.asdict` made of one."""
+        """The inverse of `dataclasses.asdict`."""
         if (encoder := values.get("encoder")) is None:
             return cls(**values)
         ends = {name: tuple(encoder[name]) for name in ("before", "after")}
@@ -193,7 +193,7 @@ class ModelSpec:
 
     @property
     def longest_x(self) -> int:
-        """Longest input that the network takes, without hints."""
+        """Longest input that the network accepts, without hints."""
         if self.encoder is not None:
             around = len(self.encoder.before) + len(self.encoder.after)
             return max(0, self.encoder.longest - around - self.task_places)
@@ -201,7 +201,7 @@ class ModelSpec:
 
     @property
     def longest_y(self) -> int:
-        """Longest answer that the network takes, without its end token."""
+        """Longest answer that the network accepts, without its end token."""
         return max(self.max_y, LONGEST) if self._extends else self.max_y
 
     @property
@@ -216,14 +216,14 @@ class ModelSpec:
 
     @property
     def named(self) -> int:
-        """Number of ids that stand for a token of the vocabulary, those below all others."""
+        """Number of ids of known tokens, which come before all other ids."""
         return self.vocabulary - self.unknown_tokens - self.hint_tokens
 
     @property
     def codes(self) -> int | None:
-        """The first id of tokens that the model does not know, each with its own until hints are added.
+        """First id of the codes, one for each unknown token, that are used until hints are added.
 
-        None where the model does not copy them from hints.
+        None unless the model copies unknown tokens from hints.
         """
         copies_hints = self.hints and self.copies and self.unknown_tokens
         return self.vocabulary + self.most_places if copies_hints else None
@@ -235,22 +235,22 @@ class ModelSpec:
 
     @property
     def starts_as_rule(self) -> bool:
-        """Whether an untrained model answers as a rule does: from hints about sequences, which it copies."""
+        """Whether an untrained model answers like the rule, by copying hints about sequences."""
         return self.separator is not None and self.copies
 
     @property
     def x_places(self) -> int:
-        """Places of the longest x of the tasks with its hints."""
+        """Places of the tasks' longest x with its hints."""
         return self.max_x + self.hints * (1 if self.kind == "classification" else 1 + self.max_y)
 
     @property
     def most_places(self) -> int:
-        """Places of the longest x that the network takes, with its hints."""
+        """Places of the longest x that the network accepts, with its hints."""
         return self.longest_x + self.hints * (1 if self.kind == "classification" else 1 + self.longest_y)
 
     @property
     def outputs(self) -> int:
-        """Number of logits: one a class, or one a token and one for the end; a single score; or none."""
+        """Number of logits: one per class, or one per token and one for the end; a single score; or none."""
         if self.purpose == "compare":
             return 1
         if self.purpose == "embed":
@@ -258,14 +258,14 @@ class ModelSpec:
         return self.classes if self.kind == "classification" else self.vocabulary + 1
 
     def without_embedding(self) -> "ModelSpec":
-        """The same network with no task embedding, for a method that has none."""
+        """The same network without a task embedding, for a method that has none."""
         if self.conditioning in ("adapter", "norm"):
             raise ValueError(f"conditioning {self.conditioning!r} has no effect: there is no task embedding")
         return replace(self, conditioning="none", task_tokens=1, task_first=False)
 
     @property
     def task_places(self) -> int:
-        """Places that the task's tokens take; one, of a learned token, where it has none."""
+        """Places of the task's tokens; 1, for a learned token, if it has none."""
         return max(self.slots, 1) * (self.task_tokens if self.conditioning == "token" else 1)
 
 

@@ -1,17 +1,17 @@
-"""A network that looks at pairs of an input and its answer while it answers.
+"""Networks that read the support: `PairsModel` answers from it, the others compare or embed inputs.
 
-The sequence is the pairs of the support, x₁ y₁ x₂ y₂ …, and then the query as in `Model`. The support's
-places see the support, the query's places see the support and the query. The support's hidden states are
-therefore the same for all queries of a task, and computed once for all of them: exactly the same numbers as
-one long sequence for each query, at a fraction of the cost.
+The sequence of `PairsModel` is the pairs of the support, x₁ y₁ x₂ y₂ …, followed by the query as in `Model`.
+The support attends to itself; the query attends to the support and itself. The support's hidden states are
+therefore the same for all queries of a task and computed once: exactly the same numbers as with one long
+sequence per query, at a fraction of the cost.
 
-Positions are counted inside a pair, so that the support is a set. Two things tell which tokens make a pair:
-each token of an input has the mean vector of its answer added, and each token of an answer that of its
-input; and a learned number for each layer and head is added to the attention scores between places of one
-pair. Both shorten the way to the first use of the support, before which such a network learns nothing.
+Positions are counted within a pair, so the support is a set. Two things mark which tokens form a pair: the
+mean vector of its answer is added to each token of an input, and vice versa; and a learned number per layer
+and head is added to the attention scores within a pair. Both help the network to start using the support,
+before which it learns nothing.
 
-Shapes: B tasks, N queries of each, R = B · N, M pairs of each task, S places of the support, L of a query,
-P of them read, H heads, D = d / H, d width.
+Shapes: B tasks, N queries of each, R = B · N, M pairs of each task, S places of the support, L places of a
+query, P of them read, H heads, D = d / H, d width.
 """
 
 from typing import cast
@@ -31,7 +31,7 @@ from tam.models.precision import Precision, in_own_precision
 from tam.models.spec import ModelSpec, Purpose
 from tam.models.transformer import Block, Transformer
 
-# What every second head starts with: a place of its own pair counts exp(3) times as much as another.
+# Initial bonus of every second head: a place of the same pair counts exp(3) times as much as another.
 SAME_PAIR = 3.0
 
 
@@ -51,12 +51,12 @@ class PairsModel(Model):
 
     def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
         if batch.support is None:
-            raise ValueError("this model answers from pairs: give the batch a support")
+            raise ValueError("this model answers from pairs: the batch must have a support")
         assert isinstance(self.backbone, Transformer)
         context, valid, pair, context_positions = self._context(condition, batch.support)
         sequence, mask, positions = placed
-        turn = self.backbone.rotation(positions, sequence)
-        context_turn = self.backbone.rotation(context_positions, context)
+        rotation = self.backbone.rotation(positions, sequence)
+        context_rotation = self.backbone.rotation(context_positions, context)
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
         within_context = additive(valid.unsqueeze(1) | itself, sequence.dtype).unsqueeze(1)  # [B, 1, S, S]
         to_context = additive(valid, sequence.dtype)[:, None, None]  # [B, 1, 1, S]
@@ -70,24 +70,24 @@ class PairsModel(Model):
             places = read if index == last else ALL
             bonus = self.same_pair[index].view(-1, 1, 1)  # [H, 1, 1]
             own = to_query if to_query.shape[-2] == 1 else to_query[..., places, :]
-            asking, shown = block.attention_norm(sequence), block.attention_norm(context)
-            keys, values = block.attention.keys_values(shown, context_turn)
-            found = attend_to_both(
-                block.attention.queries(asking[:, places], None if turn is None else turn.at(places)),
+            normed, normed_context = block.attention_norm(sequence), block.attention_norm(context)
+            keys, values = block.attention.keys_values(normed_context, context_rotation)
+            attended = attend_to_both(
+                block.attention.queries(normed[:, places], None if rotation is None else rotation.at(places)),
                 (keys, values, to_context),
-                (*block.attention.keys_values(asking, turn), own + bonus),
+                (*block.attention.keys_values(normed, rotation), own + bonus),
             )
-            sequence = _finish(block, sequence[:, places], found)
+            sequence = _finish(block, sequence[:, places], attended)
             if index < last:
-                queries = block.attention.queries(shown, context_turn)
-                mixed = plain_attention(queries, keys, values, within_context + bonus * same)
-                context = _finish(block, context, mixed)
+                queries = block.attention.queries(normed_context, context_rotation)
+                attended = plain_attention(queries, keys, values, within_context + bonus * same)
+                context = _finish(block, context, attended)
         return self.backbone.norm(sequence)
 
     def _context(self, condition: Condition, support: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """The support's vectors `[B, S, d]`, which are there `[B, S]`, and their pairs and positions `[S]`.
+        """The support's vectors `[B, S, d]`, their mask `[B, S]`, and their pairs and positions `[S]`.
 
-        The tokens of the primitives, if there are some, stand before the pairs, as a pair of their own.
+        The tokens of the primitives, if any, come before the pairs, as a pair of their own.
         """
         x = support.x.flatten(0, 1)
         present = support.x_length.new_ones(len(x), dtype=torch.bool)
@@ -95,8 +95,8 @@ class PairsModel(Model):
             present = support.present.flatten()
         in_x = within(support.x_length.flatten(), x.shape[-1]) & present.unsqueeze(1)
         answer, in_answer = self._answer(support, present)
-        given = engine.embed(self.x, self._readable(x), in_x)
-        tokens = [given + _mean(answer, in_answer), answer + _mean(given, in_x)]
+        vectors = engine.embed(self.x, self._readable(x), in_x)
+        tokens = [vectors + _mean(answer, in_answer), answer + _mean(vectors, in_x)]
         pairs = torch.cat(tokens, dim=1)  # [B · M, places of a pair, d]
         valid = torch.cat([in_x, in_answer], dim=1)
         number = torch.arange(support.rows, device=x.device).repeat_interleave(pairs.shape[1])
@@ -112,7 +112,7 @@ class PairsModel(Model):
         return vectors, valid, number, positions
 
     def _answer(self, support: Batch, present: Tensor) -> tuple[Tensor, Tensor]:
-        """The vectors of the answers `[B · M, 1 or Y, d]`, and which of them are there."""
+        """The vectors of the answers `[B · M, 1 or Y, d]`, and their mask."""
         y = support.y.flatten(0, 1)
         if support.y_length is None:
             assert self.labels is not None
@@ -123,7 +123,7 @@ class PairsModel(Model):
 
 
 def _mean(vectors: Tensor, valid: Tensor) -> Tensor:
-    """The mean of the vectors that are there, `[B · M, 1, d]`."""
+    """The mean of the valid vectors, `[B · M, 1, d]`."""
     weights = valid / valid.sum(1, keepdim=True).clamp(min=1)
     return weights.to(vectors.dtype).unsqueeze(1) @ vectors
 
@@ -131,13 +131,13 @@ def _mean(vectors: Tensor, valid: Tensor) -> Tensor:
 def attend_to_both(
     asked: Tensor, context: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor]
 ) -> Tensor:
-    """Attention of every query to its task's support and to itself, in one softmax: `[R, H, P, D]`.
+    """Attend from every query to its task's support and to itself, in one softmax: `[R, H, P, D]`.
 
     Args:
-        asked: `[R, H, P, D]`.
-        context: Keys and values of the support `[B, H, S, D]`, shared by a task's queries, and what to add
-            to the scores, `[B, 1, 1, S]`.
-        own: Keys and values of each query `[R, H, L, D]`, and what to add to the scores.
+        asked: Attention queries, `[R, H, P, D]`.
+        context: Keys and values of the support `[B, H, S, D]`, shared by a task's queries, and their bias,
+            `[B, 1, 1, S]`.
+        own: Keys and values of each query `[R, H, L, D]`, and their bias.
     """
     tasks, (rows, heads, places, _) = len(context[0]), asked.shape
     by_row = (tasks, rows // tasks)
@@ -155,16 +155,17 @@ def attend_to_both(
     return apart(of_context @ context[1]) + apart(of_own) @ own[1]
 
 
-def _finish(block: Block, hidden: Tensor, found: Tensor) -> Tensor:
-    """What a block does with what its attention found."""
-    hidden = hidden + drop(block.attention.join(found))
+def _finish(block: Block, hidden: Tensor, attended: Tensor) -> Tensor:
+    """The rest of a block after its attention: output projection and MLP."""
+    hidden = hidden + drop(block.attention.join(attended))
     return hidden + drop(block.mlp(block.mlp_norm(hidden)))
 
 
 class CompareModel(Model):
-    """(x, x′) ↦ a score, read in front of `[…, x, x′]`. Tokens are shared, places each input's own.
+    """Scores a pair (x, x′), read at the first place of `[…, x, x′]`.
 
-    With rotary positions one vector tells x′ from x.
+    x and x′ share token embeddings, but not position embeddings; with rotary positions, one learned vector
+    marks x′.
     """
 
     tables = (*Model.tables, "position")
@@ -176,10 +177,10 @@ class CompareModel(Model):
 
     @in_own_precision
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """The score of every input with every input of the support, `[B, N, M]`, whatever the answers."""
+        """Score every input against every input of the support, `[B, N, M]`; answers are not read."""
         condition, support = self.condition(z, batch), batch.support
         if support is None:
-            raise ValueError("this model compares inputs: give the batch a support")
+            raise ValueError("this model compares inputs: the batch must have a support")
         in_x = within(batch.x_length, batch.x.shape[-1])
         in_other = within(support.x_length, support.x.shape[-1])
         if support.present is not None:
@@ -195,28 +196,28 @@ class CompareModel(Model):
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
         placed = Placed(sequence, Mask(valid, causal=False), self._positions(seen, seen[0]))
         hidden = self._transform(placed, condition, batch, slice(0, 1))
-        # What all scores share counts for nothing. In bfloat16 the rounded gradients of a query's scores do
-        # not sum to 0, so Adam moves that number on and on, until scores so large are rounded to the same.
+        # A constant added to all scores has no effect, but in bfloat16 the rounded gradients of a query's
+        # scores do not sum to 0, so Adam would move it until scores are too large to differ after rounding.
         with torch.autocast(hidden.device.type, enabled=False):
             return self.head(hidden.to(self.head.weight.dtype)).view(shape)
 
     def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """An error: what the scores say about answers is the method's to tell."""
-        raise ValueError("a network to compare gives scores, and no answers")
+        """Raise an error: only the method can turn scores into answers."""
+        raise ValueError("a network to compare returns scores, not answers")
 
 
 class EmbedModel(Model):
-    """x ↦ its features: what `Model` reads its class from, without the layer that makes a class of it."""
+    """Maps x to the features from which `Model` would read its class."""
 
     @in_own_precision
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
-        """The features of every input, `[B, N, d]`."""
+        """Compute the features of every input, `[B, N, d]`."""
         features = self._features(self.condition(z, batch), batch)
         return features.unflatten(0, (batch.tasks, batch.rows))
 
     def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """An error: what the features say about answers is the method's to tell."""
-        raise ValueError("a network to embed gives features, and no answers")
+        """Raise an error: only the method can turn features into answers."""
+        raise ValueError("a network to embed returns features, not answers")
 
 
 _MODELS: dict[Purpose, type[Model]] = {
@@ -228,15 +229,15 @@ _MODELS: dict[Purpose, type[Model]] = {
 
 
 def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
-    """Build a model on the generator's device, every weight drawn from the generator."""
+    """Build a model on the generator's device, drawing every weight from the generator."""
     return _MODELS[spec.purpose](spec, generator)
 
 
 def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
-    """Move a model to its device and set how it computes there: in training and in every later use.
+    """Move a model to its device and set the precision that it computes in.
 
-    On a GPU this allows TF32 in float32 products. A device with a number also becomes the current one, since
-    Triton launches kernels there.
+    On a GPU this allows TF32 in float32 products. A device with an index also becomes the current one, where
+    Triton launches its kernels.
     """
     device = torch.device(device)
     model.precision = precision

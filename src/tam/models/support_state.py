@@ -1,10 +1,10 @@
-"""Examples as numbers: a batch as one float tensor and back, for methods that keep the support itself.
+"""Pack a batch into one float tensor and back, for methods whose task state is the support itself.
 
-Token ids are small integers, which float32 holds exactly. An example takes 2 + max_x numbers and its
-answer: whether it is there, the length of x, x; then the class, or the length of y, y. What is missing at
-the end, and what is zero, is not there, so that rows of zeros can be added.
+Token ids are small integers, which float32 represents exactly. An example is stored as: whether it is
+present, the length of x, x padded to max_x; then its class, or the length of y and y padded to max_y. Rows of
+zeros are absent examples, so they can be appended.
 
-Shapes: B tasks, N rows of each, W numbers an example.
+Shapes: B tasks, N rows of each, W numbers per example.
 """
 
 from dataclasses import replace
@@ -21,9 +21,9 @@ from tam.models.spec import ModelSpec
 
 
 def pack(batch: Batch, spec: ModelSpec) -> Tensor:
-    """The examples of each task in one row, `[B, N · W]`."""
+    """Pack the examples of each task into one row, `[B, N · W]`."""
     present = torch.ones_like(batch.x_length) if batch.present is None else batch.present
-    if spec.copies:  # a token to copy reads as unknown
+    if spec.copies:  # a token to copy is read as unknown
         most = spec.vocabulary - 1
         batch = replace(batch, x=batch.x.clamp(max=most), y=batch.y.clamp(max=most))
     columns = [present.unsqueeze(-1), batch.x_length.unsqueeze(-1), _widen(batch.x, spec.max_x)]
@@ -36,7 +36,7 @@ def pack(batch: Batch, spec: ModelSpec) -> Tensor:
 
 
 def unpack(packed: Tensor, spec: ModelSpec) -> Batch:
-    """The batch of which `pack` made this."""
+    """The inverse of `pack`."""
     classify = spec.kind == "classification"
     width = 3 + spec.max_x + spec.max_y
     numbers = packed.unflatten(1, (-1, width)).long()
@@ -51,14 +51,14 @@ def unpack(packed: Tensor, spec: ModelSpec) -> Batch:
 
 
 def check_packed(numbers: NDArray[np.float32], spec: ModelSpec, labels: int) -> None:
-    """Raise an error unless these are what `pack` makes of the examples of a task with so many labels."""
+    """Raise an error unless `pack` can have made these numbers from a task with this number of labels."""
     token, first = spec.vocabulary - 1, labels - 1 if spec.kind == "classification" else spec.max_y
     most = np.array([1, spec.max_x, *[token] * spec.max_x, first, *[token] * spec.max_y])
     if not len(numbers) or len(numbers) % len(most):
-        raise UserError(f"the vector has {len(most)} numbers an example in this model, not {len(numbers)}")
+        raise UserError(f"the vector must have {len(most)} numbers per example: got {len(numbers)} numbers")
     rows = numbers.reshape(-1, len(most))
     if not ((rows >= 0) & (rows <= most) & (rows == np.floor(rows))).all() or not rows[:, 0].any():
-        raise UserError("the vector holds numbers that are no examples of this model")
+        raise UserError("the vector must hold packed examples of this model: got other numbers")
 
 
 def _widen(ids: Tensor, width: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tokens as a model numbers them: those that it knows, and what stands for any other."""
+"""The ids that a model gives to tokens, known and unknown."""
 
 import zlib
 from collections.abc import Iterable, Sequence
@@ -11,36 +11,35 @@ from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
-_CODES = 2**30  # of unknown tokens: two of them hardly ever have the same
+_CODES = 2**30  # hash values of unknown tokens; collisions are very unlikely
 
 
 def training_vocabulary(tasks: TaskSet) -> Vocabulary:
-    """The tokens of the training tasks alone."""
+    """The tokens that occur in the training tasks."""
     used = np.zeros(len(tasks.vocabulary), dtype=bool)
     for task in tasks.train:
         used[task.x.flat] = True
         if isinstance(task.y, Sequences):
             used[task.y.flat] = True
-    found = (tasks.vocabulary.tokens[index] for index in np.flatnonzero(used))
-    return Vocabulary(sorted(found, key=sort_key))
+    tokens = (tasks.vocabulary.tokens[index] for index in np.flatnonzero(used))
+    return Vocabulary(sorted(tokens, key=sort_key))
 
 
 @dataclass(frozen=True)
 class TokenIds:
-    """The ids that a model has for tokens.
+    """The ids that a model gives to tokens.
 
-    Without unknown tokens, all tokens must be in the vocabulary. With them, any other token has the id of the
-    unknown one, V − 1. In a model that copies, it has an id of its own: V + the first place in x where it
-    stands, so that an answer can have it; a token of y that is not in x stays unknown.
-
-    In a model that copies and reads hints, it has a code, one for all rows, until `Hints` gives its place.
+    A token outside the vocabulary is an error, unless the model has `unknown_tokens`; its id is then V − 1.
+    In a model that copies, its id is V + its first place in x, so that an answer can contain it; if it is in
+    y but not in x, it stays unknown. In a model that copies and reads hints, it has a code, the same in all
+    rows, until `Hints` replaces it with such an id.
     """
 
     spec: ModelSpec
     vocabulary: Vocabulary
 
     def pair(self, x: Sequence[Token], y: Sequence[Token] = ()) -> tuple[list[int], list[int]]:
-        """The ids of an input and of its answer, if that is a sequence."""
+        """The ids of an input, and of its answer if that is a sequence."""
         unknown = self.spec.unknown_token
         if unknown is None:
             return self.vocabulary.encode(x), self.vocabulary.encode(y)
@@ -61,14 +60,14 @@ class TokenIds:
         return self.vocabulary.id_of(token, self.spec.codes + zlib.crc32(repr(token).encode()) % _CODES)
 
     def tokens_of(self, coded: Sequence[int], known: Iterable[Token]) -> list[Token]:
-        """The tokens of ids with codes, given those that may be there; None of them is a hint's separator."""
+        """Decode ids with codes, given the tokens that may occur; separators of hints become `""`."""
         unknown = {self._coded(token): token for token in known if token not in self.vocabulary}
         tokens = self.vocabulary.tokens
         return [tokens[i] if i < len(tokens) else unknown.get(i, "") for i in coded]
 
     @property
     def size(self) -> int:
-        """The number of ids that rows may have."""
+        """Upper bound of the ids in a row."""
         return self.spec.vocabulary + self.spec.most_places + (0 if self.spec.codes is None else _CODES)
 
     def decode(self, ids: Iterable[int], x: Sequence[Token]) -> list[Token]:
@@ -77,7 +76,7 @@ class TokenIds:
         return [known[i] if i < len(known) else x[i - self.spec.vocabulary] for i in ids]
 
     def count_unknown(self, tasks: Iterable[Task]) -> tuple[int, int]:
-        """How many tokens of these tasks the model does not know, and how many there are."""
+        """Number of tokens in these tasks that the model does not know, and of all their tokens."""
         unknown = total = 0
         for task in tasks:
             missing = self.vocabulary.ids_of(task.vocabulary) < 0
@@ -87,7 +86,7 @@ class TokenIds:
         return unknown, total
 
     def tasks(self, tasks: Iterable[Task]) -> tuple[Task, ...]:
-        """Tasks in the model's ids; an error for an unknown token where the model has no id for those."""
+        """Encode tasks with the model's ids; an unknown token is an error if the model has no id for it."""
         return tuple(task if task.vocabulary == self.vocabulary else self._task(task) for task in tasks)
 
     def _task(self, task: Task) -> Task:

@@ -27,7 +27,7 @@ def transformer_parameters(layers: int, width: int) -> int:
 
 
 class MLP(nn.Module):
-    """Two linear layers with a GELU between them, four times as wide inside."""
+    """Two linear layers with a GELU between them; the hidden layer is four times as wide."""
 
     def __init__(self, width: int, generator: torch.Generator, *, out_std: float):
         super().__init__()
@@ -40,13 +40,13 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP, each on a normalised copy and added back, each with its adapter if there is one."""
+    """Pre-norm attention and MLP with residual connections, each followed by its adapter if there is one."""
 
     def __init__(
         self, width: int, heads: int, bottleneck: int | None, generator: torch.Generator, *, depth: int
     ):
         super().__init__()
-        # What the 2 · depth branches add to the residual stream then sums to about unit variance.
+        # So that the 2 · depth branches add about unit variance to the residual stream.
         shrink = (2 * depth) ** -0.5
         self.attention_norm = LayerNorm(width, generator)
         self.attention = Attention(width, heads, generator, out_std=shrink * width**-0.5)
@@ -65,7 +65,7 @@ class Block(nn.Module):
         x_cache: Tensor | None = None,
         rotation: Rotation | None = None,
     ) -> Tensor:
-        """Transform `[R, L, d]`, and return the places `read` alone; the others as in `Attention`."""
+        """Transform `[R, L, d]` and return the places `read`; for other arguments see `Transformer`."""
         normed = self.attention_norm(hidden, offsets.norm(0))
         change = self.attention(normed, read, bias, x_cache, rotation)
         hidden = hidden[:, read] + drop(self._adapt(0, change, offsets))
@@ -103,11 +103,11 @@ class Transformer(nn.Module):
 
         Args:
             hidden: The vectors, `[R, L, d]`.
-            mask: Which place (row) sees which (column); broadcasts to `[R, L, L]`. Each place must see
-                at least one. None: all see all.
-            modulation: What the tasks add to LayerNorms or adapters. Row r belongs to group ⌊r · G / R⌋.
-            read: The places wanted. The last block computes these alone.
-            x_cache: What `x_cache` returned for the places before these, which then are seen too and come
+            mask: True where a place (row) may attend to another (column); broadcasts to `[R, L, L]`. Each
+                place must see at least one. None: all see all.
+            modulation: The tasks' offsets on LayerNorms or adapters. Row r belongs to group ⌊r · G / R⌋.
+            read: The places to return; the last block computes no others.
+            x_cache: The result of `x_cache` for the places before these, which are then seen too and come
                 first in the mask's columns.
             positions: The position of each place, `[L]`, if positions are rotary.
 
@@ -125,27 +125,27 @@ class Transformer(nn.Module):
         return self.norm(hidden, modulation.norm(-1))
 
     def rotation(self, positions: Tensor | None, hidden: Tensor) -> Rotation | None:
-        """How the heads rotate places at these positions `[L]`; None without positions."""
+        """The rotation of queries and keys at these positions `[L]`; None without positions."""
         dtype = torch.promote_types(hidden.dtype, torch.float32)
         return None if positions is None else Rotation.of(positions, self.head_size, dtype)
 
     def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None = None) -> Tensor:
-        """Keys and values of places that see none after them, for all that come after.
+        """Keys and values of places that see none after them, to be read by the places after them.
 
         Args:
             hidden: The vectors, `[R, X, d]`.
-            mask: Which place (row) sees which (column), `[R, X, X]`.
+            mask: True where a place (row) may attend to another (column), `[R, X, X]`.
             positions: The position of each place, `[X]`, if positions are rotary.
 
         Returns:
-            Those of every block, `[R, blocks, 2, H, X, D]`.
+            The keys and values of every block, `[R, blocks, 2, H, X, D]`.
         """
         bias = None if mask is None else additive(mask, hidden.dtype).unsqueeze(-3)
-        rotation, found = self.rotation(positions, hidden), list[Tensor]()
+        rotation, cache = self.rotation(positions, hidden), list[Tensor]()
         for module in self.blocks:
             block = cast(Block, module)
-            own = block.attention.keys_values(block.attention_norm(hidden), rotation)
-            found.append(torch.stack(own, dim=1))
-            if len(found) < len(self.blocks):
+            keys_values = block.attention.keys_values(block.attention_norm(hidden), rotation)
+            cache.append(torch.stack(keys_values, dim=1))
+            if len(cache) < len(self.blocks):
                 hidden = block(hidden, bias, Modulation(), ALL, None, rotation)
-        return torch.stack(found, dim=1)
+        return torch.stack(cache, dim=1)
