@@ -1,6 +1,6 @@
-"""The same numbers as plain torch, faster: a hand-written block for CPUs, and kernels for GPUs.
+"""Faster versions of the plain torch code: a hand-written transformer block for CPUs, and kernels for GPUs.
 
-All of it is optional. The rest of tam comes in through `tam.models.fast.engine`, which chooses between plain
-code and the two engines; `tam.models.fast.context` says what code may do in a context. `TAM_PLAIN=1` in the
-environment turns both engines off.
+They compute the same numbers and are optional. `tam.models.fast.engine` is the entry point for the rest of
+tam and chooses between plain code and the two engines; `tam.models.fast.context` has switches for them.
+`TAM_PLAIN=1` in the environment turns both engines off.
 """

@@ -1,4 +1,4 @@
-"""What engines may do in a context, and the private functions of torch that they need."""
+"""Contexts that restrict the engines, and the private functions of torch that they need."""
 
 import os
 from collections.abc import Generator
@@ -22,12 +22,12 @@ _SKIP = "tam: depth of no_weight_gradients"
 
 
 def plain() -> AbstractContextManager[None]:
-    """Turn both engines off in this context, as the environment variable `TAM_PLAIN=1` does everywhere."""
+    """Turn both engines off in this context; the environment variable `TAM_PLAIN=1` does so everywhere."""
     return _turned_on(_plain)
 
 
 def twice_differentiable() -> AbstractContextManager[None]:
-    """Use only code with a second derivative in this context. The GPU engine has one derivative."""
+    """Use only code with a second derivative in this context; the GPU engine has only a first."""
     return _turned_on(_twice)
 
 
@@ -44,8 +44,8 @@ def _turned_on(switch: ContextVar[bool]) -> Generator[None]:
 def no_weight_gradients() -> Generator[None]:
     """Skip weight gradients in this context; use it when only ∂L/∂z is needed.
 
-    What the engines skip is None. Cached x, which does not depend on z, gets no gradient either. Plain code
-    skips nothing.
+    Gradients that the engines skip are None. Cached x, which does not depend on z, gets no gradient either.
+    Plain code skips nothing.
     """
     if not has_private_functions():
         yield
@@ -61,8 +61,8 @@ def no_weight_gradients() -> Generator[None]:
 def wants_weight_gradients() -> bool:
     """Whether the thread that started this backward pass wants weight gradients.
 
-    Autograd has threads of its own for GPUs. Torch hands them the objects that it keeps for the thread that
-    started the pass; a `ContextVar` would stay behind.
+    Autograd runs GPU work in its own threads. Torch passes them the objects that it stashed for the thread
+    that started the pass; a `ContextVar` would not be passed on.
     """
     return not has_private_functions() or _skip_depth() == 0
 
@@ -72,17 +72,17 @@ def _skip_depth() -> int:
 
 
 def is_plain() -> bool:
-    """Whether engines are off: by choice, or because this torch lacks a private function that they need."""
+    """Whether the engines are off: switched off, or torch lacks a private function that they need."""
     return _plain.get() or not has_private_functions()
 
 
 def once_differentiable_on_gpu(tensor: Tensor) -> bool:
-    """Whether code for GPUs with one derivative, and one set of weights for all tasks, may be used here."""
+    """Whether GPU code with a first derivative only, and weights that all tasks share, may be used here."""
     return tensor.is_cuda and not is_plain() and not _twice.get() and not in_transform()
 
 
 def check_first_derivative() -> None:
-    """Raise an error in a backward pass that is to be differentiated, for code with one derivative."""
+    """Raise an error if this backward pass will be differentiated; for code with a first derivative only."""
     if torch.is_grad_enabled():
         raise RuntimeError(
             "kernels have no second derivative: compute the loss under tam.models.twice_differentiable()"
@@ -103,12 +103,12 @@ def in_transform() -> bool:
 
 
 def only_vmap_batches(tensor: Tensor) -> bool:
-    """Whether one `vmap` is the only transform around, and the tensor is batched by it."""
+    """Whether a single `vmap` is the only active transform, and batches this tensor."""
     functorch = _C._functorch
     levels = [level.key() for level in functorch.get_interpreter_stack()]
     return functorch.is_batchedtensor(tensor) and levels == [functorch.TransformType.Vmap]
 
 
 def backward_pass() -> int:
-    """The number of the backward pass that is under way."""
+    """The id of the current backward pass."""
     return _C._current_graph_task_id()

@@ -1,10 +1,10 @@
 """A block's attention, with the four passes of `tam.models.fast.cpu_layers`.
 
-Shapes: G groups with weights of their own, R rows of each, K places of a row, X cached ones, L = K + X, Q of
-the K that ask, H heads, d width, D = d / H.
+Shapes: G groups with their own weights, R rows of each, K places of a row, X cached places, L = K + X, Q
+places with a query, H heads, d width, D = d / H.
 """
 
-# ruff: noqa: D102  `cpu_layers` says what the four passes are
+# ruff: noqa: D102  `cpu_layers` describes the four passes
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ ALL = slice(None)
 
 
 class Attention(Layer):
-    """Each of Q queries takes a mixture of L values, weighted by its products with their keys; N batches."""
+    """Softmax attention of Q queries to L keys and values, in N batches."""
 
     def __init__(self, factor: float) -> None:
         self.factor = factor
@@ -35,7 +35,7 @@ class Attention(Layer):
         return torch.bmm(self.weights, v)
 
     def backward(self, g: Tensor, queries: slice, keys: slice, needs: Needs) -> list[Tensor]:
-        """The gradients of some queries, and of some keys and values."""
+        """The gradients of the selected queries, and of the selected keys and values."""
         g_weights = torch.bmm(g, self.v.mT)
         g_weights -= (g_weights * self.weights).sum(-1, keepdim=True)
         g_scores = g_weights * self.weights
@@ -65,13 +65,13 @@ class Attention(Layer):
 
 
 class Mixing(Layer):
-    """The places `read` ask all places.
+    """Multi-head attention from the places `read` to all places.
 
-    Queries, keys and values of places after these may be cached, which then ask too; or only keys and values
-    of places before these. With a rotation of the K places, their queries and keys are rotated.
+    The cache may hold queries, keys and values of later places, which then have an output too, or only keys
+    and values of earlier places. With a rotation, the queries and keys of the K places are rotated.
 
     Attributes:
-        cache_grads: The gradients of what is cached, each None if not needed.
+        cache_grads: The gradients of the cached tensors, each None if not needed.
     """
 
     cache_grads: Sequence[Tensor | None]
@@ -84,88 +84,89 @@ class Mixing(Layer):
         self.attention = Attention((weights.query[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, cached: Sequence[Tensor]) -> Tensor:
-        """From the K places `[G, R, K, d]` to what those that ask take, `[G, R · Q, d]`."""
+        """Attend, from the K places `[G, R, K, d]` to `[G, R · Q, d]`."""
         self.shape = normed.shape
-        self.asking_cached, self.seen_cached = len(cached) == 3, cached[-1].shape[-2] if cached else 0
-        asking = self.query.forward(normed[:, :, self.read].flatten(1, 2))
-        own = [*self._apart(asking, 1), *self._apart(self.key_value.forward(normed.flatten(1, 2)), 2)]
-        q, k, v = self._with_cache(self._rotated(own), cached)
-        return self._together([self.attention.forward(q, k, v, bias)])
+        self.queries_cached, self.cached_places = len(cached) == 3, cached[-1].shape[-2] if cached else 0
+        queries = self.query.forward(normed[:, :, self.read].flatten(1, 2))
+        keys_values = self.key_value.forward(normed.flatten(1, 2))
+        own = self._rotated([*self._split_heads(queries, 1), *self._split_heads(keys_values, 2)])
+        q, k, v = self._with_cache(own, cached)
+        return self._join_heads([self.attention.forward(q, k, v, bias)])
 
     def backward(self, g: Tensor, needs: Needs) -> Tensor:
         own = (ALL, ALL) if needs.weights else self._own
-        grads = self.attention.backward(self._apart(g, 1)[0], *own, needs)
+        grads = self.attention.backward(self._split_heads(g, 1)[0], *own, needs)
         q, *keys_values = self._rotated(self._without_cache(grads, all_places=needs.weights), back=True)
-        g_asking = self.query.backward(self._together([q]), needs)
-        return self._sum(self.key_value.backward(self._together(keys_values), needs), g_asking)
+        g_queries = self.query.backward(self._join_heads([q]), needs)
+        return self._sum(self.key_value.backward(self._join_heads(keys_values), needs), g_queries)
 
     def jvp(self, normed: Tensor, tangents: BlockWeights[Tensor | None], cached: Sequence[Tensor]) -> Tensor:
-        asking = self.query.jvp(normed[:, :, self.read].flatten(1, 2), *tangents.query)
-        seen = self.key_value.jvp(normed.flatten(1, 2), *tangents.key_value)
-        own = self._rotated([*self._apart(asking, 1), *self._apart(seen, 2)])
+        queries = self.query.jvp(normed[:, :, self.read].flatten(1, 2), *tangents.query)
+        keys_values = self.key_value.jvp(normed.flatten(1, 2), *tangents.key_value)
+        own = self._rotated([*self._split_heads(queries, 1), *self._split_heads(keys_values, 2)])
         q, k, v = self._with_cache(own, cached)
-        return self._together([self.attention.jvp(q, k, v)])
+        return self._join_heads([self.attention.jvp(q, k, v)])
 
     def jvp_backward(self, g: Tensor) -> Tensor:
-        grads = self.attention.jvp_backward(self._apart(g, 1)[0])
+        grads = self.attention.jvp_backward(self._split_heads(g, 1)[0])
         q, *keys_values = self._rotated(self._without_cache(grads, all_places=True), back=True)
-        g_asking = self.query.jvp_backward(self._together([q]))
-        return self._sum(self.key_value.jvp_backward(self._together(keys_values)), g_asking)
+        g_queries = self.query.jvp_backward(self._join_heads([q]))
+        return self._sum(self.key_value.jvp_backward(self._join_heads(keys_values)), g_queries)
 
     @property
     def key_value_grads(self) -> tuple[Tensor | None, Tensor | None]:
         """The gradients of weight and bias of keys and values."""
         return self.key_value.weight_grads
 
-    def _sum(self, g_normed: Tensor, g_asking: Tensor) -> Tensor:
+    def _sum(self, g_normed: Tensor, g_queries: Tensor) -> Tensor:
         read = g_normed.view(self.shape)[:, :, self.read]
-        read += g_asking.view(read.shape)
+        read += g_queries.view(read.shape)
         return g_normed
 
     @property
     def _own(self) -> tuple[slice, slice]:
-        """Which queries, and which keys and values, are of the K places."""
-        if self.asking_cached:
+        """The slices of queries, and of keys and values, that belong to the K places."""
+        if self.queries_cached:
             return slice(self.shape[2]), slice(self.shape[2])
-        return ALL, slice(self.seen_cached, None)
+        return ALL, slice(self.cached_places, None)
 
     def _rotated(self, own: Sequence[Tensor], *, back: bool = False) -> Sequence[Tensor]:
-        """Queries, keys and values of the K places, the first two rotated; or back, if gradients."""
+        """Rotate the queries and keys of the K places; or rotate gradients `back`."""
         if self.rotation is None:
             return own
         rotation, (q, k, v) = self.rotation.inverse if back else self.rotation, own
         return [rotation.at(self.read)(q), rotation(k), v]
 
     def _with_cache(self, own: Sequence[Tensor], cached: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Queries, keys and values of all places, `[G · R · H, ·, D]` each."""
+        """Add the cached queries, keys and values: `[G · R · H, ·, D]` each."""
         if not cached:
             return own
         cached = [part.reshape(len(own[0]), -1, own[0].shape[2]) for part in cached]
-        if self.asking_cached:
+        if self.queries_cached:
             return [torch.cat(pair, dim=1) for pair in zip(own, cached, strict=True)]
         return [own[0], *(torch.cat(pair, dim=1) for pair in zip(cached, own[1:], strict=True))]
 
     def _without_cache(self, grads: Sequence[Tensor], *, all_places: bool) -> Sequence[Tensor]:
-        """The gradients at the K places, given those at all places, or at the K places already."""
+        """Split off the gradients of the cache; unless `all_places`, `grads` are of the K places already."""
         queries, keys = self._own
-        if not self.seen_cached:
+        if not self.cached_places:
             self.cache_grads = ()
         elif not all_places:
-            self.cache_grads = [None] * (3 if self.asking_cached else 2)
-        elif self.asking_cached:
+            self.cache_grads = [None] * (3 if self.queries_cached else 2)
+        elif self.queries_cached:
             self.cache_grads = [grad[:, keys.stop :] for grad in grads]
         else:
             self.cache_grads = [grad[:, : keys.start] for grad in grads[1:]]
         return [grads[0][:, queries], *(grad[:, keys] for grad in grads[1:])] if all_places else grads
 
-    def _apart(self, x: Tensor, parts: int) -> Tensor:
+    def _split_heads(self, x: Tensor, parts: int) -> Tensor:
         """From `[G, R · L, parts · d]` to `[parts, G · R · H, L, D]`."""
         rows = self.shape[0] * self.shape[1]
         x = x.view(rows, -1, parts, self.heads, self.shape[3] // self.heads).permute(2, 0, 3, 1, 4)
         return x.reshape(parts, rows * self.heads, -1, x.shape[-1])
 
-    def _together(self, parts: Sequence[Tensor]) -> Tensor:
-        """From `[G · R · H, L, D]` of each part to `[G, R · L, parts · d]`."""
+    def _join_heads(self, parts: Sequence[Tensor]) -> Tensor:
+        """From `[G · R · H, L, D]` for each part to `[G, R · L, parts · d]`."""
         groups, rows = self.shape[:2]
         places = parts[0].shape[1]
         x = parts[0].new_empty(groups * rows, places, len(parts), self.heads, parts[0].shape[-1])
@@ -175,11 +176,11 @@ class Mixing(Layer):
 
 
 class Reading(Layer):
-    """One place asks.
+    """Multi-head attention from a single place, without a cache.
 
-    Then keys and values need not be made for every place. With W the rows of a head, the scores are
-    (W_q a) · (W_k x) = (W_kᵀ W_q a) · x, and the mixture is Σ αᵢ W_v xᵢ = W_v Σ αᵢ xᵢ. The bias of the keys
-    adds the same to all scores of a place, and so nothing. Nothing is cached.
+    It does not need keys and values of every place. For the weights W of a head, the scores are
+    (W_q a) · (W_k x) = (W_kᵀ W_q a) · x, and the output is Σ αᵢ W_v xᵢ = W_v Σ αᵢ xᵢ. The bias of the keys
+    adds the same number to all scores of a place, so it has no effect.
     """
 
     cache_grads: Sequence[Tensor | None] = ()
@@ -193,38 +194,36 @@ class Reading(Layer):
         self.attention = Attention((weights.query[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, _: Sequence[Tensor]) -> Tensor:
-        """From all places `[G, R, L, d]` to what the asking one takes, `[G, R, d]`."""
+        """Attend, from all places `[G, R, L, d]` to `[G, R, d]`."""
         self.shape, seen = normed.shape, normed.flatten(0, 1)
-        asking = self._heads_first(self.query.forward(normed[:, :, self.place]))
-        mixed = self.attention.forward(self._rows_first(self.to_places.forward(asking)), seen, seen, bias)
+        queries = self._heads_first(self.query.forward(normed[:, :, self.place]))
+        mixed = self.attention.forward(self._rows_first(self.to_places.forward(queries)), seen, seen, bias)
         return self._join(self.to_values.forward(self._back_to_heads(mixed)))
 
     def backward(self, g: Tensor, needs: Needs) -> Tensor:
         g_mixed = self._rows_first(self.to_values.backward(self._heads_first(g), needs))
-        g_asked, keys, values = self.attention.backward(g_mixed, ALL, ALL, needs)
-        g_asking = self.to_places.backward(self._back_to_heads(g_asked), needs)
-        g_query = self.query.backward(self._join(g_asking), needs)
-        return self._all(keys, values, g_query)
+        g_mapped, keys, values = self.attention.backward(g_mixed, ALL, ALL, needs)
+        g_queries = self.to_places.backward(self._back_to_heads(g_mapped), needs)
+        return self._all(keys, values, self.query.backward(self._join(g_queries), needs))
 
     def jvp(self, normed: Tensor, tangents: BlockWeights[Tensor | None], _: Sequence[Tensor]) -> Tensor:
         seen = normed.flatten(0, 1)
         keys = values = bias = None
-        of_weight, of_bias = tangents.key_value
-        if of_weight is not None:
-            keys, values = self._by_head(of_weight)
-        if of_bias is not None:
-            bias = self._by_head(of_bias.mT)[1].mT
-        asking = self._heads_first(self.query.jvp(normed[:, :, self.place], *tangents.query))
-        asked = self._rows_first(self.to_places.jvp(asking, None if keys is None else keys.mT))
-        mixed = self._back_to_heads(self.attention.jvp(asked, seen, seen))
+        weight_tangent, bias_tangent = tangents.key_value
+        if weight_tangent is not None:
+            keys, values = self._by_head(weight_tangent)
+        if bias_tangent is not None:
+            bias = self._by_head(bias_tangent.mT)[1].mT
+        queries = self._heads_first(self.query.jvp(normed[:, :, self.place], *tangents.query))
+        mapped = self._rows_first(self.to_places.jvp(queries, None if keys is None else keys.mT))
+        mixed = self._back_to_heads(self.attention.jvp(mapped, seen, seen))
         return self._join(self.to_values.jvp(mixed, values, bias))
 
     def jvp_backward(self, g: Tensor) -> Tensor:
         g_mixed = self._rows_first(self.to_values.jvp_backward(self._heads_first(g)))
-        g_asked, keys, values = self.attention.jvp_backward(g_mixed)
-        g_asking = self.to_places.jvp_backward(self._back_to_heads(g_asked))
-        g_query = self.query.jvp_backward(self._join(g_asking))
-        return self._all(keys, values, g_query)
+        g_mapped, keys, values = self.attention.jvp_backward(g_mixed)
+        g_queries = self.to_places.jvp_backward(self._back_to_heads(g_mapped))
+        return self._all(keys, values, self.query.jvp_backward(self._join(g_queries)))
 
     @property
     def key_value_grads(self) -> tuple[Tensor | None, Tensor | None]:
@@ -237,14 +236,14 @@ class Reading(Layer):
         bias = bias.view(groups, 1, -1)
         return torch.cat(weights, dim=1), torch.cat([torch.zeros_like(bias), bias], dim=2)
 
-    def _all(self, keys: Tensor, values: Tensor, asking: Tensor) -> Tensor:
-        """The gradient at all places, `[G, R · L, d]`."""
+    def _all(self, keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
+        """Sum the gradients of keys, values and queries at all places, `[G, R · L, d]`."""
         total = keys.add_(values).view(self.shape)
-        total[:, :, self.place] += asking
+        total[:, :, self.place] += queries
         return total.flatten(1, 2)
 
     def _by_head(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Of a weight `[G, 2 · d, ·]` that of the keys and that of the values, `[G · H, D, ·]` each."""
+        """Split a weight `[G, 2 · d, ·]` into those of keys and of values, `[G · H, D, ·]` each."""
         keys, values = weight.unflatten(1, (2, self.heads, -1)).unbind(1)
         return keys.flatten(0, 1), values.flatten(0, 1)
 

@@ -1,10 +1,10 @@
-"""A transformer's block as one operation for autograd, for CPUs; see `tam.models.fast.cpu_layers`.
+"""A transformer block as one autograd operation, for CPUs; see `tam.models.fast.cpu_layers`.
 
-Torch's derivatives of a block are exact too, but take several times as many passes over memory, which is what
-counts on a CPU. There are two derivatives and no third. Under `vmap` each task may have weights of its own.
+Torch's own derivatives of a block are just as exact, but take several times as many passes over memory, which
+is what counts on a CPU. There is no third derivative. Under `vmap` each task may have its own weights.
 
-Shapes: G groups (tasks with weights of their own; 1 if they are shared), R rows of each, L places, Q of them
-read, X cached ones, d width.
+Shapes: G groups (tasks with their own weights; 1 if they are shared), R rows of each, L places, Q of them
+read, X cached places, d width.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def takes(hidden: Tensor) -> bool:
-    """Whether this engine takes these vectors: any on a CPU, unless `torch.func` differentiates."""
+    """Whether this engine supports these vectors: any on a CPU, unless `torch.func` differentiates them."""
     if hidden.device.type != "cpu" or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
         return False
     return hidden.numel() > 0 and (not context.in_transform() or context.only_vmap_batches(hidden))
@@ -49,8 +49,8 @@ def transform(
     for block, own_cache in zip(blocks, cached, strict=True):
         places = read if block is blocks[-1] else ALL
         own = for_places(bias, places), BlockWeights.of(block)
-        turn = None if rotation is None else rotation.at(slice(hidden.shape[1]))
-        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places, rotation=turn)
+        rotated = None if rotation is None else rotation.at(slice(hidden.shape[1]))
+        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places, rotation=rotated)
     return network.norm(hidden)
 
 
@@ -59,22 +59,22 @@ def keys_values(
 ) -> Tensor:
     """See `Transformer.x_cache`."""
     bias, blocks, rotation = _bias(mask, hidden), _blocks(network), network.rotation(positions, hidden)
-    found: list[Tensor] = []
+    cache: list[Tensor] = []
     for block in blocks:
         own = block.attention.keys_values(block.attention_norm(hidden), rotation)
-        found.append(torch.stack(own, dim=1))
+        cache.append(torch.stack(own, dim=1))
         if block is not blocks[-1]:
             shared = {"heads": network.heads, "rotation": rotation}
             hidden = whole_block(hidden, (), bias, BlockWeights.of(block), read=ALL, **shared)
-    return torch.stack(found, dim=1)
+    return torch.stack(cache, dim=1)
 
 
 def first_block(network: "Transformer", hidden: Tensor, positions: Tensor | None = None) -> list[Tensor]:
     """The vectors `[R, X, d]`, and their queries, keys and values in the first block, `[R, H, X, D]` each."""
     block, rotation = _blocks(network)[0], network.rotation(positions, hidden)
     normed = block.attention_norm(hidden)
-    found = block.attention.queries(normed, rotation), *block.attention.keys_values(normed, rotation)
-    return [hidden, *(part.contiguous() for part in found)]
+    qkv = block.attention.queries(normed, rotation), *block.attention.keys_values(normed, rotation)
+    return [hidden, *(part.contiguous() for part in qkv)]
 
 
 def _blocks(network: "Transformer") -> "list[Block]":
@@ -82,7 +82,7 @@ def _blocks(network: "Transformer") -> "list[Block]":
 
 
 def _bias(mask: Mask, hidden: Tensor) -> Tensor | None:
-    """What is added to attention scores, for the places of `hidden`."""
+    """The bias of the attention scores, for the places of `hidden`."""
     matrix = mask.matrix(hidden.shape[1])
     return None if matrix is None else additive(matrix, hidden.dtype).unsqueeze(-3)
 
@@ -97,20 +97,20 @@ def whole_block(
     read: slice,
     rotation: Rotation | None = None,
 ) -> Tensor:
-    """One block.
+    """Compute one block.
 
     Args:
         hidden: The vectors, `[R, L, d]`.
-        x_cache: The vectors of places after these, `[R, X, d]`, and their queries, keys and values,
-            `[R, H, X, D]` each; then all places are read. Or keys and values of places before these.
-        bias: What is added to the attention scores; broadcasts to `[R, H, Q, L + X]`.
+        x_cache: The vectors of later places, `[R, X, d]`, and their queries, keys and values, `[R, H, X, D]`
+            each, in which case all places are read; or the keys and values of earlier places.
+        bias: The bias of the attention scores; broadcasts to `[R, H, Q, L + X]`.
         weights: The block's weights.
-        heads: Attention heads.
-        read: The places wanted.
-        rotation: Of the L places, if positions are rotary; what is cached is rotated already.
+        heads: Number of attention heads.
+        read: The places to return.
+        rotation: For the L places, if positions are rotary; cached tensors are rotated already.
 
     Returns:
-        The hidden states at the places `read`, `[R, Q, d]`; those of cached places come last.
+        The hidden states at the places `read`, `[R, Q, d]`; later cached places come last.
     """
     operation = _Each if context.in_transform() else _Block
     return operation.apply(_Passes(heads, read, rotation), hidden, bias, *x_cache, *weights.flat)
@@ -129,12 +129,12 @@ class _Passes(Layer):
         w = BlockWeights.from_flat([one.detach().reshape(groups, -1, one.shape[-1]) for one in weights])
         self.norm, self.out, self.gelu = Norm(*w.attention_norm), Affine(*w.attention_out), Gelu()
         self.mlp_norm, self.inner, self.outer = Norm(*w.mlp_norm), Affine(*w.mlp_inner), Affine(*w.mlp_out)
-        asking = range(hidden.shape[2])[self.read]
-        if len(asking) == 1 and not x_cache and self.rotation is None:
-            self.mixing = Reading(w, self.heads, asking[0])
+        places = range(hidden.shape[2])[self.read]
+        if len(places) == 1 and not x_cache and self.rotation is None:
+            self.mixing = Reading(w, self.heads, places[0])
         else:
             self.mixing = Mixing(w, self.heads, self.read, self.rotation)
-        vectors, cached = _apart(x_cache)
+        vectors, cached = _split_cache(x_cache)
         normed = self.norm.forward(hidden.flatten(1, 2)).view(hidden.shape)
         mixed = self.mixing.forward(normed, bias, cached)
         middle = self.out.forward(mixed).add_(self._read(hidden, vectors))
@@ -153,7 +153,7 @@ class _Passes(Layer):
         t = BlockWeights.from_flat(
             [None if one is None else one.reshape(groups, -1, one.shape[-1]) for one in tangents]
         )
-        vectors, cached = _apart(x_cache)
+        vectors, cached = _split_cache(x_cache)
         normed = self.norm.jvp(hidden.flatten(1, 2), *t.attention_norm).view(hidden.shape)
         mixed = self.mixing.jvp(normed, t, cached)
         middle = self.out.jvp(mixed, *t.attention_out).add_(self._read(hidden, vectors))
@@ -168,7 +168,7 @@ class _Passes(Layer):
         return self._gradients(self.norm.jvp_backward(g_normed), g_middle)
 
     def _gradients(self, g_hidden: Tensor, g_middle: Tensor) -> list[Tensor | None]:
-        """The gradients of hidden states, cached x and weights."""
+        """The gradients of the hidden states, cached x and weights."""
         places, of_cache = self.shape[2], self.mixing.cache_grads
         g_hidden, g_middle = g_hidden.view(self.shape), g_middle.view(*self.shape[:2], -1, self.shape[3])
         if len(of_cache) == 3:
@@ -191,23 +191,23 @@ class _Passes(Layer):
         return [g_hidden, *of_cache, *of_weights.flat]
 
     def _read(self, hidden: Tensor, cached: Tensor | None) -> Tensor:
-        """The vectors at the places that are read, `[G, P, d]`."""
+        """The vectors at the places `read`, `[G, P, d]`."""
         hidden = hidden.view(self.shape)
         if cached is None:
             return hidden[:, :, self.read].flatten(1, 2)
         return torch.cat([hidden, cached.reshape(*self.shape[:2], -1, self.shape[3])], dim=2).flatten(1, 2)
 
 
-def _apart(x_cache: Sequence[Tensor]) -> tuple[Tensor | None, Sequence[Tensor]]:
-    """The cached vectors, if they are there, and the cached queries, keys and values."""
+def _split_cache(x_cache: Sequence[Tensor]) -> tuple[Tensor | None, Sequence[Tensor]]:
+    """Split into cached vectors, if any, and cached queries, keys and values."""
     return (x_cache[0], x_cache[1:]) if len(x_cache) == 4 else (None, x_cache)
 
 
 class _Block(torch.autograd.Function):
-    """A block. Its derivative is an operation of its own, which has a derivative in its turn.
+    """A block. Its derivative is a separate operation, `_Gradient`, which is itself differentiable.
 
-    That one comes in two halves: `jvp` on the way to the loss, in `_Gradient`, and `jvp_backward` here, where
-    all gradients at this block's output have come together.
+    The second derivative is computed in two halves: `jvp` in `_Gradient.backward`, and `jvp_backward` here,
+    once all gradients at this block's output have been summed.
     """
 
     @staticmethod
@@ -231,19 +231,19 @@ class _Block(torch.autograd.Function):
         wanted = context.wants_weight_gradients() and any(ctx.needs_input_grad[3:])
         if half_way:
             _check_order()
-            found = _jvp_backward(half_way, g, ctx.shapes)
+            grads = _jvp_backward(half_way, g, ctx.shapes)
         elif g is None:
-            found = (None,) * len(ctx.shapes)
+            grads = (None,) * len(ctx.shapes)
         elif torch.is_grad_enabled():
             passes = ctx.passes.loaded(iter(kept))
-            found = _Gradient.apply(passes, ctx.half_way, ctx.shapes, Needs(wanted, twice=True), g, output)
+            grads = _Gradient.apply(passes, ctx.half_way, ctx.shapes, Needs(wanted, twice=True), g, output)
         else:
-            found = _shaped(ctx.passes.loaded(iter(kept)).backward(g, Needs(wanted, twice=False)), ctx.shapes)
-        return None, found[0], None, *found[1:]
+            grads = _shaped(ctx.passes.loaded(iter(kept)).backward(g, Needs(wanted, twice=False)), ctx.shapes)
+        return None, grads[0], None, *grads[1:]
 
 
 class _Gradient(torch.autograd.Function):
-    """The gradient of a block at its input and of its weights."""
+    """The gradients of a block with respect to its input and its weights."""
 
     @staticmethod
     def forward(
@@ -253,13 +253,13 @@ class _Gradient(torch.autograd.Function):
         shapes: list[torch.Size],
         needs: Needs,
         g: Tensor,
-        output: Tensor,  # not used, but because of it `_Block.backward` comes after `backward`
+        output: Tensor,  # not used, but makes autograd run `_Block.backward` after `backward`
     ) -> tuple[Tensor | None, ...]:
         ctx.passes, ctx.half_way, ctx.shapes = passes, half_way, shapes
         ctx.set_materialize_grads(False)
-        found = _shaped(passes.backward(g, needs), shapes)
+        grads = _shaped(passes.backward(g, needs), shapes)
         ctx.save_for_backward(*passes.unload())
-        return found
+        return grads
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
@@ -275,11 +275,11 @@ class _Gradient(torch.autograd.Function):
 
 
 class _Each(torch.autograd.Function):
-    """A block under `vmap`, which becomes one with a group for each task."""
+    """A block under `vmap`, which becomes a `_Block` with one group per task."""
 
     @staticmethod
     def forward(passes: _Passes, *tensors: Tensor | None) -> Tensor:
-        raise AssertionError("only `vmap` comes here, and finds its rule")
+        raise AssertionError("must be called under `vmap`")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -307,19 +307,19 @@ class _Each(torch.autograd.Function):
 def _jvp_backward(
     half_way: Sequence[_Passes], g: Tensor | None, shapes: Sequence[torch.Size]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients from those of the block's own gradients, whose `jvp` is done, and from g."""
+    """Back-propagate the gradients of the block's own gradients, whose `jvp` is done, together with g."""
     total: list[Tensor | None] = [None] * len(shapes)
     for passes in half_way:
-        found = passes.jvp_backward(torch.zeros_like(passes.outer.g) if g is None else g)
-        total = [b if a is None else a if b is None else a + b for a, b in zip(total, found, strict=True)]
+        grads = passes.jvp_backward(torch.zeros_like(passes.outer.g) if g is None else g)
+        total = [b if a is None else a if b is None else a + b for a, b in zip(total, grads, strict=True)]
         g = None
     return _shaped(total, shapes)
 
 
-def _shaped(found: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> tuple[Tensor | None, ...]:
-    return tuple(None if one is None else one.view(shape) for one, shape in zip(found, shapes, strict=True))
+def _shaped(grads: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> tuple[Tensor | None, ...]:
+    return tuple(None if one is None else one.view(shape) for one, shape in zip(grads, shapes, strict=True))
 
 
 def _check_order() -> None:
     if torch.is_grad_enabled():
-        raise RuntimeError("a block has two derivatives, and no third")
+        raise RuntimeError("a transformer block has two derivatives, but no third")

@@ -1,20 +1,20 @@
 """The layers of a block with both derivatives written out.
 
-A layer has up to four passes, and keeps what the later ones need:
+A layer has up to four passes, each of which keeps what later ones need:
 
-- `forward`: from its input to its output;
-- `backward`: from the gradient at its output to that at its input;
-- `jvp`: from the tangents of input and weights to that of its output;
-- `jvp_backward`: from the tangent of the gradient at its output to that of the gradient at its input.
+- `forward`: from the input to the output;
+- `backward`: from the gradient at the output to the gradient at the input;
+- `jvp`: from the tangents of the input and the weights to the tangent of the output;
+- `jvp_backward`: from the tangent of the gradient at the output to the tangent of the gradient at the input.
 
-The tangents are derivatives in one direction of all inputs and weights, so the last two passes multiply the
-matrix of second derivatives by that direction, which is what a gradient of a gradient needs. A weight's
-tangent of None is zero. `backward` and `jvp_backward` leave the gradients of the weights in `weight_grads`.
+Tangents are derivatives along one direction in all inputs and weights, so the last two passes compute a
+Hessian-vector product, which is what the gradient of a gradient needs. A weight's tangent of None is zero.
+`backward` and `jvp_backward` store the gradients of the weights in `weight_grads`.
 
-Shapes: G groups with weights of their own, P places of each, d width.
+Shapes: G groups with their own weights, P places of each, d width.
 """
 
-# ruff: noqa: D102  the module says what the four passes are
+# ruff: noqa: D102  the module docstring describes the four passes
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _TAKEN = object()
 
 
 class Needs(NamedTuple):
-    """What `backward` must provide: gradients of weights, and whether `jvp` and `jvp_backward` follow."""
+    """Whether `backward` must compute weight gradients, and whether `jvp` and `jvp_backward` follow."""
 
     weights: bool
     twice: bool
@@ -40,7 +40,7 @@ class Layer:
     """A layer with the four passes."""
 
     def unload(self) -> list[Tensor]:
-        """Take out all tensors, so that autograd keeps them; gradients are dropped."""
+        """Remove and return all tensors, for autograd to keep; gradients are dropped."""
         values = self.__dict__
         for name in ("weight_grads", "cache_grads"):
             values.pop(name, None)
@@ -54,7 +54,7 @@ class Layer:
         return taken
 
     def loaded(self, tensors: Iterator[Tensor]) -> Self:
-        """A copy with the tensors that `unload` took out."""
+        """A copy with the tensors that `unload` returned."""
         new = object.__new__(type(self))
         new.__dict__ = values = self.__dict__.copy()
         for name, value in values.items():
@@ -70,7 +70,7 @@ def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class Affine(Layer):
-    """x ↦ x Wᵀ + b, of `[G, P, inputs]`."""
+    """x ↦ x Wᵀ + b on `[G, P, inputs]`."""
 
     weight_grads: tuple[Tensor | None, Tensor | None]
 
@@ -103,7 +103,7 @@ class Affine(Layer):
 
 
 class Norm(Layer):
-    """LayerNorm, of `[G, P, d]`."""
+    """LayerNorm on `[G, P, d]`."""
 
     weight_grads: tuple[Tensor | None, Tensor | None]
 
@@ -160,11 +160,11 @@ class Norm(Layer):
         return y
 
     def _centred(self, change: Tensor) -> Tensor:
-        """The derivative of `hat` in x, a symmetric matrix for each place, times a change."""
+        """Multiply by the derivative of `hat` with respect to x, a symmetric matrix for each place."""
         return self._backward(change, None, wanted=False)[0]
 
     def _backward(self, g: Tensor, scale: Tensor | None, *, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Torch's derivative of a LayerNorm with a scale that is shared."""
+        """Torch's derivative of a LayerNorm with a shared scale."""
         moments = self.mean, self.inverse
         mask = [True, wanted, wanted]
         return _aten.native_layer_norm_backward(g, self.x, self.x.shape[-1:], *moments, scale, scale, mask)
@@ -175,14 +175,14 @@ def _mean_product(a: Tensor, b: Tensor) -> Tensor:
 
 
 class Gelu(Layer):
-    """x ↦ x Φ(x), Φ the distribution function of the normal distribution."""
+    """x ↦ x Φ(x), where Φ is the distribution function of the standard normal distribution."""
 
     def forward(self, x: Tensor) -> Tensor:
         self.x = x
         return torch.nn.functional.gelu(x)
 
     def backward(self, g: Tensor, needs: Needs) -> Tensor:
-        """May change g, which nobody else needs."""
+        """May overwrite g, which is not used elsewhere."""
         if not needs.twice:
             return _aten.gelu_backward.grad_input(g, self.x, grad_input=g)
         self.g = g
@@ -196,5 +196,5 @@ class Gelu(Layer):
     def jvp_backward(self, g: Tensor) -> Tensor:
         square = self.x.square()
         density = (square * -0.5).exp_()
-        bent = density.mul_(square.sub_(2)).mul_(self.x_tangent)  # the second derivative is φ(x) (2 − x²)
-        return (g * self.slope).addcmul_(bent, self.g, value=-_DENSITY)
+        curved = density.mul_(square.sub_(2)).mul_(self.x_tangent)  # the second derivative is φ(x) (2 − x²)
+        return (g * self.slope).addcmul_(curved, self.g, value=-_DENSITY)

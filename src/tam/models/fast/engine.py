@@ -1,6 +1,6 @@
-"""The door to speed: one function chooses the engine, the others compute with the one that it chose.
+"""The entry point to the engines: `engine` chooses one, and the other functions compute with it.
 
-Each gives what the plain code gives that is named in its docstring.
+Each returns the same as the plain code that its docstring names.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ Engine = Literal["plain", "cpu", "gpu"]
 
 
 def engine(tensor: Tensor) -> Engine:
-    """Which engine may compute with tensors like this one, in this context and on this machine.
+    """Choose the engine for tensors like this one, in this context and on this machine.
 
-    - cpu: on a CPU in float32 or float64, unless a transform of `torch.func` other than one `vmap` is active.
-    - gpu: on a Hopper GPU or alike, with Triton, where no second derivative is taken.
-    - plain: everywhere else, with `TAM_PLAIN=1`, and if torch lacks a private function that engines need.
+    - cpu: on a CPU in float32 or float64, with no `torch.func` transform active but a single `vmap`.
+    - gpu: on a Hopper GPU or similar, with Triton, when no second derivative is taken.
+    - plain: otherwise, with `TAM_PLAIN=1`, and if torch lacks a private function that the engines need.
     """
     if context.is_plain():
         return "plain"
@@ -46,9 +46,9 @@ def transform(
     x_cache: Sequence[Tensor] = (),
     positions: Tensor | None = None,
 ) -> Tensor:
-    """`network(hidden, …)`; `x_cache` is what the function of that name returned for x.
+    """`network(hidden, …)`; `x_cache` is the result of the function of that name.
 
-    The mask's columns are all places, those of cached x included, and so are the positions.
+    The mask's columns and the positions include the places of cached x.
     """
     chosen = engine(hidden) if modulation is None and not network.has_adapters else "plain"
     if chosen == "gpu" and positions is None and gpu_blocks.takes(network, hidden, mask, x_cache):
@@ -68,10 +68,10 @@ def transform(
 def x_cache(
     network: Transformer, vectors: Tensor, mask: Mask, positions: Tensor | None = None
 ) -> tuple[Tensor, ...]:
-    """What `transform` need not compute again for x, `[R, …]` each; empty if nothing would help.
+    """Compute for x what `transform` can reuse, `[R, …]` each; empty if that would not help.
 
-    If the mask is causal, x comes first and sees nothing else, so that its keys and values in all blocks are
-    cached. Else the first block's view of each place by itself is, which helps on a CPU.
+    If the mask is causal, x comes first and sees nothing else: its keys and values in all blocks are cached.
+    Otherwise, on a CPU, what the first block computes for each place of x separately.
     """
     chosen = "plain" if network.has_adapters else engine(vectors)
     if not mask.causal:
@@ -94,7 +94,7 @@ def embed(embedding: Embedding, ids: Tensor, valid: Tensor) -> Tensor:
 
 
 def score(model: "Model", condition: Condition, batch: Batch) -> Tensor | None:
-    """`model.score` by kernels from the tokens to the answers; None where they do not apply."""
+    """`model.score` with kernels from the tokens to the answers; None if they do not apply."""
     if model.copier is not None:
         return None
     if engine(model.places) == "gpu" and gpu_scoring.takes(model, condition, batch):
@@ -109,7 +109,7 @@ def has_kernels(tensor: Tensor) -> bool:
 
 
 def compiles_ahead(model: "Model") -> bool:
-    """Whether kernels that training uses can be compiled side by side, before the first step."""
+    """Whether the kernels of training can be compiled in parallel, before the first step."""
     return (
         isinstance(model.backbone, Transformer)
         and has_kernels(model.places)

@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.fast.kernels.adam` are launched.
+"""Launches of the kernels in `tam.models.fast.kernels.adam`.
 
 Shapes: B tasks, S numbers of each.
 """
@@ -14,15 +14,15 @@ from tam.models.fast.gpu_device import launch
 from tam.models.fast.gpu_packing import room_for
 
 MOST_NUMBERS = 4096
-"""Of a task that `move_tasks` takes."""
+"""Largest task embedding that `move_tasks` supports."""
 _BLOCK = 1024
-_PROGRAMS = 128  # that add up squares
+_PROGRAMS = 128  # that sum squares
 
 Betas = tuple[float, float]
 
 
 class Vectors(NamedTuple):
-    """θ and what Adam keeps for it, each one long vector."""
+    """θ and its Adam state, each as one long vector."""
 
     values: Tensor
     gradient: Tensor
@@ -31,10 +31,10 @@ class Vectors(NamedTuple):
 
 
 class Pieces:
-    """Where rows of embedding tables and pieces of everything else are in the vector of all weights."""
+    """The rows of embedding tables, and pieces of all other weights, in the vector of all weights."""
 
     def __init__(self, sizes: Sequence[tuple[int, int]], device: torch.device) -> None:
-        """`sizes`: of each parameter how many numbers it has, and how many a row; 0 unless it is a table."""
+        """`sizes`: the size of each parameter, and of a row if it is a table, else 0."""
         rows: list[tuple[int, int]] = []
         others: list[tuple[int, int]] = []
         place = 0
@@ -62,18 +62,18 @@ def move_weights(
     betas: Betas,
     epsilon: float,
 ) -> None:
-    """Move θ by the mean gradient over `count` task-steps, clipped, and clear the gradient.
+    """Update θ with Adam by the clipped mean gradient over `count` task-steps, and clear the gradient.
 
     Args:
-        vectors: θ, the sum of gradients, and Adam's means, in float32.
-        pieces: Where tables' rows are: one whose gradient is 0 stays.
-        count: Of how many gradients there is the sum; if 0, nothing moves.
-        rate: The rate.
-        norm: Becomes the length of the mean gradient before clipping.
-        moves: How many moves there were; raised by 1.
-        clip: The greatest length of the mean gradient.
-        betas: Of Adam.
-        epsilon: Of Adam.
+        vectors: θ, the sum of gradients, and Adam's moments, in float32.
+        pieces: Locations of the rows of tables: a row with gradient 0 is not updated.
+        count: Number of gradients in the sum; if 0, nothing is updated.
+        rate: The learning rate.
+        norm: Output: the norm of the mean gradient before clipping.
+        moves: Number of updates so far; incremented unless `count` is 0.
+        clip: Largest norm of the mean gradient.
+        betas: Adam's betas.
+        epsilon: Adam's epsilon.
     """
     from tam.models.fast import kernels
 
@@ -91,18 +91,18 @@ def move_weights(
 
 
 class TaskMoments(NamedTuple):
-    """Where the tasks are, and what Adam keeps for them."""
+    """Task embeddings and their Adam state."""
 
     z: Tensor  # [B, S]
     mean: Tensor  # [B, S]
     square: Tensor  # [B, S]
-    powers: Tensor  # [2]: of both betas, after the steps so far, in float64
+    powers: Tensor  # [2], βᵗ of both betas after t steps, in float64
 
 
 def move_tasks(
     state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor, *, betas: Betas, epsilon: float
 ) -> TaskMoments:
-    """One step of Adam on each active task; the rate is one for all, `[]` or `[1]`, or each task's own."""
+    """Take a step of Adam on each active task; `rate` is shared, `[]` or `[1]`, or per task, `[B]`."""
     from tam.models.fast import kernels
 
     tasks, size = state.z.shape
@@ -121,7 +121,7 @@ def move_tasks(
 def watch_tasks(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Each task's lowest loss, its steps without a lower one, whether it still moves, and how many do."""
+    """Update each task's lowest loss, steps without improvement and activity; also count active tasks."""
     from tam.models.fast import kernels
 
     state = [tensor.contiguous() for tensor in (loss, best, worse, active)]

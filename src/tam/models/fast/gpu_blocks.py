@@ -1,9 +1,9 @@
-"""The blocks of a transformer in a few kernels each, for GPUs; see `tam.models.fast.kernels`.
+"""Transformer blocks with a few kernels each, for GPUs; see `tam.models.fast.kernels`.
 
-All blocks are one operation for autograd, with a first derivative only. The residual stream stays in
-float32; matrix products are in bfloat16 under autocast, else in float32.
+All blocks are one autograd operation, with a first derivative only. The residual stream stays in float32;
+matrix products are in bfloat16 under autocast, else in float32.
 
-Shapes: R rows, L places, Q of them read, X cached ones, d width, W = 12 · d² + 13 · d weights of a block.
+Shapes: R rows, L places, Q of them read, X cached places, d width, W = 12 · d² + 13 · d weights of a block.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from tam.models.transformer import Block, Transformer
 
 _NARROWEST_HEAD = 16
-_MOST = 2**31  # entries of a tensor: kernels count in 32 bits
-_QKV = 3  # their place in what the operation returns
+_MOST = 2**31  # entries of a tensor: kernels index in 32 bits
+_QKV = 3  # index of q, k and v in the outputs of the operation
 
 
 def takes(network: "Transformer", hidden: Tensor, mask: Mask, x_cache: Sequence[Tensor] = ()) -> bool:
-    """Whether the kernels take these hidden states `[R, L, d]`, and are faster than plain code."""
+    """Whether the kernels support these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
-    cached = x_cache[0].shape[4] if x_cache else 0  # these come first, and all others see them anyway
+    cached = x_cache[0].shape[4] if x_cache else 0  # these come first, and every other place sees them anyway
     fits = length <= LONGEST and width in WIDTHS and width // network.heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST and mask.front <= cached
     fits = fits and takes_cache(network, rows, cached)
@@ -51,7 +51,7 @@ def takes(network: "Transformer", hidden: Tensor, mask: Mask, x_cache: Sequence[
 
 
 def takes_cache(network: "Transformer", rows: int, places: int) -> bool:
-    """Whether the kernels take cached keys and values of so many places."""
+    """Whether the kernels support cached keys and values of this number of places."""
     size = rows * len(network.blocks) * 2 * len(network.norm.scale) * places
     return places <= MOST_CACHED and size < _MOST
 
@@ -59,7 +59,7 @@ def takes_cache(network: "Transformer", rows: int, places: int) -> bool:
 def transform(
     network: "Transformer", hidden: Tensor, mask: Mask, read: slice, x_cache: Sequence[Tensor] = ()
 ) -> Tensor:
-    """See `tam.models.fast.engine.transform`. What is read in padding is undefined."""
+    """See `tam.models.fast.engine.transform`. Results in padding are undefined."""
     rows, length, width = hidden.shape
     first, last = _bounds(read, length)
     cache = None
@@ -91,15 +91,15 @@ def run(
     causal: bool,
     x_cache: XCache | None = None,
 ) -> Tensor:
-    """All blocks, without the last LayerNorm, on rows that are packed already, or all places of sequences.
+    """Compute all blocks, without the final LayerNorm, on packed rows or on all places of sequences.
 
     Args:
         network: The transformer.
-        hidden: The vectors, `[R, L, d]`, in float32; if they are packed, only the first ones count.
+        hidden: The vectors, `[R, L, d]`, in float32; if they are packed, only the first ones are used.
         packing: First rows and lengths of the sequences, and the number of rows; empty if not packed.
-        read: The places wanted, from a start to the end or another.
-        causal: Whether a place sees none after it.
-        x_cache: The places of x before these, which all of these see.
+        read: The range of places to return.
+        causal: Whether a place does not see later places.
+        x_cache: Keys and values of x, which comes before these places and is seen by all of them.
 
     Returns:
         The hidden states of all rows if they are packed, else of the places `read`; `[rows, d]`.
@@ -111,7 +111,7 @@ def run(
 
 
 def keys_values(network: "Transformer", hidden: Tensor, valid: Tensor | None) -> Tensor:
-    """See `Transformer.x_cache`; the places are causal, and those of x that are not valid get 0."""
+    """See `Transformer.x_cache`; the mask is causal, and places that are not `valid` get 0."""
     rows, length, width = hidden.shape
     hidden, shape = hidden.float().contiguous(), [network.heads, 1, 0, 0]
     if valid is None:
@@ -121,8 +121,8 @@ def keys_values(network: "Transformer", hidden: Tensor, valid: Tensor | None) ->
         packed = Rearrange.apply(hidden.flatten(0, 1), source, place)
         qkv = _blocks(network, packed.view(hidden.shape), packing, [], shape)[_QKV]
         qkv = Rearrange.apply(qkv.transpose(0, 1).flatten(1), place, source)
-    found = qkv.reshape(rows, length, -1, 3, network.heads, width // network.heads)[:, :, :, 1:]
-    return found.permute(0, 2, 3, 4, 1, 5).float().contiguous()
+    keys_values = qkv.reshape(rows, length, -1, 3, network.heads, width // network.heads)[:, :, :, 1:]
+    return keys_values.permute(0, 2, 3, 4, 1, 5).float().contiguous()
 
 
 def _bounds(read: slice, length: int) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def weights_of(network: "Transformer") -> list[Tensor]:
 
 
 def in_rows(weights: Sequence[Tensor]) -> Tensor:
-    """The weights of every block, `[blocks, W]`: not copied if they stand one after another in memory."""
+    """The weights of every block, `[blocks, W]`; not copied if they are contiguous in memory."""
     blocks, place = len(weights) // PER_BLOCK, weights[0].storage_offset()
     storage = weights[0].untyped_storage().data_ptr()
     for weight in weights:
@@ -155,9 +155,10 @@ def _forward(
     shape: list[int],
     half: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The hidden states read; for the way back what was standardised, q, k, v, mixtures and folded weights.
+    """Return the hidden states read, and what is kept for the backward pass.
 
-    Of these, q, k, v may have a gradient from elsewhere. If no place is read, the last block makes no more.
+    That is: standardised vectors, q, k and v, outputs of attention, folded weights. q, k and v may have a
+    gradient of their own. If no place is read, the last block computes nothing after them.
     """
     kernels = Kernels(hidden, packing, x_cache, shape, half)
     places, width = kernels.places, kernels.width
@@ -205,7 +206,7 @@ def _forward(
 
 
 class _WeightGradients:
-    """Makes the gradients of a block's weights, `[blocks, W]` of all, while other work goes on."""
+    """Computes the weight gradients of all blocks, `[blocks, W]`, on a second stream."""
 
     def __init__(self, kernels: Kernels, weights: Tensor, to: Tensor) -> None:
         self._kernels, self._weights, self._to = kernels, weights, to
@@ -216,14 +217,14 @@ class _WeightGradients:
         self._side = SideStream(to.device)
 
     def make(self, block: int, which: Places, *tensors: Tensor) -> None:
-        """Start with a block, given what the kernel `weight_gradients` takes."""
+        """Start the computation for a block, with the inputs of the kernel `weight_gradients`."""
         sums, number = (self._squares, self._lines), {"block": block, "blocks": self._blocks}
         with self._side.work():
             self._kernels.weight_gradients(*tensors, *sums, which=which, **number)
             self._kernels.unfold(*sums, self._weights, self._to, self._norms, **number)
 
     def finish(self) -> None:
-        """What is launched from here on starts once all are made."""
+        """Make everything launched from now on wait for the gradients."""
         with self._side.work():
             self._kernels.norm_gradients(self._norms, self._to)
         self._side.finish()
@@ -240,9 +241,9 @@ def _backward(
     shape: list[int],
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients at the hidden states, and if wanted of cached x and of the weights `[blocks, W]`.
+    """The gradients of the hidden states, and if `wanted` of cached x and the weights `[blocks, W]`.
 
-    `of_qkv` is what q, k, v get from elsewhere.
+    `of_qkv` is the gradient that q, k and v have of their own.
     """
     normed, inverses, qkv, mixed, matrices, biases = kept
     kernels = Kernels(hidden, packing, x_cache, shape, matrices.dtype == torch.bfloat16)
@@ -250,7 +251,7 @@ def _backward(
     blocks = len(matrices)
     to = _empty_gradients(hidden, x_cache, blocks, wanted)
     of_block = _WeightGradients(kernels, in_rows(weights), to[1]) if wanted else None
-    # Each block has its own, and all stay: a block's weights' gradients are made beside the next block's.
+    # Not reused across blocks: a block's weight gradients are computed while the next block runs.
     g_kept, inner, g_inner = (
         matrices.new_empty(blocks, places if wanted else 1, columns * width) for columns in (1, 4, 4)
     )
@@ -288,7 +289,7 @@ def _backward(
 def _empty_gradients(
     hidden: Tensor, x_cache: Sequence[Tensor], blocks: int, wanted: bool
 ) -> tuple[Tensor, Tensor]:
-    """Room for the gradients of cached x, and of the weights."""
+    """Uninitialised gradients of cached x and of the weights."""
     width, count = hidden.shape[-1], blocks if wanted else 0
     return (
         torch.empty_like(x_cache[0]) if x_cache and wanted else hidden.new_empty(0),
@@ -303,8 +304,8 @@ class _Blocks(torch.autograd.Function):
     def forward(
         ctx: Any, shape: list[int], half: bool, counts: tuple[int, int, int], *tensors: Tensor
     ) -> tuple[Tensor, ...]:
-        """`tensors`: the hidden states, and so many of packing, cached x, and weights."""
-        (hidden,), packing, x_cache, weights = _apart(tensors, counts)
+        """`tensors`: the hidden states, then `counts` tensors of packing, cached x and weights."""
+        (hidden,), packing, x_cache, weights = _split(tensors, counts)
         output = _forward(hidden, packing, x_cache, weights, shape, half)
         ctx.shape, ctx.counts = shape, counts
         ctx.set_materialize_grads(False)
@@ -314,10 +315,10 @@ class _Blocks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        """The gradients of hidden states, of cached x, and of weights."""
+        """The gradients of the hidden states, cached x and the weights."""
         check_first_derivative()
         saved = ctx.saved_tensors
-        (hidden,), packing, x_cache, weights = _apart(saved, ctx.counts)
+        (hidden,), packing, x_cache, weights = _split(saved, ctx.counts)
         kept = list(saved[1 + sum(ctx.counts) :])
         gradient, of_qkv = gradients[0], gradients[_QKV]
         if gradient is None and of_qkv is None:
@@ -337,8 +338,8 @@ class _Blocks(torch.autograd.Function):
         return *first, *([g_cache, None] if x_cache else []), *shaped
 
 
-def _apart(tensors: Sequence[Tensor], counts: tuple[int, int, int]) -> list[list[Tensor]]:
-    """The hidden states, what packs them, cached x, and the weights."""
+def _split(tensors: Sequence[Tensor], counts: tuple[int, int, int]) -> list[list[Tensor]]:
+    """The hidden states, their packing, cached x, and the weights."""
     each = iter(tensors)
     return [list(islice(each, count)) for count in (1, *counts)]
 
@@ -350,7 +351,7 @@ def _blocks(
     x_cache: Sequence[Tensor],
     shape: list[int],
 ) -> tuple[Tensor, ...]:
-    """What `_forward` returns, with derivatives."""
+    """`_forward`, with a derivative."""
     weights = weights_of(network)
     counts = (len(packing), len(x_cache), len(weights))
     half = torch.is_autocast_enabled(hidden.device.type)

@@ -1,4 +1,4 @@
-"""How the kernels of `tam.models.fast.kernels.losses` are launched.
+"""Launches of the kernels in `tam.models.fast.kernels.losses`.
 
 Shapes: B tasks, N rows of each, Q parts of an answer, S components of a task embedding.
 """
@@ -16,13 +16,13 @@ class TaskLosses(NamedTuple):
     """The losses of tasks and of their examples."""
 
     means: Tensor  # [B], over a task's predictions
-    counts: Tensor  # [B]: of how many, or 1 if there are none
-    totals: Tensor  # [B, N]
-    predictions: Tensor  # [B, N]
+    counts: Tensor  # [B], number of predictions, at least 1
+    totals: Tensor  # [B, N], summed loss of each example
+    predictions: Tensor  # [B, N], number of predictions of each example
 
 
 def task_losses(log_prob: Tensor, y_lengths: Tensor | None, present: Tensor | None) -> TaskLosses:
-    """The losses, given log-probabilities `[B, N, Q]`, lengths of sequences, and which rows are examples."""
+    """The losses, from log-probabilities `[B, N, Q]`, lengths of answers, and which rows are examples."""
     from tam.models.fast import kernels
 
     tasks, rows, places = log_prob.shape
@@ -42,7 +42,7 @@ def task_losses(log_prob: Tensor, y_lengths: Tensor | None, present: Tensor | No
 def loss_gradients(
     g_means: Tensor, counts: Tensor, present: Tensor | None, shape: tuple[int, int, int]
 ) -> Tensor:
-    """The gradients at the log-probabilities, of that shape, given those at the tasks' losses."""
+    """The gradients of the log-probabilities, of this shape, from those of the tasks' losses."""
     from tam.models.fast import kernels
 
     tasks, rows, places = shape
@@ -57,7 +57,7 @@ def loss_gradients(
 
 
 def chosen_rows(g: Tensor, totals: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """The tasks' losses over the chosen rows, `[B]`, and their gradients in z, `[B, S]`."""
+    """The tasks' losses over the chosen rows, `[B]`, and their gradients with respect to z, `[B, S]`."""
     from tam.models.fast import kernels
 
     tasks, rows, size = g.shape

@@ -1,4 +1,4 @@
-"""Sequences one after another without padding, and back.
+"""Packing sequences without padding, and unpacking them.
 
 Shapes: R rows, L places, P places in all, d width.
 """
@@ -14,7 +14,7 @@ from tam.models.fast.gpu_device import launch
 
 
 def gather(rows: Tensor, source: Tensor) -> Tensor:
-    """Launch the kernel that takes the rows `source` of `[P, d]`, 0 where that is −1."""
+    """Launch the kernel that selects the rows `source` of `[P, d]`; −1 selects zeros."""
     from tam.models.fast import kernels
 
     width = rows.shape[1]
@@ -26,16 +26,16 @@ def gather(rows: Tensor, source: Tensor) -> Tensor:
 
 
 def room_for(count: int) -> int:
-    """The least power of 2 that is as large, and that the matrix units take."""
+    """The smallest power of 2 that is at least `count` and that the matrix units support."""
     return max(16, 1 << (count - 1).bit_length())
 
 
 def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
-    """Where the valid places go when sequences stand one after another without padding.
+    """Map places to rows that hold only the valid places, one sequence after another.
 
     Returns:
-        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; of every row which
-        place it comes from, and of every place to which row it goes, both `[R · L]`, −1 for none.
+        The sequences' first rows and lengths, `[R]` each, and the number of rows, `[1]`; the place that each
+        row comes from; and the row that each place goes to, both `[R · L]`, −1 for none.
     """
     lengths = valid.sum(1)
     ends = lengths.cumsum(0)
@@ -49,25 +49,25 @@ def pack(valid: Tensor) -> tuple[list[Tensor], Tensor, Tensor]:
 
 
 class Rearrange(torch.autograd.Function):
-    """Rows in another order, some left out, 0 where there is none; the way back is given, and as simple."""
+    """Selects rows in any order; its backward pass is a selection too, which the caller provides."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, source: Tensor, back: Tensor) -> Tensor:
-        """The rows `source`, 0 where that is −1; `back` says to which row each goes, −1 for none."""
+        """Select the rows `source`, −1 for zeros; `back` is the row that each one goes to, −1 for none."""
         ctx.save_for_backward(back)
         ctx.set_materialize_grads(False)
         return _gather(rows, source)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None, None]:
-        """The gradient at the rows."""
+        """The gradient of the rows."""
         check_first_derivative()
         (back,), (g,) = ctx.saved_tensors, gradients
         return None if g is None else _gather(g, back), None, None
 
 
 def _gather(rows: Tensor, source: Tensor) -> Tensor:
-    """The rows `source`, 0 where that is −1."""
+    """Select the rows `source`; −1 selects zeros."""
     if rows.is_cuda:
         return gather(rows, source)
     return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)

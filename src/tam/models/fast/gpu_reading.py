@@ -1,4 +1,4 @@
-"""From hidden states to the log-probabilities of answers, by one kernel, with gradients by a few.
+"""From hidden states to the log-probabilities of answers with one kernel, and a few for the gradients.
 
 Shapes: B tasks, R sequences, Q places read of each, P rows, d width, C outcomes.
 """
@@ -14,13 +14,13 @@ from tam.models.fast.gpu_packing import room_for
 
 MOST_OUTCOMES = 256
 _SPAN = 64  # rows of a program
-_PROGRAMS = 128  # that add up weights' gradients
-_PART = 64  # outcomes at once, on the way back
-_COLUMNS = 16  # of the weights that a program finishes
+_PROGRAMS = 128  # that sum weight gradients
+_PART = 64  # outcomes at a time in the backward pass
+_COLUMNS = 16  # of the weights per program of `finish_weights`
 
 
 class Weights(NamedTuple):
-    """A LayerNorm's and a linear layer's."""
+    """Weights of a LayerNorm and a linear layer."""
 
     scale: Tensor
     shift: Tensor
@@ -29,28 +29,28 @@ class Weights(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What the rows are to say."""
+    """The answers to score, and where the rows are in their sequences."""
 
     y: Tensor  # tokens [R, Q − 1], or classes [R]
-    y_lengths: Tensor | None  # [R], of sequences
-    classes: Tensor | None  # [B]: how many each task has, if not all
-    source: Tensor | None  # which place each row is, [P], if not all places in order
-    number: Tensor | int  # of rows; a tensor if the GPU alone knows
-    length: int  # places of a sequence among these
-    first: int  # of them that is read
+    y_lengths: Tensor | None  # [R], if answers are sequences
+    classes: Tensor | None  # [B], number of classes of each task; None for all
+    source: Tensor | None  # [P], the place that each row holds; None if rows are all places in order
+    number: Tensor | int  # of rows; a tensor if only the GPU knows it
+    length: int  # rows of a sequence, before packing
+    first: int  # of these that is read
     places: int  # Q
 
     @property
     def sequences(self) -> int:
-        """How many there are."""
+        """Number of sequences."""
         return len(self.y)
 
 
 class Reading:
-    """Launches with all that is the same for each."""
+    """Launches of the kernels, with the arguments that they share."""
 
     def __init__(self, hidden: Tensor, weights: Weights, answers: Answers, matrix: Tensor) -> None:
-        """`matrix` is the linear layer's as products take it, in bfloat16 or float32."""
+        """`matrix` is the linear layer's weight in the dtype of matrix products, bfloat16 or float32."""
         import triton.language as tl
 
         given = (hidden, *weights)
@@ -79,7 +79,7 @@ class Reading:
         }
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        """The log-probabilities of the answers `[R, Q]`, and the logarithms of rows' sums over outcomes."""
+        """The log-probabilities of the answers `[R, Q]`, and each row's logsumexp over outcomes."""
         from tam.models.fast import kernels
 
         answers = self._answers
@@ -93,7 +93,7 @@ class Reading:
         return log_prob, totals
 
     def backward(self, totals: Tensor, g: Tensor) -> Tensor:
-        """The gradient at the hidden states."""
+        """The gradient of the hidden states."""
         from tam.models.fast import kernels
 
         g_hidden = torch.empty_like(self._hidden)
@@ -125,7 +125,7 @@ class Reading:
         return gradients
 
     def _operands(self, outcomes: int) -> list[Any]:
-        """What all kernels are given; so many rows of the matrix at once."""
+        """The arguments of all kernels, which read this number of outcomes (rows of the matrix) at a time."""
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         matrix = TensorDescriptor.from_tensor(self._matrix, [outcomes, self._hidden.shape[1]])
@@ -137,7 +137,7 @@ class Reading:
 
 
 def read(hidden: Tensor, weights: Weights, answers: Answers) -> Tensor:
-    """Log-probabilities of what the answers are made of, `[R, Q]`, 0 in their padding.
+    """Log-probabilities of the parts of the answers, `[R, Q]`, 0 in their padding.
 
     Matrix products are in bfloat16 under autocast, else in float32.
     """

@@ -1,4 +1,4 @@
-"""The log-probabilities of a batch's answers, by kernels from the tokens to the answers.
+"""The log-probabilities of a batch's answers, with kernels for every step from the tokens on.
 
 Shapes: B tasks, N rows of each, R = B · N, Q parts of an answer, K places of the task, d width.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def takes(model: "Model", condition: Condition, batch: Batch) -> bool:
-    """Whether `score` takes these: a transformer with z as a token or none, and small vocabularies."""
+    """Whether `score` supports these: a transformer with z as a token or no z, and small vocabularies."""
     backbone, spec = model.backbone, model.spec
     if not isinstance(backbone, Transformer) or backbone.has_adapters or condition.modulation is not None:
         return False
@@ -45,7 +45,7 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
     """The log-probabilities, `[B, N, Q]`: of the class, or of each token of y and its end; 0 in padding."""
     backbone, sizes = model.backbone, _sizes(model, batch)
     assert isinstance(backbone, Transformer)
-    x_length, y_length = (  # rows cut from a batch are not contiguous, and kernels take them to be
+    x_length, y_length = (  # kernels need contiguous rows, and rows cut from a batch are not
         batch.x_length.flatten().contiguous(),
         None if batch.y_length is None else batch.y_length.flatten().contiguous(),
     )
@@ -84,7 +84,7 @@ def _sizes(model: "Model", batch: Batch) -> tuple[int, int, int, int]:
 
 
 def _parts(model: "Model", condition: Condition, batch: Batch) -> Parts:
-    """What the sequences are made of."""
+    """The parts of the sequences."""
     x = None if batch.x_cache else _tokens(model.x, batch.x)
     lead = _of_task(model.places, condition)
     if batch.y_length is None:
@@ -97,7 +97,7 @@ def _parts(model: "Model", condition: Condition, batch: Batch) -> Parts:
 
 
 def _of_task(places: nn.Parameter, condition: Condition) -> Tensor:
-    """The task's tokens with the vectors of their places added: `[groups, K, d]`."""
+    """The task's tokens plus the vectors of their places: `[groups, K, d]`."""
     if condition.tokens is None:
         return places.unsqueeze(0)
     return (places + condition.tokens).flatten(0, 1)

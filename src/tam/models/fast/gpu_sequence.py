@@ -1,4 +1,4 @@
-"""The sequences that a transformer's kernels are given, assembled by one kernel, with gradients by a few.
+"""Input sequences of a transformer's kernels: one kernel assembles them, a few compute the gradients.
 
 Shapes: R sequences, L places of each, P rows, G tasks, d width.
 """
@@ -18,14 +18,14 @@ from tam.models.fast.gpu_packing import room_for
 if TYPE_CHECKING:
     from tam.models.layers import Embedding
 
-_SPAN = 64  # rows that a program adds up at once
+_SPAN = 64  # rows that a program sums at a time
 _ASSEMBLED = 32  # rows that a program assembles
-_PROGRAMS = 132  # that add up gradients
-_FEW = 256  # tokens and places up to which comparing with all of them is cheap
+_PROGRAMS = 132  # that sum gradients
+_FEW = 256  # tokens plus places, up to which comparing each row with all of them is cheap
 
 
 class Tokens(NamedTuple):
-    """Tokens of all sequences, and the tables that their vectors are in."""
+    """Tokens of all sequences, and their embedding tables."""
 
     ids: Tensor  # [R, places], int64
     token: Tensor
@@ -33,12 +33,12 @@ class Tokens(NamedTuple):
 
     @property
     def places(self) -> int:
-        """How many a sequence has, padding included."""
+        """Tokens of a sequence, padding included."""
         return self.ids.shape[1]
 
 
 class Parts(NamedTuple):
-    """What a sequence is made of, in this order; each part may be missing."""
+    """The parts of a sequence, in order; each may be missing."""
 
     front: Tensor | None = None  # [G, K₀, d]
     x: Tokens | None = None
@@ -48,14 +48,14 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the places of sequences are among the rows of a matrix.
+    """How the places of all sequences are laid out as rows of a matrix.
 
     Attributes:
-        sequences: How many there are.
+        sequences: Number of sequences.
         sizes: Places of the front, x, the lead and y, padding included.
-        packing: First rows and lengths of the sequences, `[R]` each, and the number of rows, `[1]`, in int32,
-            if rows hold no padding; else empty.
-        source: Which place, of all sequences', each row is then, `[R · L]`, int32.
+        packing: If packed without padding, the first rows and lengths of the sequences, `[R]` each, and the
+            number of rows, `[1]`, in int32; else empty.
+        source: If packed, the place among all R · L places that each row holds, `[R · L]`, int32.
         x_lengths: The lengths of x, `[R]`.
     """
 
@@ -72,21 +72,21 @@ class Layout:
 
     @property
     def rows(self) -> int:
-        """How many rows there are at most."""
+        """Maximum number of rows."""
         return self.sequences * self.length
 
     @property
     def count(self) -> Tensor | int:
-        """How many rows there are: a number, or if packed, what the GPU knows."""
+        """Number of rows, or if packed, the tensor on the GPU that holds it."""
         return self.packing[2] if self.packing else self.rows
 
     def pointer(self, other: Tensor) -> Tensor:
-        """Where the rows come from, or any other tensor if they are all places in order."""
+        """`source`, or if it is None, `other` as an unused argument."""
         return other if self.source is None else self.source
 
 
 def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: Tensor | None) -> Layout:
-    """Lay sequences out without padding, given the lengths of x and y, `[R]`, of which one may be missing."""
+    """Lay sequences out without padding, by the lengths of x and y, `[R]`; at most one may be None."""
     from tam.models.fast import kernels
 
     given = [lengths.contiguous() for lengths in (x_lengths, y_lengths) if lengths is not None]
@@ -105,7 +105,7 @@ def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: 
 
 
 def assemble(layout: Layout, parts: Parts) -> Tensor:
-    """The vectors of all rows, `[P, d]`; what is behind the last row is undefined."""
+    """The vectors of all rows, `[P, d]`; undefined after the last row."""
     from tam.models.fast import kernels
 
     tensors: list[Tensor] = []
@@ -138,7 +138,7 @@ def _tensors(parts: Sequence[Tensor | Tokens | None]) -> Any:
 
 
 def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool) -> Tensor:
-    """The gradient at the front or the lead, `[G, K, d]`, given that at all rows."""
+    """The gradient of the front or the lead, `[G, K, d]`, from the gradient of all rows."""
     from tam.models.fast import kernels
 
     groups, count, width = shape
@@ -159,7 +159,7 @@ def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool)
 
 
 def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tuple[Tensor, Tensor]:
-    """The gradients of a part's tables, given that at all rows; it starts at that place."""
+    """The gradients of a part's tables, from the gradient of all rows; the part starts at place `offset`."""
     from tam.models.fast import kernels
 
     tokens, width = part.token.shape
@@ -179,7 +179,7 @@ def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tup
 
 
 def takes(embedding: "Embedding", places: int) -> bool:
-    """Whether the kernels take so many places of these tokens, with weights that all tasks share."""
+    """Whether the kernels support this number of places and this embedding, which all tasks must share."""
     if embedding.position is None:
         return False
     tokens, width = embedding.token.shape
@@ -188,9 +188,9 @@ def takes(embedding: "Embedding", places: int) -> bool:
 
 
 def embed(embedding: "Embedding", ids: Tensor) -> Tensor:
-    """The vectors of tokens `[R, L]`, each with that of its place added.
+    """Embed tokens `[R, L]` as the sums of their vectors and those of their places.
 
-    On a GPU, torch adds the gradient of a lookup up in any order, and slowly where there are few tokens.
+    On a GPU, torch sums the gradient of a lookup in no fixed order, and slowly if there are few tokens.
     """
     assert embedding.position is not None
     parts = Parts(x=Tokens(ids.contiguous(), embedding.token, embedding.position))
@@ -198,10 +198,9 @@ def embed(embedding: "Embedding", ids: Tensor) -> Tensor:
 
 
 def vectors_of(layout: Layout, parts: Parts) -> Tensor:
-    """The vectors of all rows, `[P, d]`; what is behind the last row is undefined.
+    """The vectors of all rows, `[P, d]`, with a derivative; undefined after the last row.
 
-    Gradients are always added up in the same order; those of tables in TF32, which keeps 10 bits after the
-    first of each number that is added up.
+    Gradients are always summed in the same order; those of tables in TF32, which has a mantissa of 10 bits.
     """
     nothing = (None, None, None)
     return _Assemble.apply(layout, parts.front, parts.lead, *(parts.x or nothing), *(parts.y or nothing))
@@ -221,9 +220,9 @@ class _Assemble(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         check_first_derivative()
         layout, g = ctx.layout, gradients[0].contiguous()
-        found: list[Tensor | None] = [None]
+        grads: list[Tensor | None] = [None]
         for shape, front in zip(ctx.shapes, (True, False), strict=True):
-            found.append(None if shape is None else task_gradients(layout, g, shape, front=front))
+            grads.append(None if shape is None else task_gradients(layout, g, shape, front=front))
         offsets = (layout.sizes[0], sum(layout.sizes[:3]))
         for part, offset in zip(_tokens(ctx.saved_tensors), offsets, strict=True):
             tables = (
@@ -231,8 +230,8 @@ class _Assemble(torch.autograd.Function):
                 if part is not None and wants_weight_gradients()
                 else ()
             )
-            found += [None, *(tables or (None, None))]
-        return tuple(found)
+            grads += [None, *(tables or (None, None))]
+        return tuple(grads)
 
 
 def _tokens(tensors: tuple[Tensor | None, ...]) -> list[Tokens | None]:

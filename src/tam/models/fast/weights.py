@@ -1,4 +1,4 @@
-"""The tensors of a transformer's block, by name."""
+"""The tensors of a transformer block, by name."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -12,9 +12,9 @@ T = TypeVar("T", bound=Tensor | None)
 
 
 class BlockWeights(NamedTuple, Generic[T]):
-    """Weight and bias of each layer of a block, in the order of `block.parameters()`; or their gradients.
+    """Weight and bias of each layer of a block, in the order of `block.parameters()`, or their gradients.
 
-    A LayerNorm's weight is its scale.
+    The weight of a LayerNorm is its scale.
     """
 
     attention_norm: tuple[T, T]
@@ -43,14 +43,14 @@ class BlockWeights(NamedTuple, Generic[T]):
 
     @staticmethod
     def from_flat(tensors: Sequence[T]) -> "BlockWeights[T]":
-        """From 14 tensors in the order of `flat`."""
+        """Name 14 tensors that are in the order of `flat`."""
         return BlockWeights(*zip(tensors[::2], tensors[1::2], strict=True))
 
     @property
     def flat(self) -> list[T]:
-        """All of them in one list."""
+        """All tensors in one list."""
         return [tensor for layer in self for tensor in layer]
 
 
 PER_BLOCK = 2 * len(BlockWeights._fields)
-"""Tensors of a block."""
+"""Number of tensors of a block."""

@@ -1,18 +1,17 @@
-"""Triton kernels of a transformer block for short sequences. Where there is no Triton, nothing imports this.
+"""Triton kernels of a transformer block for short sequences. Nothing imports this unless Triton is installed.
 
-A block is two kernels: attention, and from there through the MLP to the next block's queries, keys and
-values. Those of the first block have a kernel of their own. A LayerNorm's scale and shift are part of the
-matrix after it, so that kernels standardise only. All but attention look at places one by one. Attention
-holds whole sequences on chip: a tile of `span` places is ⌊span / L⌋ sequences or less, and scores are taken
-over the whole tile at once, on the matrix units, under a mask that is true inside a sequence only. Keys and
-values of places before these may be given, up to X of a sequence, and of a tile `before_span`. The backward
-kernels compute again what the forward ones did not keep, and leave behind what the weights' gradients are
-made of. Where sequences are packed, one after another without padding, how many places there are is known
-to the GPU alone: `P` is then a pointer, and programs that have nothing to do end.
+A block is two kernels: attention, and from its output through the MLP to the next block's queries, keys and
+values. Those of the first block have a separate kernel. LayerNorms' scales and shifts are folded into the
+matrix that follows, so kernels only standardise. All kernels but attention treat places independently.
+Attention holds whole sequences on chip: a tile of `span` places is at most ⌊span / L⌋ sequences, and scores
+are computed for the whole tile on the matrix units, under a mask that is true only within a sequence. Each
+sequence may also have up to X cached keys and values of earlier places, `before_span` per tile. The backward
+kernels recompute what the forward kernels did not keep, and write what the weight gradients need. If
+sequences are packed without padding, only the GPU knows the number of places: `P` is then a pointer, and
+programs without work return early.
 
-What is read or written as a whole tile is given as a tensor descriptor: the GPU then copies tiles by
-itself, and the kernels need no registers for addresses. Vectors, and places of which some are left out,
-are pointers.
+Whole tiles are read and written through tensor descriptors: the GPU copies them asynchronously, and the
+kernels need no registers for addresses. Vectors, and matrices of which some places are skipped, are pointers.
 
 Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 """

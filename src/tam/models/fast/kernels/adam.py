@@ -9,9 +9,9 @@ def squares(
     gradient, count, moves, corrections, parts, size,
     log_beta1: tl.constexpr, log_beta2: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Sums of squares of the gradient, one per program; the first program also counts the move.
+    """Sums of squares of the gradient, one per program; the first program also counts the update.
 
-    `corrections` become 1 − βᵗ for both betas after t moves, computed in float64, as βᵗ is close to 1.
+    Sets `corrections` to 1 − βᵗ for both betas after t updates, computed in float64, as βᵗ is close to 1.
     """
     program, programs = tl.program_id(0), tl.num_programs(0)
     total = tl.zeros((block,), tl.float32)
@@ -34,10 +34,10 @@ def move(
     beta1: tl.constexpr, beta2: tl.constexpr, epsilon: tl.constexpr,
     programs: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Clip the gradient, move one piece of θ and of both moments, and clear the piece's gradient.
+    """Clip the gradient, update one piece of θ and of both moments, and clear the piece's gradient.
 
-    The first `table_rows` pieces are rows of embedding tables, which stay if their gradient is 0.
-    `parts` are the sums of squares that `programs` programs left. `norm` becomes the gradient's length.
+    The first `table_rows` pieces are rows of embedding tables, which are not updated if their gradient is 0.
+    `parts` are the sums of squares from `programs` programs. Sets `norm` to the norm of the gradient.
     """
     piece, lane = tl.program_id(0), tl.arange(0, block)
     start, size = tl.load(starts + piece), tl.load(sizes + piece)
@@ -77,7 +77,7 @@ def move_tasks(
     z, mean, square, gradient, active, powers, rate, to_z, to_mean, to_square, to_powers, size, rate_stride,
     beta1: tl.constexpr, beta2: tl.constexpr, epsilon: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """One step of Adam on a task's embedding; `powers` are those of both betas before it, in float64."""
+    """One step of Adam on a task's embedding; `powers` are βᵗ of both betas before it, in float64."""
     task, lane = tl.program_id(0), tl.arange(0, block)
     at, inside = task.to(tl.int64) * size + lane, lane < size
     first, second = tl.load(powers) * beta1, tl.load(powers + 1) * beta2
@@ -101,7 +101,7 @@ def move_tasks(
 def watch_tasks(
     loss, best, worse, active, patience, to_best, to_worse, to_active, count, tasks, block: tl.constexpr
 ):
-    """Each task's lowest loss, its steps without a lower one, whether it still moves, and how many do."""
+    """Update each task's lowest loss, steps without improvement and activity; also count active tasks."""
     limit = tl.load(patience)
     total = tl.zeros((block,), tl.float32)
     for first in range(0, tasks, block):

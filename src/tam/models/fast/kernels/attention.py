@@ -1,4 +1,4 @@
-"""Attention within sequences, and to places before them, and back."""
+"""Attention within sequences and to cached places before them; and backward."""
 
 import triton
 import triton.language as tl
@@ -8,7 +8,7 @@ from tam.models.fast.kernels.parts import among_read, dot
 
 @triton.jit
 def _places(tile, each, starts, lengths, P, L, span: tl.constexpr, packed: tl.constexpr):
-    """Of a tile's places: which they are in their sequence, their rows, and which of them are there."""
+    """For the places of a tile: their sequences, indices in these, rows, and which of them exist."""
     index = tl.arange(0, span)
     sequence, place = index // L, index % L
     number = tile * each + sequence
@@ -22,7 +22,7 @@ def _places(tile, each, starts, lengths, P, L, span: tl.constexpr, packed: tl.co
 
 @triton.jit
 def _places_before(tile, each, lengths, P, L, X, stride, E: tl.constexpr, before_span: tl.constexpr):
-    """Of the places before a tile's: their sequences, where the first head is, which have room, which are."""
+    """For the cached places of a tile: their sequences, offsets of the first head, slots, which exist."""
     index = tl.arange(0, before_span)
     sequence, place = index // X, index % X
     number = tile * each + sequence
@@ -34,7 +34,7 @@ def _places_before(tile, each, lengths, P, L, X, stride, E: tl.constexpr, before
 
 @triton.jit
 def _seen(sequence, place, inside, causal: tl.constexpr):
-    """Which places of a tile (rows) see which (columns)."""
+    """Attention mask of a tile: which places (rows) see which (columns)."""
     seen = (sequence[:, None] == sequence[None, :]) & inside[None, :]
     if causal:
         seen = seen & (place[None, :] <= place[:, None])
@@ -48,7 +48,7 @@ def _scores(q, k, seen, E: tl.constexpr, dtype: tl.constexpr):
 
 @triton.jit
 def _mixture(q, k, seen, E: tl.constexpr, dtype: tl.constexpr):
-    """The weights with which each place takes from the others."""
+    """The attention weights."""
     scores = _scores(q, k, seen, E, dtype)
     scores = tl.exp(scores - tl.max(scores, 1)[:, None])
     return scores / tl.sum(scores, 1)[:, None]
@@ -56,7 +56,7 @@ def _mixture(q, k, seen, E: tl.constexpr, dtype: tl.constexpr):
 
 @triton.jit
 def _two_mixtures(q, k, seen, k_before, seen_before, E: tl.constexpr, dtype: tl.constexpr):
-    """The weights with which each place takes from the others, and from those before."""
+    """The attention weights within the sequence, and those of cached places, from one softmax."""
     scores, earlier = _scores(q, k, seen, E, dtype), _scores(q, k_before, seen_before, E, dtype)
     top = tl.maximum(tl.max(scores, 1), tl.max(earlier, 1))[:, None]
     scores, earlier = tl.exp(scores - top), tl.exp(earlier - top)
@@ -70,11 +70,10 @@ def attention_forward(
     span: tl.constexpr, before_span: tl.constexpr, D: tl.constexpr, H: tl.constexpr, packed: tl.constexpr,
     causal: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """Each place takes a mixture of the values that it may see; the places `first` … `first + Q` are kept.
+    """Attention, of which the places `first` … `first + Q` are kept.
 
-    If `packed`, all are, and sequences have `lengths` of their own, from the rows `starts` on. If there is a
-    `before_span`, keys and values of each sequence's places before these are in `before`, its own `stride`
-    after those of the sequence before it.
+    If `packed`, all places are kept, and sequences start at the rows `starts` and have their own `lengths`.
+    If `before_span` is not 0, `before` holds cached keys and values of each sequence, `stride` numbers apart.
     """
     E: tl.constexpr = D // H
     head = tl.arange(0, E)
@@ -114,7 +113,7 @@ def attention_backward(
     span: tl.constexpr, before_span: tl.constexpr, weights: tl.constexpr, D: tl.constexpr, H: tl.constexpr,
     packed: tl.constexpr, causal: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The gradients at queries, keys and values; if `weights`, also at the keys and values before."""
+    """The gradients of queries, keys and values; if `weights`, also of cached keys and values."""
     E: tl.constexpr = D // H
     head = tl.arange(0, E)
     tile = tl.program_id(0)

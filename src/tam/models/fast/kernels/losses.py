@@ -1,4 +1,4 @@
-"""The losses of examples and tasks, given the log-probabilities of what the answers are made of."""
+"""The losses of examples and tasks, from the log-probabilities of the parts of answers."""
 
 import triton
 import triton.language as tl
@@ -9,9 +9,9 @@ def task_losses(
     log_prob, y_lengths, present, means, counts, totals, predictions, N, Q,
     is_sequence: tl.constexpr, some: tl.constexpr, span: tl.constexpr, places: tl.constexpr,
 ):  # fmt: skip
-    """A task's loss: the mean over its predictions; how many these are, at least 1; and the same of examples.
+    """A task's mean loss over its predictions and their number, at least 1; each example's total and number.
 
-    If only `some` rows are examples, these are `present`.
+    If only `some` rows are examples, `present` marks them.
     """
     task, place = tl.program_id(0), tl.arange(0, places)[None, :]
     loss, count = tl.zeros((span,), tl.float32), tl.zeros((span,), tl.float32)
@@ -38,7 +38,7 @@ def task_losses(
 
 @triton.jit(do_not_specialize=["N", "Q"])
 def loss_gradients(g_means, counts, present, g_log_prob, N, Q, some: tl.constexpr, span: tl.constexpr):
-    """The gradients at all log-probabilities, given those at the tasks' losses."""
+    """The gradients of all log-probabilities, from those of the tasks' losses."""
     at = tl.program_id(1) * span + tl.arange(0, span)
     task, size = tl.program_id(0), N * Q
     g = -tl.load(g_means + task) / tl.load(counts + task)
@@ -51,7 +51,7 @@ def loss_gradients(g_means, counts, present, g_log_prob, N, Q, some: tl.constexp
 
 @triton.jit(do_not_specialize=["N"])
 def chosen_rows(g, totals, predictions, chosen, losses, to, N, S, span: tl.constexpr, part: tl.constexpr):
-    """A task's loss over the chosen rows, and the gradient in z, given each row's of the loss over all."""
+    """A task's loss over the chosen rows and its gradient, from each row's gradient of the loss over all."""
     task, column = tl.program_id(0), tl.program_id(1) * part + tl.arange(0, part)
     every = tl.zeros((span,), tl.float32)
     some = tl.zeros((span,), tl.float32)

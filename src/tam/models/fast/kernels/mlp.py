@@ -1,4 +1,4 @@
-"""From attention's mixtures through the MLP to the next block's queries, keys and values, and back."""
+"""From attention's output through the MLP to the next block's queries, keys and values; and backward."""
 
 import triton
 import triton.language as tl
@@ -14,10 +14,10 @@ def mlp_forward(
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr,
     some: tl.constexpr, last: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """From the mixtures of P places through the MLP, and to the next queries, keys and values.
+    """From attention's output at P places through the MLP to the next queries, keys and values.
 
-    If `some`, these are the places `first` … `first + Q` of every sequence, and h is a pointer to all. If
-    `last`, no block comes next.
+    If `some`, these are the places `first` … `first + Q` of every sequence, and `h_in` points to all places.
+    If `last`, there is no next block.
     """
     row = tl.program_id(0) * span
     place, column = row + tl.arange(0, span), tl.arange(0, D)
@@ -56,7 +56,7 @@ def mlp_backward(
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr,
     weights: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The gradients before the MLP, on the residual stream and at the mixtures."""
+    """The gradients before the MLP: of the residual stream, and of attention's output."""
     row = tl.program_id(0) * span
     place = row + tl.arange(0, span)
     if packed:

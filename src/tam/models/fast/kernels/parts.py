@@ -1,4 +1,4 @@
-"""What several kernels are made of."""
+"""Functions that several kernels share."""
 
 import triton
 import triton.language as tl
@@ -6,33 +6,33 @@ import triton.language as tl
 
 @triton.jit
 def dot(a, b, dtype: tl.constexpr):
-    """A · b of that type, added up in float32."""
+    """The product of a and b in `dtype`, accumulated in float32."""
     return tl.dot(a.to(dtype), b.to(dtype), input_precision="ieee")
 
 
 @triton.jit
 def standard(h, D: tl.constexpr):
-    """Every place's vector less its mean, over its deviation; and one over that deviation."""
+    """Standardise the vector of every place; also return the inverse of its deviation."""
     mean = tl.sum(h, 1) / D
     centred = h - mean[:, None]
     inverse = tl.rsqrt(tl.sum(centred * centred, 1) / D + 1e-5)
-    # Written so that `centred` is not needed any more.
+    # Written so that `centred` is no longer needed.
     return h * inverse[:, None] - (mean * inverse)[:, None], inverse
 
 
 @triton.jit
 def standard_backward(g, x_hat, inverse, D: tl.constexpr):
-    """The gradient before standardising, given the one after it."""
+    """The gradient before standardising, from the one after it."""
     mean, along = tl.sum(g, 1) / D, tl.sum(g * x_hat, 1) / D
     return (g - mean[:, None] - x_hat * along[:, None]) * inverse[:, None]
 
 
 @triton.jit
 def normal(a, dtype: tl.constexpr):
-    """Distribution and density of the standard normal: GELU is a · Φ(a), its slope Φ(a) + a · φ(a).
+    """Distribution function and density of the standard normal: GELU is a · Φ(a), its slope Φ(a) + a · φ(a).
 
-    In float32, Φ by Abramowitz and Stegun 7.1.26, off by 3e-7 at most: it needs φ, which is needed anyway.
-    In half, by a tangent, which is one instruction: with it, GELU is off by 4e-4 at most.
+    In float32, Φ is formula 7.1.26 of Abramowitz and Stegun, with an error of at most 3e-7; it uses φ, which
+    is needed anyway. In half, Φ uses tanh, a single instruction, and the error of GELU is at most 4e-4.
     """
     if dtype == tl.float32:
         bell = tl.exp(-0.5 * a * a)
@@ -42,7 +42,7 @@ def normal(a, dtype: tl.constexpr):
         )
         tail *= bell
         return tl.where(a < 0, tail, 1.0 - tail), bell * 0.3989422804014327
-    # The polynomial is fitted up to |a| = 6; beyond, it stays as it is there.
+    # The polynomial is fitted up to |a| = 6 and constant beyond.
     square = tl.minimum(a * a, 36.0)
     u = a * (0.797480659 + square * (0.0369836551 - square * 0.000346257563))
     t = tl.inline_asm_elementwise(
@@ -54,12 +54,12 @@ def normal(a, dtype: tl.constexpr):
 
 @triton.jit
 def among_all(row, L, first, Q):
-    """Where the rows stand among all places, being the places `first` … `first + Q` of every sequence."""
+    """Map rows, which are the places `first` … `first + Q` of every sequence, to all places."""
     return row // Q * L + first + row % Q
 
 
 @triton.jit
 def among_read(row, L, first, Q):
-    """Where the rows, being all places, stand among those read; and which of them are read."""
+    """Map rows, which are all places, to the places that are read; also return which of them are read."""
     place = row % L - first
     return row // L * Q + place, (place >= 0) & (place < Q)

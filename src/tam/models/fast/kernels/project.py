@@ -1,4 +1,4 @@
-"""From the hidden states to queries, keys and values, and back."""
+"""From the hidden states to queries, keys and values; and backward."""
 
 import triton
 import triton.language as tl
@@ -11,7 +11,7 @@ def project(
     h, row, place, w_qkv, b_qkv, normed, inverses, qkv, P,
     D: tl.constexpr, part: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """Queries, keys and values of h, standardised."""
+    """Compute queries, keys and values from h, which is standardised first."""
     x_hat, inverse = standard(h, D)
     x = x_hat.to(dtype)
     normed.store([row, 0], x)
@@ -27,7 +27,7 @@ def project_forward(
     h_in, w_qkv, b_qkv, normed, inverses, qkv, P,
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """Queries, keys and values of h, standardised."""
+    """Compute queries, keys and values from `h_in`, which is standardised first."""
     row = tl.program_id(0) * span
     place = row + tl.arange(0, span)
     if packed:
@@ -42,9 +42,9 @@ def project_backward(
     g_qkv, g_residual, normed, inverses, w_qkv, g_in, g_half, P, L, first, Q,
     span: tl.constexpr, D: tl.constexpr, some: tl.constexpr, packed: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The gradient at h, given those at queries, keys and values and the one that passes by.
+    """The gradient of h, from those of queries, keys and values and of the residual stream.
 
-    If `some`, the one that passes by is a pointer, to the places `first` … `first + Q` of every sequence.
+    If `some`, `g_residual` points to the places `first` … `first + Q` of every sequence only.
     """
     row = tl.program_id(0) * span
     place, column = row + tl.arange(0, span), tl.arange(0, D)

@@ -1,8 +1,8 @@
-"""From hidden states through a LayerNorm and a linear layer to the log-probability of the answer, and back.
+"""From hidden states through a LayerNorm and a linear layer to log-probabilities of answers; and backward.
 
-Rows are as in the kernels of `sequence`. Those from place `first` of their sequence on are read: they
-predict the tokens of y, and then its end, which is the last outcome. Where the answer is a class, one place
-is read. Other rows have no log-probability and no gradient.
+Rows are as in the kernels of `sequence`. From place `first` of a sequence on, they predict the tokens of y
+and then its end, which is the last outcome. If the answer is a class, only one place is read. Other rows have
+no log-probability and no gradient.
 """
 
 import triton
@@ -18,7 +18,7 @@ COUNTS = ["P", "L", "first", "Q", "C", "rows", "capacity"]
 def _targets(
     row, y, y_lengths, source, P, L, first, Q, C, packed: tl.constexpr, is_sequence: tl.constexpr
 ):  # fmt: skip
-    """Of rows: their sequences, the answers they say, where their log-probabilities go, and which say one."""
+    """For each row: its sequence, its target, the index of its log-probability, and whether it is scored."""
     sequence, place, inside = sequence_and_place(row, source, P, L, packed)
     place -= first
     if is_sequence:
@@ -33,7 +33,7 @@ def _targets(
 
 @triton.jit
 def _standardised(h, row, P, D: tl.constexpr):
-    """The rows' hidden states, standardised, and one over their deviation."""
+    """The rows' hidden states, standardised, and their inverse deviation."""
     at = row[:, None] * D + tl.arange(0, D)[None, :]
     return standard(tl.load(h + at, mask=(row < P)[:, None], other=0.0).to(tl.float32), D)
 
@@ -43,7 +43,7 @@ def _logits(
     x_hat, scale, shift, w, bias, outcome, sequence, scored, classes, C, rows,
     D: tl.constexpr, limited: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The logits of some outcomes, −∞ of those that there are not."""
+    """The logits of these outcomes; −∞ for those that do not exist."""
     column = tl.arange(0, D)
     x = x_hat * tl.load(scale + column)[None, :] + tl.load(shift + column)[None, :]
     logits = dot(x, tl.trans(w), dtype) + tl.load(bias + outcome, mask=outcome < C, other=0.0)[None, :]
@@ -59,7 +59,7 @@ def read_forward(
     span: tl.constexpr, D: tl.constexpr, outcomes: tl.constexpr, packed: tl.constexpr,
     is_sequence: tl.constexpr, limited: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The log-probabilities of the answers, and the logarithm of each row's sum over all outcomes."""
+    """The log-probabilities of the answers, and each row's logsumexp over all outcomes."""
     row = tl.program_id(0) * span + tl.arange(0, span)
     if packed:
         P = tl.load(P)
@@ -81,7 +81,7 @@ def read_forward(
 
 @triton.jit
 def _logit_gradients(logits, total, target, outcome, g):
-    """The gradients at logits, given that at the log-probability of the target."""
+    """The gradients of the logits, from that of the log-probability of the target."""
     probability = tl.exp(logits - total[:, None])
     return ((outcome[None, :] == target[:, None]).to(tl.float32) - probability) * g[:, None]
 
@@ -93,7 +93,7 @@ def read_backward(
     span: tl.constexpr, D: tl.constexpr, outcomes: tl.constexpr, part: tl.constexpr, packed: tl.constexpr,
     is_sequence: tl.constexpr, limited: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """The gradient at the hidden states: 0 at rows that are not read, up to the end of the last tile."""
+    """The gradient of the hidden states; 0 at rows that are not read, up to the end of the last tile."""
     row, column = tl.program_id(0) * span + tl.arange(0, span), tl.arange(0, D)
     if packed:
         P = tl.load(P)
@@ -122,7 +122,7 @@ def read_weights(
     span: tl.constexpr, D: tl.constexpr, part: tl.constexpr, packed: tl.constexpr,
     is_sequence: tl.constexpr, limited: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """Gᵀ X and Gᵀ 1 of `part` outcomes and a share of the rows, X being standardised.
+    """Gᵀ X and Gᵀ 1 for `part` outcomes and a share of the rows, where X is standardised.
 
     The shares are added up afterwards, in a fixed order.
     """
@@ -157,7 +157,7 @@ def finish_weights(
     sums, weight, scale, shift, g_scale, g_shift, g_weight, g_bias, C,
     part: tl.constexpr, D: tl.constexpr, outcomes: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of the LayerNorm and the linear layer, some columns of them, from what is summed up."""
+    """The gradients of the LayerNorm and the linear layer, `part` columns of them, from the summed shares."""
     column, outcome = tl.program_id(0) * part + tl.arange(0, part), tl.arange(0, outcomes)
     there = (outcome < C)[:, None]
     at = outcome[:, None] * D + column[None, :]

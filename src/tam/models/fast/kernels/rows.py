@@ -1,4 +1,4 @@
-"""Rows of matrices in another order."""
+"""Selecting rows of matrices."""
 
 import triton
 import triton.language as tl
@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["count"])
 def gather(rows, source, out, count, width, span: tl.constexpr, part: tl.constexpr):
-    """The rows `source`, 0 where that is −1; a program takes a part of their columns."""
+    """Select the rows `source`, −1 for zeros; a program copies `part` of their columns."""
     place = tl.program_id(0) * span + tl.arange(0, span)
     column = tl.program_id(1) * part + tl.arange(0, part)
     row = tl.load(source + place, mask=place < count, other=-1)[:, None]

@@ -1,8 +1,8 @@
-"""The sequences that a transformer is given: where their places go, their vectors, and gradients of these.
+"""Input sequences of a transformer: their layout, their vectors, and the gradients of these.
 
 A sequence is `[front, x…, lead, y…]`: K₀ vectors of its task, the tokens of x, K₁ vectors of its task, and
 the tokens of y; each part may be missing. Rows are all places of all sequences, L of each, or if `packed`
-only those that hold something, one sequence after another: `source` then says which place a row is.
+only those without padding, one sequence after another; `source` then maps rows to places.
 """
 
 import triton
@@ -23,7 +23,7 @@ COUNTS = [
     "tokens",
     "length",
 ]
-"""Arguments of which no kernel needs its own variant for some values."""
+"""Arguments for whose values no kernel is specialised."""
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -31,7 +31,7 @@ def pack_places(
     x_lengths, y_lengths, ends, starts, lengths, total, source, R, L, K0, X, K1,
     has_x: tl.constexpr, has_y: tl.constexpr, span: tl.constexpr, places: tl.constexpr,
 ):  # fmt: skip
-    """Where each sequence starts, how long it is, and which place each row is; `ends` sum x and y so far."""
+    """The start and length of each sequence and the place of each row; `ends` sum the lengths of x and y."""
     row = tl.program_id(0) * span + tl.arange(0, span)
     there = row < R
     x_length = tl.zeros((span,), tl.int32)
@@ -47,7 +47,7 @@ def pack_places(
     tl.store(total + row * 0, start + length, mask=row == R - 1)
     place = tl.arange(0, places)[None, :]
     after_x = place >= K0 + X
-    missing = (X - x_length)[:, None]  # places of x that hold nothing
+    missing = (X - x_length)[:, None]  # padding of x
     rank = tl.where(after_x, place - missing, place)
     holds = tl.where(after_x, rank < length[:, None], place < K0 + x_length[:, None])
     tl.store(source + start[:, None] + rank, row[:, None] * L + place, mask=holds & there[:, None])
@@ -55,7 +55,7 @@ def pack_places(
 
 @triton.jit
 def sequence_and_place(row, source, P, L, packed: tl.constexpr):
-    """Of rows: their sequences, their places in these, and whether there are such rows."""
+    """The sequences of rows, their places in these, and whether the rows exist."""
     inside = row < P
     at = row
     if packed:
@@ -65,7 +65,7 @@ def sequence_and_place(row, source, P, L, packed: tl.constexpr):
 
 @triton.jit
 def _tokens(ids, token, position, sequence, place, inside, length, column, D: tl.constexpr):
-    """The vectors of tokens and of their places, 0 at other places."""
+    """The sum of the vectors of tokens and of their places; 0 outside this part."""
     inside = inside & (place >= 0) & (place < length)
     number = tl.load(ids + sequence * length + place, mask=inside, other=0)
     mask = inside[:, None]
@@ -80,7 +80,7 @@ def assemble(
     has_front: tl.constexpr, has_x: tl.constexpr, has_lead: tl.constexpr, has_y: tl.constexpr,
     span: tl.constexpr, D: tl.constexpr, packed: tl.constexpr,
 ):  # fmt: skip
-    """The vectors of the rows; `front_rows` and `lead_rows` sequences one after another share a task's."""
+    """The vectors of the rows; `front_rows` or `lead_rows` consecutive sequences share a task's vectors."""
     first = tl.program_id(0) * span
     if packed:
         P = tl.load(P)
@@ -112,9 +112,9 @@ def task_gradients(
     g, starts, x_lengths, to, L, offset, rows,
     after_x: tl.constexpr, packed: tl.constexpr, span: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """The gradient at a task's vector: the sum over the `rows` sequences that share it.
+    """The gradient of a task's vector: the sum over the `rows` sequences that share it.
 
-    It is at place `offset` and after; if `packed`, x before it takes only its own length.
+    The task's vectors start at place `offset`, or if `after_x`, that plus the length of x.
     """
     group, number, count = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
     column = tl.arange(0, D)
@@ -139,10 +139,10 @@ def token_gradients(
     g, ids, source, parts, P, L, offset, length, tokens,
     span: tl.constexpr, D: tl.constexpr, sums: tl.constexpr, packed: tl.constexpr,
 ):  # fmt: skip
-    """Sums of gradients over the places of each token, and after these over each place of the part.
+    """Sums of gradients per token, followed by sums per place of the part.
 
-    The part has `length` places from `offset` on. A program makes so many of the `sums`, over its tiles of
-    rows; programs' sums are added up afterwards, in a fixed order.
+    The part has `length` places, starting at `offset`. A program computes `sums` of them, over its tiles of
+    rows; these are added up afterwards, in a fixed order.
     """
     program, programs, column = tl.program_id(0), tl.num_programs(0), tl.arange(0, D)
     line = tl.program_id(1) * sums + tl.arange(0, sums)

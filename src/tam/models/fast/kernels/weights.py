@@ -1,4 +1,4 @@
-"""From a block's weights to those that kernels take, and gradients of weights."""
+"""Folding LayerNorms into a block's weights, and the gradients of weights."""
 
 import triton
 import triton.language as tl
@@ -14,8 +14,8 @@ def weight_gradients(
 ):  # fmt: skip
     """Gᵀ X and Gᵀ 1 of the block's linear layers, over a share of the places.
 
-    The gradients are twelve squares of D × D: three of W_qkv, W_o, four of W₁ and four of W₂. A program
-    makes one square of one share; the shares are added up afterwards, in a fixed order.
+    The gradients are twelve squares of D × D: three of W_qkv, one of W_o, four of W₁, four of W₂. A program
+    computes one square for one share; the shares are added up afterwards, in a fixed order.
     """
     square, share, shares = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
     if packed:
@@ -53,9 +53,9 @@ def weight_gradients(
 
 @triton.jit
 def _of_layer(row, of_q, of_kv, of_o, of_inner, of_out, D: tl.constexpr):
-    """The number of the layer whose matrix has a row.
+    """Select by the layer that a row belongs to.
 
-    The matrices are 12 · D rows of D: W_q, W_kv, W_o, W₁, and W₂ with four in one of its own.
+    The matrices are 12 · D rows of D: W_q, W_kv, W_o, W₁, and W₂, each of whose rows is split into four.
     """
     of_mlp = tl.where(row < 8 * D, of_inner, of_out)
     return tl.where(row < D, of_q, tl.where(row < 3 * D, of_kv, tl.where(row < 4 * D, of_o, of_mlp)))
@@ -63,9 +63,10 @@ def _of_layer(row, of_q, of_kv, of_o, of_inner, of_out, D: tl.constexpr):
 
 @triton.jit
 def _starts_of(row, D: tl.constexpr):
-    """Where a block's weights would have row 0 of the matrices, and its bias, if a row's layer went so far.
+    """Offsets of matrix row 0 and bias 0 in a block's weights, extrapolated from the layer of `row`.
 
-    They are a LayerNorm's scale and shift, W_q, b_q, W_kv, b_kv, W_o, b_o, scale and shift, W₁, b₁, W₂, b₂.
+    The weights are a LayerNorm's scale and shift, W_q, b_q, W_kv, b_kv, W_o, b_o, scale and shift, W₁, b₁,
+    W₂, b₂.
     """
     vectors = _of_layer(row, 2, 3, 5, 8, 12, D)  # before the matrix
     first, end = _of_layer(row, 0, 1, 3, 4, 8, D), _of_layer(row, 1, 3, 4, 8, 12, D)  # of its rows, over D
@@ -74,7 +75,7 @@ def _starts_of(row, D: tl.constexpr):
 
 @triton.jit
 def _norm_before(row, D: tl.constexpr):
-    """Whether a LayerNorm comes before rows of the matrices, and where the weights have its scale."""
+    """Whether a LayerNorm comes before a row's layer, and the offset of its scale in the weights."""
     return (row < 3 * D) | ((row >= 4 * D) & (row < 8 * D)), tl.where(row < 4 * D, 0, 4 * D * D + 6 * D)
 
 
@@ -101,7 +102,7 @@ def unfold(
     squares, lines, weights, g_weights, g_norms, shares, block, blocks,
     span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
-    """A block's weights' gradients, given in shares those of the folded ones; of scale and shift, parts."""
+    """A block's weight gradients from shares of those of the folded weights; partial sums for LayerNorms."""
     tile, tiles, column = tl.program_id(0), tl.num_programs(0), tl.arange(0, D)
     start = tile * span
     row = start + tl.arange(0, span)
@@ -128,7 +129,7 @@ def unfold(
 
 @triton.jit
 def norm_gradients(g_norms, g_weights, tiles, span: tl.constexpr, D: tl.constexpr, dtype: tl.constexpr):
-    """Gradients of scale and shift of a block's first or second LayerNorm: sums of the parts of `unfold`."""
+    """The gradients of scale and shift of a block's first or second LayerNorm: sums of parts by `unfold`."""
     block, second, column = tl.program_id(0), tl.program_id(1), tl.arange(0, 2 * D)
     each: tl.constexpr = D // span
     total = tl.zeros((2 * D,), tl.float32)
