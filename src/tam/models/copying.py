@@ -104,7 +104,7 @@ class Copier(nn.Module):
 
 
 class Followed(NamedTuple):
-    """Which of the rule's answers in x y has followed so far, and the place of their next token."""
+    """For each of the rule's answers in x, whether y follows it so far, and the place of its next token."""
 
     place: Tensor  # the place in x of the answer's next token, `[R, Q, hints]`
     active: Tensor  # whether y so far is a prefix of the answer, `[R, Q, hints]`

@@ -10,8 +10,8 @@ kernels recompute what the forward kernels did not keep, and write what the weig
 sequences are packed without padding, only the GPU knows the number of places: `P` is then a pointer, and
 programs without work return early.
 
-Whole tiles are read and written through tensor descriptors: the GPU copies them asynchronously, and the
-kernels need no registers for addresses. Vectors, and matrices of which some places are skipped, are pointers.
+Whole tiles are read and written through tensor descriptors: the hardware copies them, and the kernels need
+no registers for addresses. Vectors, and matrices of which some places are skipped, are pointers.
 
 Shapes: P places in all, L places of a sequence, D width, H heads, E = D / H.
 """

@@ -22,7 +22,7 @@ def _places(tile, each, starts, lengths, P, L, span: tl.constexpr, packed: tl.co
 
 @triton.jit
 def _places_before(tile, each, lengths, P, L, X, stride, E: tl.constexpr, before_span: tl.constexpr):
-    """For the cached places of a tile: their sequences, offsets of the first head, slots, which exist."""
+    """For the cached places of a tile: sequences, offsets of the first head, valid slots, filled slots."""
     index = tl.arange(0, before_span)
     sequence, place = index // X, index % X
     number = tile * each + sequence
