@@ -1,4 +1,4 @@
-"""Methods: how tasks are learned, one file each, behind one protocol."""
+"""Methods of learning tasks: one file each, behind one protocol."""
 
 from dataclasses import asdict
 from typing import cast
@@ -18,7 +18,7 @@ from tam.methods.tam import TAM
 
 
 class _Methods(dict[str, type[Method]]):
-    """Methods by name; one that a user adds is known to configs too, its fields being its settings."""
+    """Methods by name; adding one also registers it for configs, with its fields as settings."""
 
     def __setitem__(self, name: str, method: type[Method]) -> None:
         super().__setitem__(name, method)

@@ -1,4 +1,4 @@
-"""The task-agnostic transformer: trained on the examples of all tasks as if they were of one.
+"""The task-agnostic transformer: trained on the examples of all tasks as if they were one task's.
 
 A baseline of Logeswaran et al., Few-shot Sequence Learning with Transformers, 2020. A new task is learned by
 fine-tuning all weights.
@@ -34,11 +34,11 @@ class Agnostic(AgnosticSettings, OwnWeights):
         return spec.without_embedding()
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """θ moves along the mean gradient of the batch."""
+        """Update θ by the mean gradient of the batch."""
         losses = example_losses(model, None, batch).per_task()
         return move(model, losses, update)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The weights `[B, P]` with the lowest support loss within each number of steps of Adam."""
+        """The weights `[B, P]` with the lowest support loss within each number of Adam steps."""
         search = Search(weights.start_rows(model, support.tasks), rate)
         return weights.fine_tune(search, model, support, steps)

@@ -1,9 +1,9 @@
-"""CAVIA: MAML whose inner steps move the task embedding alone.
+"""CAVIA: MAML whose inner steps update only the task embedding.
 
 Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson: Fast Context Adaptation via Meta-Learning, 2019,
 https://arxiv.org/abs/1810.03642 (Algorithm 1 there). Its context parameters are our z.
 
-In the compositional form z is the embedding of one primitive that plays unknown, as in TAM.
+In the compositional form z is the embedding of one primitive treated as unknown, as in TAM.
 
 Shapes: B tasks, S components of a task embedding.
 """
@@ -31,15 +31,15 @@ class CAVIA(CaviaSettings, Method):
 
     @property
     def allows_kernels(self) -> bool:
-        """If there is no second derivative."""
+        """Only without second derivatives."""
         return self.order == "first"
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """A support must leave rows to query."""
+        """Raise an error unless a support leaves rows to query."""
         check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """θ moves along the gradient of the query loss at the z that the support leads to."""
+        """Update θ by the gradient of the query loss at the z fitted to the support."""
         support, query = split(batch, self.support_sizes)
         support = model.with_x_cache(support)
         z = model.blank(batch.tasks).requires_grad_()  # φ = 0
@@ -55,9 +55,9 @@ class CAVIA(CaviaSettings, Method):
         return move(model, losses, update, first=first, inner_steps=self.inner_steps)
 
     def shortened(self) -> Method:
-        """The same with one inner step."""
+        """The same method with one inner step."""
         return replace(self, inner_steps=1)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+        """The embeddings `[B, S]` with the lowest support loss within each number of steps; θ is fixed."""
         return fit_embeddings(Descent(model.blank(support.tasks), rate), model, support, steps)

@@ -1,8 +1,8 @@
-"""Episodes: the rows of a training batch as a support and queries about it, as at test time.
+"""Episodes: split the rows of a training batch into a support and queries, as at test time.
 
 All tensors have fixed shapes, and no value is read back to Python.
 
-Shapes: B tasks, N rows of each, C classes (1 for transduction), k shots, M = C · k examples of a support.
+Shapes: B tasks, N rows per task, C classes (1 for transduction), k shots, M = C · k examples per support.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from tam.models.support_state import pack, unpack
 
 
 def log_uniform(sizes: tuple[int, int], chance: Tensor) -> Tensor:
-    """Sizes between two bounds, log-uniformly, given uniform random numbers."""
+    """Turn uniform random numbers into log-uniform sizes between two bounds."""
     low, high = sizes
     return (low * (high / low) ** chance).round()
 
 
 def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
-    """The support and the query of every task: its first rows and the others. Rows are in random order.
+    """Split each task's rows, which are in random order, into support (the first) and query (the rest).
 
-    The size of each task's support is drawn log-uniformly from `sizes`. Where tasks have different numbers of
-    rows, a support takes at most half of its task's rows.
+    Support sizes are drawn log-uniformly from `sizes`. If tasks have different numbers of rows, a support
+    takes at most half of its task's rows.
     """
     check_support(batch.rows, sizes)
     low, high = sizes
@@ -49,7 +49,7 @@ def split(batch: Batch, sizes: tuple[int, int]) -> tuple[Batch, Batch]:
 
 
 def check_support(rows: int, sizes: tuple[int, int]) -> None:
-    """Raise an error unless a support of any of these sizes leaves rows to query."""
+    """Raise an error unless even the largest support leaves rows to query."""
     if sizes[1] >= rows:
         raise SettingError(
             f"support_sizes must leave rows to query: got up to {sizes[1]}, but a task has {rows} rows a step"
@@ -57,7 +57,7 @@ def check_support(rows: int, sizes: tuple[int, int]) -> None:
 
 
 def in_support(batch: Batch, shots: Tensor | int, classes: int) -> Tensor:
-    """The first `shots` rows of each class, as a mask `[B, N]`; rows are in random order, so that is a draw.
+    """Mask the first `shots` rows of each class, `[B, N]`: a random draw, as rows are in random order.
 
     `shots` may differ between tasks: `[B, 1]`.
     """
@@ -66,9 +66,9 @@ def in_support(batch: Batch, shots: Tensor | int, classes: int) -> Tensor:
 
 
 def _ranks(batch: Batch, classes: int) -> tuple[Tensor, Tensor]:
-    """Each row's class and its number among the rows of that class, `[B, N]` each; absent rows are class C.
+    """Each row's class and its rank within that class, `[B, N]` each; absent rows get class C.
 
-    For transduction all rows are of one class.
+    For transduction all rows share one class.
     """
     group = batch.y if batch.y_length is None else torch.zeros_like(batch.x_length)
     if batch.present is not None:
@@ -78,16 +78,16 @@ def _ranks(batch: Batch, classes: int) -> tuple[Tensor, Tensor]:
 
 
 def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) -> Batch:
-    """Queries of each task with a support of `shots` examples of each class.
+    """Turn each task's rows into queries with a support of `shots` examples per class.
 
-    A class with fewer rows than `shots` gives all of them, so every query's class is in its support; places
-    that stay empty are marked in `Batch.present`.
+    A class with fewer than `shots` rows puts all of them into the support, so every query's class is in its
+    support; the places left empty are marked in `Batch.present`.
 
     Args:
         batch: Rows in random order.
-        shots: Examples of each class; for transduction of the task.
+        shots: Examples per class; per task for transduction.
         classes: The number of classes that the model knows; 0 for transduction.
-        queries: The most queries of each task; None for all rows that are not in the support.
+        queries: Most queries per task; None for all rows outside the support.
     """
     groups = max(classes, 1)
     size = groups * shots
@@ -95,7 +95,7 @@ def episode(batch: Batch, shots: int, classes: int, queries: int | None = None) 
     group, rank = _ranks(batch, classes)
     chosen = (group < groups) & (rank < shots)
     numbers = torch.arange(batch.rows, device=batch.device).expand_as(group)
-    place = torch.where(chosen, group * shots + rank, size)  # the rest goes to a place that is cut off
+    place = torch.where(chosen, group * shots + rank, size)  # the rest go to an extra place, cut off below
     rows = group.new_zeros(batch.tasks, size + 1).scatter(1, place, numbers)[:, :size]
     filled = torch.zeros_like(chosen[:, :1]).expand(-1, size + 1).scatter(1, place, chosen)[:, :size]
     support = replace(batch.take(rows), present=filled)
@@ -114,7 +114,7 @@ def check_rows(rows: int, shots: int, classes: int) -> None:
 
 
 def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
-    """Move θ along the gradient of the tasks' mean losses; a task without queries counts nothing."""
+    """Update θ by the mean gradient of the tasks' losses; tasks without queries do not count."""
     asked = losses.predictions.sum(1)
     loss = losses.per_task()
     backward(loss.sum(), list(model.parameters()))
@@ -126,26 +126,26 @@ def learn(model: Model, losses: ExampleLosses, update: Update) -> Losses:
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodicMethod(SnailSettings, Method):
-    """A method that is trained in episodes of one k, and whose task state is the support itself."""
+    """A method trained in episodes of one k, whose task state is the support itself."""
 
     purpose: ClassVar[Purpose]
     keeps_support: ClassVar[bool] = True
     shots: int
 
     def log_prob(self, model: Model, query: Batch) -> Tensor:
-        """`Model.log_prob` of queries, given their support."""
+        """`Model.log_prob` of the queries, given their support."""
         raise NotImplementedError
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network for this purpose."""
+        """The network for `purpose`."""
         return network_for(self.purpose, spec)
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """An episode needs more rows than its support."""
+        """Raise an error unless a support leaves rows to query."""
         check_rows(rows, shots, classes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """One episode of each task."""
+        """Train on one episode per task."""
         query = episode(batch, self.shots, model.spec.classes, self.episode_queries)
         return learn(model, losses_of(self.log_prob(model, query), query), update)
 
@@ -156,7 +156,7 @@ class EpisodicMethod(SnailSettings, Method):
 
 
 def check_shots(support: Batch, shots: int) -> None:
-    """Raise an error unless there are `shots` examples of each class, or of a task for transduction."""
+    """Raise an error unless each support has `shots` examples per class, or per task for transduction."""
     classes = 0 if support.classes is None else int(support.classes.max())
     group, _ = _ranks(support, classes)
     counts = torch.stack([(group == place).sum(1) for place in range(max(classes, 1))], dim=1)
@@ -173,14 +173,14 @@ def check_shots(support: Batch, shots: int) -> None:
 
 
 def network_for(purpose: Purpose, spec: ModelSpec) -> ModelSpec:
-    """The network of a method that has no task embedding; unknown primitives share one that is learned."""
+    """The network of a method without task embeddings; unknown primitives share one learned embedding."""
     if spec.compositional:
         return replace(spec, purpose=purpose, unknown=True)
     return replace(spec.without_embedding(), purpose=purpose)
 
 
 def unknown_primitive(model: Model, batch: Batch) -> Tensor | None:
-    """What stands in the unknown slot of each task, `[B, 1, d]`; None where there is none."""
+    """The learned embedding for the unknown slot of each task, `[B, 1, d]`; None without such a slot."""
     if batch.unknown is None or model.unknown is None:
         return None
     return model.unknown.expand(batch.tasks, 1, -1)
@@ -189,9 +189,9 @@ def unknown_primitive(model: Model, batch: Batch) -> Tensor | None:
 def in_parts(
     model: Model, states: Tensor, batch: Batch, numbers: int, outcomes: Callable[[Batch], Tensor]
 ) -> Tensor:
-    """The outcomes of queries, given their packed supports, in parts small enough to fit into memory.
+    """Compute the outcomes of queries, given their packed supports, in parts that fit into memory.
 
-    `numbers` is how many numbers one task takes; a part takes 2²⁷ at most.
+    `numbers` is how many values one task needs in memory; a part needs at most 2²⁷, unless it is one task.
     """
     size = max(1, 2**27 // max(numbers, 1))
     batch = replace(batch, support=unpack(states, model.spec))

@@ -1,6 +1,6 @@
-"""What every method minimises: the negative log-likelihood of the answers.
+"""The loss that every method minimises: the negative log-likelihood of the answers.
 
-Shapes: B tasks, N rows of each, S components of a task embedding.
+Shapes: B tasks, N rows per task, S components of a task embedding, Q predictions per answer.
 """
 
 from collections.abc import Generator, Sequence
@@ -22,15 +22,15 @@ _smoothing: ContextVar[float] = ContextVar("tam: label smoothing", default=0.0)
 
 
 class ExampleLosses(NamedTuple):
-    """The loss of every example, and of how many predictions it is the sum."""
+    """The summed loss of every example, and its number of predictions."""
 
-    total: Tensor  # [B, N], 0 where there is no example
+    total: Tensor  # [B, N], 0 for absent rows
     predictions: Tensor  # [B, N]: 1 for a class, the length of y and its end token for a sequence
 
     def per_task(self, rows: Tensor | None = None) -> Tensor:
-        """The mean over a task's predictions, `[B]`, 0 over none.
+        """The mean loss over each task's predictions, `[B]`; 0 for a task without predictions.
 
-        Over the rows that are 1 if some are given, as 0 or 1, `[B, N]`; every task must have one.
+        `rows`, `[B, N]` as 0 or 1, restricts it to the rows marked 1; every task must have one.
         """
         if rows is None:
             return self.total.sum(1) / self.predictions.sum(1).clamp(min=1)
@@ -44,7 +44,7 @@ def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosse
 
 @contextmanager
 def smoothed(share: float) -> Generator[None]:
-    """Spread this share of every target probability evenly over all answers, in this context."""
+    """Smooth labels in this context: spread this share of each target probability evenly over all answers."""
     token = _smoothing.set(share)
     try:
         yield
@@ -53,14 +53,14 @@ def smoothed(share: float) -> Generator[None]:
 
 
 def score(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
-    """`model.score`, with labels smoothed in a context that asks for it."""
+    """`model.score`, with label smoothing inside `smoothed`."""
     if not _smoothing.get():
         return model.score(z, batch)
     return _target_score(model.outcomes(model.condition(z, batch), batch), batch)
 
 
 def _target_score(outcomes: Tensor, batch: Batch) -> Tensor:
-    """The log-probabilities of the targets `[B, N, Q]`, mixed with the mean over all possible answers."""
+    """The targets' log-probabilities, `[B, N, Q]`, mixed with the mean over all possible answers."""
     if batch.y_length is None:
         of_target = outcomes.gather(-1, batch.y.unsqueeze(-1))
         scored = None
@@ -89,25 +89,25 @@ def backward(
     weights: Tensor | None = None,
     add: bool = True,
 ) -> Sequence[Tensor]:
-    """Add the gradient of θ to `.grad`, or put it there in the place of what is; return those of the inputs.
+    """Add the gradient of θ to `.grad`, or overwrite it unless `add`; return the gradients of the inputs.
 
-    The same as `loss.backward(weights)`, but all parameters' `.grad` are changed in one operation, which
-    counts on a GPU: there are a hundred of them.
+    The same as `loss.backward(weights)`, but it changes the `.grad` of all parameters in one operation: there
+    are a hundred of them, which would be slow on a GPU.
     """
     if not wants_weight_gradients():
         raise RuntimeError("weight gradients are skipped in this context; leave no_weight_gradients() first")
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    found = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
-    gradients, found = found[: len(inputs)], found[len(inputs) :]
+    gradients = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
+    of_inputs, of_theta = gradients[: len(inputs)], gradients[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
-    accumulate(sums, found, base=common_base(sums) if loss.is_cuda else None, add=add)
-    return gradients
+    accumulate(sums, of_theta, base=common_base(sums) if loss.is_cuda else None, add=add)
+    return of_inputs
 
 
 def accumulate(sums: list[Tensor], found: Sequence[Tensor], *, base: Tensor | None, add: bool) -> None:
-    """Add what was found to the sums, or put it in their place; `base` is the vector of all sums, if any."""
+    """Add `found` to `sums`, or overwrite them unless `add`; `base` is the vector of all sums, if any."""
     if base is None:
         change = torch._foreach_add_ if add else torch._foreach_copy_  # pyright: ignore
         change(sums, list(found))
@@ -120,7 +120,7 @@ def accumulate(sums: list[Tensor], found: Sequence[Tensor], *, base: Tensor | No
 
 
 def common_base(parts: Sequence[Tensor]) -> Tensor | None:
-    """The vector of which these are views, one after another and without gaps; None if there is none."""
+    """The vector that these tensors are consecutive views of, without gaps; None if there is none."""
     base, place = parts[0]._base, 0
     for part in parts:
         if part._base is not base or part.storage_offset() != place or not part.is_contiguous():
@@ -130,7 +130,7 @@ def common_base(parts: Sequence[Tensor]) -> Tensor | None:
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
-    """The losses, given the log-probabilities of all classes, or of the tokens of y, as `forward` does."""
+    """The losses, given the log-probabilities of all classes, or of the tokens of y, as `Model.log_prob`."""
     if batch.y_length is None and _smoothing.get():
         log_prob = _target_score(log_prob, batch)
     elif batch.y_length is None:
@@ -140,7 +140,7 @@ def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
 
 
 def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -> ExampleLosses:
-    """The losses, given log-probabilities of what answers are made of, `[B, N, Q]`."""
+    """The losses, given the log-probabilities of each answer's parts, `[B, N, Q]`."""
     total = -log_prob.sum(-1)
     count = torch.ones_like(total) if y_length is None else (y_length + 1).to(total.dtype)
     if present is None:
@@ -149,7 +149,7 @@ def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -
 
 
 class ScoredLosses(NamedTuple):
-    """Losses of tasks, which have a gradient, and of examples, which have none."""
+    """The losses of tasks, with gradient, and of examples, detached."""
 
     tasks: Tensor  # [B]
     examples: ExampleLosses
@@ -165,7 +165,7 @@ def score_losses(log_prob: Tensor, batch: Batch) -> ScoredLosses:
 
 
 class _TaskLosses(torch.autograd.Function):
-    """The losses of tasks, of examples, and of how many predictions these are, in one kernel."""
+    """The losses of tasks and examples, and the examples' numbers of predictions, in one kernel."""
 
     @staticmethod
     def forward(

@@ -3,8 +3,8 @@
 Finn, Abbeel, Levine: Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, 2017,
 https://arxiv.org/abs/1703.03400 (Algorithm 2 there).
 
-In the compositional form the network is given the primitives; an embedding that stands for any unknown one is
-part of the weights.
+In the compositional form the network reads the primitives; one learned embedding, part of the weights, stands
+for any unknown primitive.
 
 Shapes: B tasks, P weights.
 """
@@ -37,15 +37,15 @@ class MAML(MamlSettings, OwnWeights):
         return False
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network without a task embedding, or with one that stands for any unknown primitive."""
+        """A network without a task embedding or, in the compositional form, with an unknown primitive's."""
         return replace(spec, unknown=True) if spec.compositional else spec.without_embedding()
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """A support must leave rows to query."""
+        """Raise an error unless a support leaves rows to query."""
         check_support(rows, self.support_sizes)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """θ moves along the gradient of the query loss with the weights that the support leads to."""
+        """Update θ by the gradient of the query loss under the weights fitted to the support."""
         support, query = split(batch, self.support_sizes)
         own = weights.copies(model, batch.tasks, model.unknown)
         first = None
@@ -67,6 +67,6 @@ class MAML(MamlSettings, OwnWeights):
         return move(model, losses, update, first=first, inner_steps=self.inner_steps)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The weights `[B, P]` with the lowest support loss within each number of plain steps."""
+        """The weights `[B, P]` with the lowest support loss within each number of gradient descent steps."""
         search = Descent(weights.start_rows(model, support.tasks, model.unknown), rate)
         return weights.fine_tune(search, model, support, steps)

@@ -1,10 +1,10 @@
 """Matching networks: the answer is a convex combination of the support's labels.
 
-Vinyals, Blundell, Lillicrap, Kavukcuoglu, Wierstra: Matching Networks for One Shot Learning, NeurIPS 2016;
-with a transformer that reads query and support example together as the similarity, as in the TAM paper.
+Vinyals, Blundell, Lillicrap, Kavukcuoglu, Wierstra: Matching Networks for One Shot Learning, NeurIPS 2016.
+As in the TAM paper, a transformer that reads query and support example together computes their similarity.
 One model per k; nothing is fitted at test time. Classification only.
 
-Shapes: B tasks, N queries and M support examples of each, C classes.
+Shapes: B tasks, N queries and M support examples per task, C classes.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Matching(MatchingSettings, EpisodicMethod):
     classification_only: ClassVar[bool] = True
 
     def log_prob(self, model: Model, query: Batch) -> Tensor:
-        """That of the classes, by how alike a query and each example of its support are."""
+        """Log-probabilities of the classes, from the similarity of a query to each support example."""
         return combine(model(unknown_primitive(model, query), query), query, model.spec.classes)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:

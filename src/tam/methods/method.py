@@ -1,6 +1,6 @@
 """The protocol that every method follows.
 
-Shapes: B tasks, N rows of each.
+Shapes: B tasks, N rows per task.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,25 +12,25 @@ from tam.methods.losses import backward
 from tam.models import Batch, Model, ModelSpec
 
 TaskStates = Tensor
-"""What a method knows of B tasks after adapting, a row of numbers for each: `[B, …]`.
+"""What a method knows of B tasks after adapting, one row of numbers per task: `[B, …]`.
 
-A vector for TAM, weights for methods that change the weights, the support itself for methods that read it.
+z for TAM, weights for methods that fine-tune them, the support itself for methods that read it.
 """
 
 Rate = float | Tensor
-"""The step size with which tasks are learned: the same for all, or each task's own, `[B]`."""
+"""The learning rate for learning tasks: one for all, or one per task, `[B]`."""
 
 Update = Callable[[Tensor], None]
-"""Moves θ by the gradients in `.grad`, a sum over this many (a tensor) task-steps, and clears them."""
+"""Updates θ by the gradients in `.grad`, summed over this many task-steps (a tensor), and clears them."""
 
 
 class Losses(NamedTuple):
-    """How a training step went, averaged over its tasks; tensors, so that nothing waits for a GPU."""
+    """The losses of a training step, averaged over its tasks; tensors, so that nothing waits for a GPU."""
 
     start: Tensor  # the loss with a blank task state
     end: Tensor  # the loss with the state at the end of the step
     steps: Tensor  # the number of inner steps
-    z: Tensor | None = None  # where the search for each task's embedding ended, `[B, S]`, if there was one
+    z: Tensor | None = None  # the last z of each task's search, `[B, S]`, if there was one
 
     @property
     def means(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,9 +41,9 @@ class Losses(NamedTuple):
 def move(
     model: Model, losses: Tensor, update: Update, *, first: Tensor | None = None, inner_steps: int = 0
 ) -> Losses:
-    """Move θ once, along the mean gradient of the tasks' losses, `[B]`.
+    """Update θ once, by the mean gradient of the tasks' losses, `[B]`.
 
-    `first` are the losses before the inner steps, if there were any.
+    `first` holds the losses before the inner steps, if there were any.
     """
     backward(losses.sum(), list(model.parameters()))
     update(losses.new_full((), len(losses)))
@@ -59,14 +59,14 @@ class Method(Protocol):
     """Raised when its results would change; part of every result's identity."""
 
     keeps_support: ClassVar[bool] = False
-    """Whether a task's state is its support, packed: a list of examples, no point in a space."""
+    """Whether a task's state is its packed support: a list of examples, not a point in a vector space."""
 
     classification_only: ClassVar[bool] = False
-    """Whether answers are labels, never sequences."""
+    """Whether answers must be classes, not sequences."""
 
     @property
     def searches(self) -> int:
-        """How many searches learn a task; each takes memory for the whole support."""
+        """The number of searches that learn one task; each needs memory for the whole support."""
         return 1
 
     @property
@@ -75,34 +75,34 @@ class Method(Protocol):
         return True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """The model that the method needs, given the one that TAM takes and the number of training tasks."""
+        """The model that the method needs, given TAM's and the number of training tasks."""
         return spec
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:
-        """Raise an error if this many rows of a task are too few for a step; `shots` of one model per k."""
+        """Raise an error if a step needs more rows per task; `shots` is for methods with one model per k."""
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """Outer step number `step`, on B tasks at once; calls `update` wherever θ moves."""
+        """Take outer step number `step` on B tasks at once; call `update` for every update of θ."""
         ...
 
     def phase(self, step: int) -> int:
-        """Outer steps of one phase do the same operations on the same shapes: one recording serves them."""
+        """Outer steps of one phase run the same operations on the same shapes, so they share a recording."""
         return 0
 
     def shortened(self) -> "Method":
-        """The same method with as few inner steps as still use everything that a training step uses."""
+        """The same method with the fewest inner steps that still run every operation of a training step."""
         return self
 
     def at_once(self, model: Model) -> int | None:
-        """The most tasks to adapt or to answer together, where their states take much memory; None: any."""
+        """Most tasks to adapt or answer together, if their states need much memory; None: no limit."""
         return None
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[TaskStates]:
-        """Learn B tasks at once; one trajectory yields the states after each number of steps."""
+        """Learn B tasks at once; one trajectory yields the states for every number of steps."""
         ...
 
     def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
-        """Log-probabilities of all answers under these states, as `Model.outcomes` gives them.
+        """Log-probabilities of all answers under these states, as `Model.outcomes` returns them.
 
         By default a state is a task embedding z, `[B, S]`: log p(· | x, z; θ).
         """

@@ -1,11 +1,10 @@
-"""Mixtures: an extension of TAM in which several searches learn a new task, and answer together.
+"""Mixtures: an extension of TAM in which several searches learn a new task and answer together.
 
-One search starts at a blank z, as in the paper. The others start at the known embeddings that fit the support
-best: those of the training tasks or, where z is the embedding of a primitive, those of the other primitives.
-The answer is the average of what the searches found, weighted by the likelihood that each gives to the
-support, and for sequences also to the tokens so far.
+The first search starts at a blank z, as in the paper, the others at the known embeddings that fit the support
+best: those of the training tasks or, in the compositional form, of the primitives. The answer averages over
+the searches, weighted by the likelihood each assigns to the support and, for sequences, to the tokens so far.
 
-Shapes: B tasks, N rows of each, M searches, S components of a task embedding, Y width of y, V tokens.
+Shapes: B tasks, N rows per task, M searches, S components of a task embedding, Y width of y, V tokens.
 """
 
 from collections.abc import Sequence
@@ -22,13 +21,13 @@ from tam.models import Batch, Model, token_targets
 SUPPORT_SHARE = 0.5
 """The weight of a support's log-likelihood: below 1, since a z fitted to the support overestimates it."""
 _TOKENS_AT_ONCE = {"cpu": 10_000, "cuda": 2_000_000}
-"""About how many tokens go through the network together: on a CPU, few enough to stay in its cache."""
+"""Approximate number of tokens per pass through the network: on a CPU, few enough to stay in its cache."""
 
 
 def fit_mixtures(
     model: Model, support: Batch, start: Tensor, searches: int, steps: Sequence[int], rate: Rate
 ) -> list[Tensor]:
-    """Learn B tasks, each by several searches; θ stays.
+    """Learn B tasks, each by several searches; θ is fixed.
 
     Args:
         model: The network.
@@ -39,8 +38,8 @@ def fit_mixtures(
         rate: The rate of every search.
 
     Returns:
-        For each number of steps a row for each task, `[B, M · (1 + S)]`: weight and z of every search. If
-        fewer embeddings are known than there are searches, the others have weight 0.
+        For each number of steps one row per task, `[B, M · (1 + S)]`: weight and z of every search. Searches
+        without a known embedding to start from have weight 0.
     """
     starts = torch.cat([start.unsqueeze(0), nearest_known(model, support, searches - 1)])
     repeated = support.repeat(len(starts))
@@ -66,11 +65,11 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     losses = torch.cat(
         [
             example_losses(
-                model, some.repeat_interleave(support.tasks, 0).unsqueeze(1), support.repeat(len(some))
+                model, chunk.repeat_interleave(support.tasks, 0).unsqueeze(1), support.repeat(len(chunk))
             )
             .per_task()
-            .unflatten(0, (len(some), support.tasks))
-            for some in known.split(at_once)
+            .unflatten(0, (len(chunk), support.tasks))
+            for chunk in known.split(at_once)
         ]
     )
     return known[losses.argsort(dim=0)[:count]]
@@ -78,7 +77,7 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
 
 @torch.no_grad()
 def _weighted(model: Model, z: Tensor, support: Batch) -> Tensor:
-    """Where the searches ended, `[M · B, S]`, packed with their weights: `[B, M · (1 + S)]`."""
+    """Pack the last z of the searches, `[M · B, S]`, with their weights: `[B, M · (1 + S)]`."""
     each = z.unflatten(0, (-1, support.tasks))
     totals = [example_losses(model, one.unsqueeze(1), support).total.sum(1) for one in each]
     weights = torch.softmax(-SUPPORT_SHARE * torch.stack(totals), dim=0)
@@ -86,9 +85,9 @@ def _weighted(model: Model, z: Tensor, support: Batch) -> Tensor:
 
 
 def mixed_outcomes(model: Model, states: Tensor, batch: Batch) -> Tensor:
-    """Log-probabilities of all answers, as `Model.outcomes` gives them, of states from `fit_mixtures`.
+    """Log-probabilities of all answers, as `Model.outcomes` returns them, for states from `fit_mixtures`.
 
-    A search of weight 0 counts for nothing.
+    Searches of weight 0 are ignored.
     """
     members = states.unflatten(1, (-1, 1 + model.task_size)).split(1, dim=1)
     each = torch.stack([model.outcomes(model.condition(one[..., 1:], batch), batch) for one in members])
@@ -96,7 +95,7 @@ def mixed_outcomes(model: Model, states: Tensor, batch: Batch) -> Tensor:
 
 
 def average(each: Tensor, weights: Tensor, batch: Batch) -> Tensor:
-    """The log-probabilities of a mixture, given those of each search, `[M, B, …]`, and weights, `[M, B]`."""
+    """The log-probabilities of a mixture, given each search's, `[M, B, …]`, and its weights, `[M, B]`."""
     weights = weights.log()
     if batch.y_length is None:
         return (each + weights[..., None, None]).logsumexp(0)
@@ -105,7 +104,7 @@ def average(each: Tensor, weights: Tensor, batch: Batch) -> Tensor:
 
 
 def _tokens_before(each: Tensor, batch: Batch) -> Tensor:
-    """The log-probability of the tokens of y before each place, `[M, B, N, Y + 1]`."""
+    """The summed log-probability of the tokens of y before each place, `[M, B, N, Y + 1]`."""
     target, scored = token_targets(batch, end=each.shape[-1] - 1)
-    found = each.gather(-1, target.expand(len(each), *target.shape).unsqueeze(-1)).squeeze(-1) * scored
-    return found.cumsum(-1) - found
+    of_token = each.gather(-1, target.expand(len(each), *target.shape).unsqueeze(-1)).squeeze(-1) * scored
+    return of_token.cumsum(-1) - of_token

@@ -1,13 +1,12 @@
-"""The multitask transformer: an embedding of each training task, learned by back-propagation with all else.
+"""The multitask transformer: one embedding per training task, learned together with the weights.
 
 A baseline of Logeswaran et al., Few-shot Sequence Learning with Transformers, 2020. A new task is learned by
-fine-tuning a fresh embedding and, unless `finetune` says otherwise, all weights.
+fine-tuning a fresh embedding and, unless `finetune` excludes them, all weights.
 
-In the compositional form the embeddings are those of the primitives. In a share of the tasks of a step the
-embedding of one primitive is replaced by a learned one that stands for any unknown primitive, and from which
-that of a new primitive starts.
+In the compositional form the embeddings belong to primitives. In a share of each step's tasks, a learned
+embedding for any unknown primitive replaces that of one primitive; a new primitive's embedding starts there.
 
-Shapes: B tasks, S components of a task embedding, P numbers that are a task's own.
+Shapes: B tasks, S components of a task embedding, P fine-tuned numbers per task.
 """
 
 from collections.abc import Sequence
@@ -33,11 +32,11 @@ class Multitask(MultitaskSettings, Method):
     version: ClassVar[int] = 2
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network with an embedding of each training task, or one that stands for any unknown primitive."""
+        """A network with one embedding per training task, or with one for any unknown primitive."""
         return replace(spec, unknown=True) if spec.compositional else replace(spec, tasks=tasks)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """θ, the embeddings included, moves along the mean gradient of the batch."""
+        """Update θ, embeddings included, by the mean gradient of the batch."""
         losses = example_losses(model, self._trained(model, batch).unsqueeze(1), batch).per_task()
         return move(model, losses, update)
 
@@ -54,13 +53,13 @@ class Multitask(MultitaskSettings, Method):
         return fit_embeddings(Search(z.expand(support.tasks, -1), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x, z; θ), each task with its own z, and with its own θ if all weights were fine-tuned."""
+        """Log p(· | x, z; θ), each task with its own z, and its own θ if all weights were fine-tuned."""
         if self.finetune == "all":
             return weights.outcomes(model, weights.from_rows(model, states), batch)
         return super().outcomes(model, states, batch)
 
     def _trained(self, model: Model, batch: Batch) -> Tensor:
-        """The embeddings of training tasks, or of the primitives that may play unknown: `[B, S]`."""
+        """The embeddings of the tasks or, in the compositional form, of their unknown slots: `[B, S]`."""
         if model.task_embeddings is not None:
             assert batch.task is not None
             return F.embedding(batch.task, model.task_embeddings)
@@ -71,12 +70,12 @@ class Multitask(MultitaskSettings, Method):
         assert model.unknown is not None
         ids = batch.primitives.gather(1, batch.unknown.unsqueeze(1)).squeeze(1)
         share = 0.5 if self.unknown_share is None else self.unknown_share
-        plays = (batch.chance[:, 0] < share).unsqueeze(1)
-        return torch.where(plays, model.unknown, F.embedding(ids, model.primitives))
+        is_unknown = (batch.chance[:, 0] < share).unsqueeze(1)
+        return torch.where(is_unknown, model.unknown, F.embedding(ids, model.primitives))
 
 
 def fresh(model: Model) -> Tensor:
-    """Where a new embedding starts, `[1, S]`: the mean of those of the training tasks, or the unknown one."""
+    """The start of a new embedding, `[1, S]`: the training tasks' mean, or the unknown primitive's."""
     start = model.unknown if model.task_embeddings is None else model.task_embeddings.mean(0, keepdim=True)
     assert start is not None
     return start.detach()

@@ -1,9 +1,9 @@
 """The nearest-neighbour floor: the answer of the support example whose input is most similar to the query.
 
-Nothing is trained. Similarity is the number of places with the same token; examples that tie share the
-probability. The rest of the probability, `smoothing`, is spread over all answers.
+Nothing is trained. Similarity is the number of places with the same token. Tied examples share a probability
+of 1 − `smoothing`; the rest is spread over all answers.
 
-Shapes: B tasks, N queries and M support examples of each, C classes, V tokens, X and Y padded widths.
+Shapes: B tasks, N queries and M support examples per task, C classes, V tokens, X and Y padded widths.
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ class Nearest(NearestSettings, Method):
     keeps_support: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """The smallest network there is; it is never used."""
+        """The smallest possible network; it is never used."""
         none = {"primitives": 0, "slots": 0, "copies": False, "bottleneck": None, "conditioning": "none"}
         plain = {"backbone": "transformer", "positions": "table"}
         return replace(spec, layers=1, width=1, heads=1, **none, **plain)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """An error: there is nothing to train."""
+        """Raise an error: there is nothing to train."""
         raise UserError("the nearest neighbour is not trained: steps must be 0")
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
@@ -44,35 +44,35 @@ class Nearest(NearestSettings, Method):
         return [pack(support, model.spec)] * len(steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """The nearest examples' answers with probability 1 − smoothing, and any answer with the rest."""
+        """The nearest examples' answers share probability 1 − smoothing, all answers share the rest."""
 
         def answers(batch: Batch) -> Tensor:
             support = batch.support
             assert support is not None
             weights = nearest(batch, support)
             if batch.y_length is None:
-                found = weights @ _one_hot(support.y, model.spec.outputs)
-                known = batch.classes
-                if known is None:
-                    known = torch.full_like(batch.x_length[:, 0], model.spec.classes)
-                even = within(known, model.spec.classes) / known.unsqueeze(1)  # [B, C]
-                return self._smooth(found, even.unsqueeze(1))
+                votes = weights @ _one_hot(support.y, model.spec.outputs)
+                classes = batch.classes
+                if classes is None:
+                    classes = torch.full_like(batch.x_length[:, 0], model.spec.classes)
+                uniform = within(classes, model.spec.classes) / classes.unsqueeze(1)  # [B, C]
+                return self._smooth(votes, uniform.unsqueeze(1))
             target, _ = token_targets(support, end=model.spec.vocabulary)
             target = target[..., : batch.y.shape[-1] + 1]
-            found = torch.einsum("bnm,bmyv->bnyv", weights, _one_hot(target, model.spec.outputs))
-            return self._smooth(found, torch.full_like(found[:1, :1, :1], 1 / model.spec.outputs))
+            votes = torch.einsum("bnm,bmyv->bnyv", weights, _one_hot(target, model.spec.outputs))
+            return self._smooth(votes, torch.full_like(votes[:1, :1, :1], 1 / model.spec.outputs))
 
         numbers = (batch.rows + 1) * states.shape[1] * model.spec.outputs
         return in_parts(model, states, batch, numbers, answers)
 
-    def _smooth(self, found: Tensor, even: Tensor) -> Tensor:
-        return ((1 - self.smoothing) * found + self.smoothing * even).log()
+    def _smooth(self, votes: Tensor, uniform: Tensor) -> Tensor:
+        return ((1 - self.smoothing) * votes + self.smoothing * uniform).log()
 
 
 def nearest(batch: Batch, support: Batch) -> Tensor:
     """The examples nearest to each query, as weights that sum to 1: `[B, N, M]`."""
     width = max(batch.x.shape[-1], support.x.shape[-1])
-    x, other = (_padded(some, width) for some in (batch, support))
+    x, other = (_padded(rows, width) for rows in (batch, support))
     gap = (x.unsqueeze(2) != other.unsqueeze(1)).sum(-1)
     assert support.present is not None
     gap = gap.masked_fill(~support.present.unsqueeze(1), width + 1)

@@ -1,6 +1,6 @@
-"""What TAM minimises: the losses of a batch's tasks as a function of z, with their gradients in z and θ.
+"""What TAM minimises: the tasks' losses as a function of z, with their gradients with respect to z and θ.
 
-Shapes: B tasks, N rows of each, S components of a task embedding.
+Shapes: B tasks, N rows per task, S components of a task embedding.
 """
 
 from dataclasses import replace
@@ -19,22 +19,22 @@ class Gradients(NamedTuple):
     """The losses at z and their gradients, from one pass."""
 
     loss: Tensor
-    """Of each task over the rows that z follows, `[B]`."""
+    """Each task's loss over the rows that z is fitted to, `[B]`."""
     in_z: Tensor
-    """The gradient of that loss, `[B, S]`."""
+    """The gradient of `loss` with respect to z, `[B, S]`."""
     of_rows: Tensor
-    """The gradient of the loss over all rows, in each row's copy of z, `[B, N, S]`, or in z, `[B, 1, S]`."""
+    """The gradient of the loss over all rows: of each row's copy of z, `[B, N, S]`, or of z, `[B, 1, S]`."""
 
 
 class Objective:
-    """The losses of a batch's tasks.
+    """The losses of a batch's tasks as a function of z.
 
     Args:
         model: The network.
         batch: The examples of the tasks.
-        z_rows: The rows that z follows, as 0 or 1, `[B, N]`; None for all. θ always follows all rows.
-        accumulate: Whether gradients of θ add up in `.grad`, or each replaces the one before. If they add up,
-            θ stands still, so what the network computes for x alone is computed once.
+        z_rows: The rows that z is fitted to, as 0 or 1, `[B, N]`; None for all. θ learns from all rows.
+        accumulate: Whether gradients of θ add up in `.grad`; otherwise each replaces the last. While they add
+            up, θ does not change, so what the network computes from x alone is computed only once.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Objective:
     def at(self, z: Tensor, theta: Tensor | None = None) -> Gradients:
         """The losses and their gradients at z, `[B, S]`, in one pass.
 
-        One backward pass serves z and θ: where z follows only some rows, every row has its own copy of z, so
-        that the other rows can be left out of z's gradient afterwards.
+        One backward pass serves z and θ. If z is fitted to some rows only, every row has its own copy of z,
+        and the other rows are left out of z's gradient afterwards.
 
         Args:
             z: The task embeddings.
-            theta: Puts the gradient of θ into `.grad`: of the tasks' losses over all rows, weighted by these,
-                `[B]`. A task of weight 0 gets no gradient in z either. None: θ is left alone.
+            theta: The tasks' weights in the gradient of θ, `[B]`, which is over all rows and goes into
+                `.grad`. A task of weight 0 gets no gradient for z either. None: no gradient for θ.
         """
         z = z.detach().unsqueeze(1)
         z = (z if self.z_rows is None else z.repeat(1, self.batch.rows, 1)).requires_grad_()
@@ -74,7 +74,7 @@ class Objective:
         return Gradients(*_of_rows(gradient, *losses.examples, self.z_rows), gradient)
 
     def _backward(self, losses: Tensor, z: Tensor, theta: Tensor) -> Tensor:
-        """Put the gradient of θ into `.grad`; return that of z."""
+        """Put the gradient of θ into `.grad`; return the gradient of z."""
         x = self.batch.x_cache
         parameters = list(self.model.parameters())
         gradient, *of_x = backward(losses, parameters, [z, *x], weights=theta, add=self._accumulate)
@@ -83,14 +83,14 @@ class Objective:
         return gradient
 
     def finish(self) -> None:
-        """Add to `.grad` of θ what comes to it through what was computed for x alone."""
+        """Backpropagate through what was computed from x alone, into the `.grad` of θ."""
         if self._x_cache:
             gradients = [part.grad for part in self.batch.x_cache]
             torch.autograd.backward(self._x_cache, gradients, inputs=list(self.model.parameters()))
 
 
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The tasks' losses `[B]` over some rows, and their gradients, given those of each row's z."""
+    """The tasks' losses over some rows, `[B]`, and their gradients, given those of each row's copy of z."""
     if has_kernels(gradient):
         return chosen_rows(gradient, total, predictions, rows)
     share = predictions.sum(1) / (predictions * rows).sum(1)

@@ -1,7 +1,7 @@
 """Prototypical networks: a class is the mean of its examples' features.
 
 Snell, Swersky, Zemel: Prototypical Networks for Few-shot Learning, NeurIPS 2017. Classification only.
-Shapes: B tasks, N rows of each, C classes, d features.
+Shapes: B tasks, N rows per task, C classes, d features.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ class Prototypical(PrototypicalSettings, Method):
     classification_only: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network that gives features."""
+        """A network that returns features."""
         return network_for("embed", spec)
 
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
-        """The first rows of each class are the support, all others are queries."""
+        """Train on one episode per task: the first rows of each class are the support, the rest queries."""
         assert batch.chance is not None
         shots = log_uniform((1, self.most_shots), batch.chance[:, :1])
         chosen = in_support(batch, shots, model.spec.classes)
@@ -61,7 +61,7 @@ def prototypes(features: Tensor, batch: Batch, spec: ModelSpec) -> Tensor:
 
 
 def near(features: Tensor, prototypes: Tensor) -> Tensor:
-    """Log of the softmax of −‖features − prototype‖² / √d over the classes that have one, `[B, N, C]`."""
+    """Log-softmax of −‖features − prototype‖² / √d over the classes with a prototype, `[B, N, C]`."""
     gap = (features.unsqueeze(2) - prototypes.unsqueeze(1)).square().sum(-1)
     has_one = prototypes.any(-1).unsqueeze(1)
     logits = (-gap / features.shape[-1] ** 0.5).masked_fill(~has_one, -torch.inf)

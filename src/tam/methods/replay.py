@@ -1,4 +1,4 @@
-"""Repeats GPU work of fixed shapes as a CUDA graph: recorded once, then replayed without Python."""
+"""Repeat GPU work of fixed shapes as a CUDA graph: recorded once, then replayed without Python."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -7,7 +7,7 @@ from threading import RLock
 import torch
 from torch import Tensor
 
-_EAGER = 2  # runs before recording, in which libraries set themselves up
+_EAGER = 2  # runs before recording, in which libraries initialise
 _MOST_QUEUED = 16  # replays queued at a time
 _FEWEST = 8  # with fewer repetitions, recording costs more than it saves
 _LOCK = RLock()  # torch can record only one graph at a time in a process
@@ -21,18 +21,18 @@ class CudaRecorder:
 
     def __init__(self, generator: torch.Generator | None = None) -> None:
         self._stream, self._graph = _stream_of(torch.cuda.current_device()), torch.cuda.CUDAGraph()
-        self._generator = generator  # from which the recorded work draws random numbers, if any
+        self._generator = generator  # of the recorded work's random numbers, if it draws any
         self._replays = 0
 
     def run(self, body: Callable[[], None]) -> None:
-        """Run it on the side stream, without recording."""
+        """Run `body` on the side stream, without recording."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with _LOCK, torch.cuda.stream(self._stream):
             body()
         torch.cuda.current_stream().wait_stream(self._stream)
 
     def record(self, body: Callable[[], None]) -> None:
-        """Record it without running it; other threads may use the GPU meanwhile."""
+        """Record `body` without running it; other threads may use the GPU meanwhile."""
         if self._generator is not None:
             self._graph.register_generator_state(self._generator)
         with (
@@ -42,10 +42,10 @@ class CudaRecorder:
             body()
 
     def replay(self) -> None:
-        """Run what was recorded, on the current stream; few replays are queued at a time."""
+        """Replay the recording on the current stream; only a few replays are queued at a time."""
         self._graph.replay()
         self._replays += 1
-        if self._replays % _MOST_QUEUED == 0:  # so that a stopped process leaves the GPU soon
+        if self._replays % _MOST_QUEUED == 0:  # so that a stopped process soon leaves the GPU
             torch.cuda.current_stream().synchronize()
 
     def free(self) -> None:
@@ -61,14 +61,14 @@ def _stream_of(device: int) -> torch.cuda.Stream:
 
 
 def recorder_for(tensor: Tensor, times: int) -> CudaRecorder | None:
-    """A recorder for work repeated on such tensors; None where recording is impossible or not worth it."""
+    """A recorder for work repeated on `tensor`'s device; None if recording is impossible or not worth it."""
     if not tensor.is_cuda or times < _FEWEST or torch.cuda.is_current_stream_capturing():
         return None
     return CudaRecorder()
 
 
 def repeat(owner: object, change: Callable[[], None], times: int, recorder: CudaRecorder) -> Iterator[int]:
-    """Call `change` repeatedly through a recording; yields 0, 1, … after each call.
+    """Call `change` repeatedly through a recording; yield 0, 1, … after each call.
 
     `change` may carry state from one call to the next only in tensors that are attributes of `owner`. Each
     gets a fixed address, to which the new value is copied after every call.

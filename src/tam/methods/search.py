@@ -1,6 +1,6 @@
-"""The inner loop: gradient descent for B tasks at once, each stopping by itself.
+"""The inner loop: gradient descent for B tasks at once, each of which stops independently.
 
-Shapes: B tasks, S numbers of each: the components of a task embedding, or all weights.
+Shapes: B tasks, S numbers per task: the components of a task embedding, or all weights.
 """
 
 import math
@@ -21,17 +21,17 @@ EPSILON = 1e-8
 
 
 class Descent:
-    """Points on their way down, by plain gradient descent.
+    """Plain gradient descent on z.
 
-    Usage is a loop of `observe(loss at z)` and `step(gradient at z)`; `watch` replaces `observe` where the
-    best z is not needed. No value is read back to Python, and all state is in tensors that are attributes, so
-    that the loop, or one iteration of it, can be recorded as a CUDA graph.
+    Call `observe(loss at z)` and `step(gradient at z)` in turn, or `watch` instead of `observe` if the best z
+    is not needed. No value is read back to Python, and all state is in tensors that are attributes, so that
+    the loop, or one iteration of it, can be recorded as a CUDA graph.
 
     Attributes:
-        z: Where the search is, `[B, S]`.
-        best: The lowest loss, `[B]`.
-        best_z: Where it was, `[B, S]`.
-        active: Which tasks still move, `[B]`, as 0 or 1.
+        z: The current z, `[B, S]`.
+        best: The lowest loss so far, `[B]`.
+        best_z: The z with the lowest loss, `[B, S]`.
+        active: Which tasks have not stopped, `[B]`, as 0 or 1.
         count: The number of active tasks.
     """
 
@@ -45,12 +45,12 @@ class Descent:
         self._worse = torch.zeros_like(self.active)
 
     def observe(self, loss: Tensor) -> None:
-        """Note the loss at z, `[B]`, and z where it is the lowest so far; tasks stop as in `watch`."""
+        """Record the loss at z, `[B]`, and z if the loss is the lowest so far; stop tasks as `watch` does."""
         self.best_z = torch.where((loss.detach() < self.best).unsqueeze(1), self.z, self.best_z)
         self.watch(loss)
 
     def watch(self, loss: Tensor) -> None:
-        """Note the loss at z, `[B]`; a task whose loss does not improve for `patience` steps stops."""
+        """Record the loss at z, `[B]`; stop tasks whose loss has not improved for `patience` steps."""
         state = (loss.detach(), self.best, self._worse, self.active, self._patience)
         watch = watch_tasks if has_kernels(self.z) else _watch
         self.best, self._worse, self.active, self.count = watch(*state)
@@ -62,7 +62,7 @@ class Descent:
     def follow(
         self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: CudaRecorder | None = None
     ) -> list[Tensor]:
-        """Descend; return the z with the lowest loss within each number of steps, `[B, S]` each.
+        """Run the search; return the z with the lowest loss within each number of steps, `[B, S]` each.
 
         NaN never counts as an improvement, so a diverged search returns its last good point.
 
@@ -71,23 +71,23 @@ class Descent:
             steps: The numbers of steps.
             recorder: Records a step and replays it. By default a CUDA graph on a GPU, unless steps are few.
         """
-        found: dict[int, Tensor] = {}
+        best_at: dict[int, Tensor] = {}
         last = max(steps)
         recorder = recorder_for(self.z, last) if recorder is None else recorder
         if recorder is not None:
-            # The last iteration moves z once too often, but the best z is noted before that.
+            # The last iteration updates z once too often, but only after recording the best z.
             for step in repeat(self, lambda: self._iterate(losses), last + 1, recorder):
                 if step in steps:
-                    found[step] = self.best_z.clone()
-            return [found[step] for step in steps]
+                    best_at[step] = self.best_z.clone()
+            return [best_at[step] for step in steps]
         for step in range(last):
             self._iterate(losses)
             if step in steps:
-                found[step] = self.best_z
+                best_at[step] = self.best_z
         with torch.no_grad():
             self.observe(losses(self.z))
-        found[last] = self.best_z
-        return [found[step] for step in steps]
+        best_at[last] = self.best_z
+        return [best_at[step] for step in steps]
 
     def _iterate(self, losses: Callable[[Tensor], Tensor]) -> None:
         with torch.enable_grad():
@@ -101,29 +101,29 @@ class Descent:
 def _watch(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The lowest loss, the number of steps since it improved, which tasks are active, and their number."""
+    """The new lowest loss, steps without improvement, active tasks and their number."""
     worse = torch.where(loss < best, 0.0, worse + 1)
     active = active * (worse < patience)
     return torch.minimum(best, loss), worse, active, active.sum()
 
 
 class Search(Descent):
-    """Points on their way down, by Adam."""
+    """Adam on z."""
 
     def __init__(self, start: Tensor, rate: Rate, patience: int | None = None) -> None:
         super().__init__(start, rate, patience)
         self._mean, self._square = torch.zeros_like(start), torch.zeros_like(start)
-        # Adam's decays to the power of the number of steps.
+        # β₁ᵗ and β₂ᵗ after t steps.
         self._powers = start.new_ones(2, dtype=torch.float64)
 
     def step(self, gradient: Tensor) -> None:
-        """Move the active tasks' z, `[B, S]`."""
+        """Update the active tasks' z, given its gradient, `[B, S]`."""
         state = TaskMoments(self.z, self._mean, self._square, self._powers)
         self.z, self._mean, self._square, self._powers = _adam(state, gradient, self.active, self.rate)
 
 
 def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
-    """One step of Adam on the active tasks; the rate is one for all, or each task's, `[B, 1]`."""
+    """One Adam step on the active tasks; the rate is one for all, or one per task, `[B, 1]`."""
     if has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
         return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
     powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
@@ -134,7 +134,7 @@ def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) ->
 
 
 def fit_embeddings(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:
-    """Task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays."""
+    """Task embeddings `[B, S]` with the lowest support loss within each number of steps; θ is fixed."""
     with torch.no_grad():
         support = model.with_x_cache(support)
     with no_weight_gradients():

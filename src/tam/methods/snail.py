@@ -1,7 +1,7 @@
 """SNAIL-like: a transformer that reads all input–output pairs of the support before the query.
 
-Mishra, Rohaninejad, Chen, Abbeel: A Simple Neural Attentive Meta-Learner, ICLR 2018; with a transformer in
-the place of its convolutions, as in the TAM paper. One model per k; nothing is fitted at test time.
+Mishra, Rohaninejad, Chen, Abbeel: A Simple Neural Attentive Meta-Learner, ICLR 2018; with a transformer
+instead of its convolutions, as in the TAM paper. One model per k; nothing is fitted at test time.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Snail(EpisodicMethod):
     purpose: ClassVar[Purpose] = "answer from pairs"
 
     def log_prob(self, model: Model, query: Batch) -> Tensor:
-        """That of the answers, by a network that reads pairs."""
+        """Log-probabilities of the answers, by a network that reads the support's pairs."""
         return model(unknown_primitive(model, query), query)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
@@ -31,6 +31,6 @@ class Snail(EpisodicMethod):
         def answers(query: Batch) -> Tensor:
             return model.outcomes(model.condition(unknown_primitive(model, query), query), query)
 
-        seen = states.shape[1]  # about as many places as numbers
+        seen = states.shape[1]  # a packed support has about one number per place
         asking = batch.rows * (1 + batch.x.shape[-1] + (0 if batch.y_length is None else batch.y.shape[-1]))
         return in_parts(model, states, batch, model.spec.heads * seen * (seen + asking), answers)

@@ -1,8 +1,8 @@
-"""Where the searches of a training step start: at a blank z in the paper, elsewhere in our extensions.
+"""The start of a training step's searches: a blank z in the paper, another z in our extensions.
 
-With warm starts, some tasks continue from the z where their last visit ended (`tam.methods.warm_starts`).
-With a proposer, an encoder of the support proposes where the others start. It is trained by what Algorithm 1
-computes anyway: the gradient in z of the first pass is propagated into the encoder.
+With warm starts, some tasks continue from their last search's z (`tam.methods.warm_starts`). With a proposer,
+an encoder of the support proposes a start for the others. It is trained on what Algorithm 1 computes anyway:
+the first pass's gradient with respect to z is backpropagated into the encoder.
 
 Shapes: B tasks, S components of a task embedding.
 """
@@ -13,10 +13,10 @@ from tam.methods.objective import Gradients, Objective
 
 
 class Start:
-    """Where the search for each task's embedding starts.
+    """The start of each task's search.
 
     Attributes:
-        z: `[B, S]`, without a graph.
+        z: The starting z, `[B, S]`, detached.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -32,8 +32,8 @@ class Start:
         self.z = torch.where(warm, self.z, self._proposed.detach())
 
     def learn(self, found: Gradients) -> None:
-        """Propagate the gradient at `z` into the `.grad` of the encoder's weights, if there is an encoder."""
+        """Backpropagate the gradient at `z` into the `.grad` of the encoder's weights, if there are any."""
         if self._encoder is not None:
             weights = list(self._encoder.parameters())
-            gradient = found.of_rows.sum(1) * self._learns  # over all rows, whichever z follows
+            gradient = found.of_rows.sum(1) * self._learns  # over all rows, whichever z is fitted to
             torch.autograd.backward(self._proposed, gradient, inputs=weights)

@@ -2,10 +2,10 @@
 
 Logeswaran, Lee, Ott, Lee, Ranzato, Szlam: Few-shot Sequence Learning with Transformers, 2020.
 
-Algorithm 2, the compositional form, has the same lines 4 to 8. z is then the embedding of the one primitive
-that plays unknown (chosen in `TrainingData.draw`); the model takes the others' from its table, part of θ.
+Algorithm 2, the compositional form, has the same lines 4 to 8. There z is the embedding of one primitive that
+is treated as unknown (chosen in `TrainingData.draw`); the other primitives' embeddings are a table within θ.
 
-Shapes: B tasks, N rows of each, S components of a task embedding.
+Shapes: B tasks, N rows per task, S components of a task embedding.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class TAM(TamSettings, Method):
     version: ClassVar[int] = 3
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network conditioned on z, with a proposer and a memory of z if the settings ask for them."""
+        """A network conditioned on z, with a proposer and a table of all tasks' z if settings need them."""
         if spec.compositional:
             return spec
         return replace(spec, proposer=self.proposer, kept=tasks if self.starts > 1 else 0)
@@ -45,44 +45,44 @@ class TAM(TamSettings, Method):
     def training_step(self, model: Model, batch: Batch, update: Update, step: int) -> Losses:
         """Algorithm 1 for the B tasks of a batch, from line 4 on.
 
-        One pass gives both gradients at a z: that of θ for this iteration (line 7) and that of z for
-        the next (line 6). A task that stops stays where it is and weighs nothing.
+        One pass gives both gradients at a z: θ's for this iteration (line 7) and z's for the next (line 6).
+        A task that has stopped keeps its z and adds nothing to Δθ.
 
-        Our extensions enter through `Objective` (which rows z follows), `Start` (where z starts), `Updates`
-        (when θ moves) and `learn_blank` (θ learns from the first pass too).
+        Our extensions enter through `Objective` (which rows z is fitted to), `Start` (where z starts),
+        `Updates` (when θ is updated) and `learn_blank` (θ learns from the first pass too).
         """
         interleaved = self.theta_update == "interleaved"
         objective = Objective(model, batch, self._small_supports(batch, step), accumulate=not interleaved)
         start, theta = Start(objective), Updates(update, interleaved=interleaved)
 
         search = Search(start.z, self.inner_rate, self.patience)  # line 4: z = 0, Δθ = 0
-        first = found = objective.at(search.z, theta=search.active if self.learn_blank else None)
+        first = current = objective.at(search.z, theta=search.active if self.learn_blank else None)
         start.learn(first)
         if self.learn_blank:
             theta.add(search.count)
-        for _ in range(self.inner_steps):  # line 5: while the loss improves, T times at most
-            search.watch(found.loss)
-            search.step(found.in_z)  # line 6: z ← z − ∇z
-            found = objective.at(search.z, theta=search.active)  # line 7: Δθ ← Δθ − ∇θ
+        for _ in range(self.inner_steps):  # line 5: while the loss improves, at most T times
+            search.watch(current.loss)
+            search.step(current.in_z)  # line 6: z ← z − ∇z
+            current = objective.at(search.z, theta=search.active)  # line 7: Δθ ← Δθ − ∇θ
             theta.add(search.count)
         objective.finish()
         theta.finish()  # line 8: θ ← θ + Δθ
-        moves = torch.stack(theta.counts[-self.inner_steps :]).sum()
-        return Losses(first.loss.mean(), found.loss.mean(), moves / batch.tasks, search.z)
+        inner_steps = torch.stack(theta.counts[-self.inner_steps :]).sum()
+        return Losses(first.loss.mean(), current.loss.mean(), inner_steps / batch.tasks, search.z)
 
     def phase(self, step: int) -> int:
-        """1 once z follows small supports, 0 before."""
+        """1 once small supports are in use, 0 before."""
         return 0 if self.small is None else int(step >= self.small.after)
 
     def shortened(self) -> Method:
-        """The same with one inner step."""
+        """The same method with one inner step."""
         return replace(self, inner_steps=1)
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
-        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ stays.
+        """The task embeddings `[B, S]` with the lowest support loss within each number of steps; θ is fixed.
 
-        With several starts, a mixture of them; see `tam.methods.mixture`.
-        Patience is for training only: here the search goes on, since the best z is kept and may come later.
+        With several starts, mixtures of embeddings: see `tam.methods.mixture`.
+        Patience applies to training only: here every step is taken; the best z is kept and may come late.
         """
         start = model.blank(support.tasks)
         if model.proposer is not None:
@@ -93,13 +93,13 @@ class TAM(TamSettings, Method):
         return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
-        """Log p(· | x, z; θ), a z for each task, or a mixture of several."""
+        """Log p(· | x, z; θ), with one z per task or a mixture of several."""
         if self.starts > 1:
             return mixed_outcomes(model, states, batch)
         return super().outcomes(model, states, batch)
 
     def _small_supports(self, batch: Batch, step: int) -> Tensor | None:
-        """Which rows z follows, `[B, N]`; None for all. Rows are in random order, so the first are a draw."""
+        """The rows that z is fitted to, as 0 or 1, `[B, N]`; None: all. The first rows are a random draw."""
         if self.small is None or self.phase(step) == 0:
             return None
         assert batch.chance is not None
@@ -110,10 +110,10 @@ class TAM(TamSettings, Method):
 
 
 class Updates:
-    """Moves θ: once at the end by the sum of all gradients, as in the paper, or after each of them.
+    """Updates of θ: one at the end, by the sum of all gradients (the paper), or one after every gradient.
 
     Attributes:
-        counts: For each gradient, the number of tasks it is a sum over.
+        counts: For each gradient, the number of tasks it sums over.
     """
 
     def __init__(self, update: Update, *, interleaved: bool) -> None:
@@ -121,12 +121,12 @@ class Updates:
         self.counts: list[Tensor] = []
 
     def add(self, count: Tensor) -> None:
-        """Note that a gradient, a sum over `count` tasks, was added to `.grad`."""
+        """Count a gradient added to `.grad`, a sum over `count` tasks; update θ now if interleaved."""
         self.counts.append(count)
         if self._interleaved:
             self._update(count)
 
     def finish(self) -> None:
-        """Move θ by the sum of all gradients, unless θ has moved after each."""
+        """Update θ by the sum of all gradients, unless interleaved."""
         if not self._interleaved:
             self._update(torch.stack(self.counts).sum())

@@ -1,8 +1,8 @@
-"""Warm starts: an extension of Algorithm 1 in which some tasks continue from where their last visit ended.
+"""Warm starts: an extension of Algorithm 1 in which some tasks continue from their last search's z.
 
-In the paper every search for z starts at 0. With warm starts a random share of an outer step's tasks starts
-at the z where the task's last visit ended. θ then also learns from embeddings that are nearly right, as in
-alternating minimisation, while the other tasks keep teaching it to be searched from 0.
+In the paper every search for z starts at 0. With warm starts, in a random share of an outer step's tasks it
+starts at the task's last z. θ then also learns from embeddings that are nearly right, as in alternating
+minimisation, while the other tasks keep teaching it to be searched from 0.
 
 Shapes: B tasks, S components of a task embedding.
 """
@@ -16,7 +16,7 @@ from tam.models import Batch
 
 
 class WarmStarts:
-    """The last z of every training task; of a compositional task, one for each slot that plays unknown.
+    """The last z of every training task; in the compositional form, one per slot treated as unknown.
 
     Args:
         share: The share of tasks that start at their last z.
@@ -28,13 +28,13 @@ class WarmStarts:
         self._share, self._slots, self.table = share, max(slots, 1), table
 
     def begin(self, batch: Batch, generator: torch.Generator) -> Batch:
-        """The batch with where each task's search starts: at its last z in a random share, else at 0."""
+        """Set the start of each task's search: its last z in a random share of the tasks, else 0."""
         chance = torch.rand(batch.tasks, generator=generator, device=batch.device)
         warm = (chance < self._share).unsqueeze(1)
         return replace(batch, start=self.table[self._rows(batch)].masked_fill(~warm, 0.0))
 
     def keep(self, batch: Batch, z: Tensor) -> None:
-        """Remember where the searches of a batch ended, `[B, S]`."""
+        """Store the z where the searches of a batch ended, `[B, S]`."""
         self.table[self._rows(batch)] = z
 
     def _rows(self, batch: Batch) -> Tensor:

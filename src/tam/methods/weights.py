@@ -1,9 +1,9 @@
-"""A network for each task: B copies of the weights, run together.
+"""One network per task: B copies of the weights, run together.
 
-`torch.func.vmap` turns each layer into one batched product over the tasks. It wraps the forward pass only;
-gradients of any order are ordinary ones.
+`torch.func.vmap` turns each layer into one batched product over the tasks. It wraps only the forward pass;
+gradients of any order use ordinary autograd.
 
-Shapes: B tasks, N rows of each, S components of a task embedding, P numbers of each task's own.
+Shapes: B tasks, N rows per task, S components of a task embedding, P fine-tuned numbers per task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,22 +20,22 @@ from tam.methods.search import Descent
 from tam.models import Batch, Model
 
 Weights = dict[str, Tensor]
-"""Parameters by name, each `[B, …]`, and the task embeddings as `z`, `[B, S]`, where there are some."""
+"""Parameters by name, each `[B, …]`, and the task embeddings, if any, as `z`, `[B, S]`."""
 
-# The most numbers in the states of tasks that are adapted together. With Adam, the gradient and the states at
-# each step count of a protocol, memory is about 25 times that: 7 GB.
+# Most numbers in the states of tasks adapted together. With Adam, the gradient and the states after each of a
+# protocol's numbers of steps, memory is about 25 times that: 7 GB.
 _NUMBERS_AT_ONCE = 2**26
-_EMBEDDINGS = ("task_embeddings", "unknown")  # a network gets these as z
+_EMBEDDINGS = ("task_embeddings", "unknown")  # passed to the network as z
 
 
 def copies(model: Model, tasks: int, z: Tensor | None = None) -> Weights:
-    """The model's weights for each of B tasks, and its embedding z `[B, S]` or `[1, S]` if it has one."""
+    """The model's weights for each of B tasks, with the embedding z, `[B, S]` or `[1, S]`, if given."""
     weights = {name: weight.expand(tasks, *weight.shape) for name, weight in _shared(model).items()}
     return weights if z is None else {"z": z.expand(tasks, -1), **weights}
 
 
 def outcomes(model: Model, weights: Weights, batch: Batch) -> Tensor:
-    """Log-probabilities of all answers, each task's by its own weights, as `Model.outcomes` gives them."""
+    """`Model.outcomes`, each task's under its own weights."""
     network = _Outcomes(model)
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     rows = {name: value.unsqueeze(1) for name, value in values.items() if isinstance(value, Tensor)}
@@ -54,18 +54,18 @@ def losses(model: Model, weights: Weights, batch: Batch) -> Tensor:
 
 
 def start_rows(model: Model, tasks: int, z: Tensor | None = None) -> Tensor:
-    """Where fine-tuning starts: `copies` as one row for each task, `[B, P]`."""
+    """The start of fine-tuning: `copies` as one row per task, `[B, P]`."""
     parts = copies(model, tasks, z).values()
     return torch.cat([part.flatten(1) for part in parts], dim=1).detach()
 
 
 def fine_tune(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:
-    """Search from a `start`: the weights with the lowest loss within each number of steps, `[B, P]`."""
+    """Search from `start_rows`: the weights with the lowest loss within each number of steps, `[B, P]`."""
     return search.follow(lambda rows: losses(model, from_rows(model, rows), support), steps)
 
 
 def from_rows(model: Model, rows: Tensor) -> Weights:
-    """The weights, and z if it is among them, of rows like those of `start`."""
+    """Unpack rows like those of `start_rows` into weights, and z if they contain it."""
     shapes = {name: weight.shape for name, weight in _shared(model).items()}
     if rows.shape[1] > _numbers(model):
         shapes = {"z": torch.Size([model.task_size]), **shapes}
@@ -74,12 +74,12 @@ def from_rows(model: Model, rows: Tensor) -> Weights:
 
 
 def tasks_at_once(model: Model) -> int:
-    """The number of tasks to fine-tune together, so that memory stays bounded."""
+    """Most tasks to fine-tune together, so that memory stays bounded."""
     return max(1, _NUMBERS_AT_ONCE // _numbers(model))
 
 
 def _numbers(model: Model) -> int:
-    """The number of weights of each task, besides z."""
+    """The number of weights per task, without z."""
     return sum(weight.numel() for weight in _shared(model).values())
 
 
