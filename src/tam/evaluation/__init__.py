@@ -1,1 +1,1 @@
-"""How well tasks are learned: the k-shot protocol, and decoding."""
+"""Measure how well tasks are learned: the k-shot protocol, floors and decoding."""

@@ -1,4 +1,4 @@
-"""Is one score better than another? The mean difference over the tasks of both, with an error bar."""
+"""Is one score better than another? The mean difference over their tasks, with an error bar."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tam.evaluation.protocol import KShotScore
 
 
 class Difference(NamedTuple):
-    """How much higher one accuracy is than another, and half the width of its 95 % interval over tasks."""
+    """The mean difference between two accuracies, and half the width of its 95 % interval over tasks."""
 
     mean: float
     interval: float  # NaN for a single task
@@ -22,7 +22,7 @@ class Difference(NamedTuple):
 
 
 def difference(one: Sequence[KShotScore], other: Sequence[KShotScore]) -> Difference:
-    """The difference of the accuracies of two scores on the same tasks, of one run or the mean of several."""
+    """The accuracy of `one` above `other`: scores on the same tasks, of one run or averaged over several."""
     per_task = _per_task(one) - _per_task(other)
     if len(per_task) < 2:
         return Difference(float(per_task.mean()), math.nan)

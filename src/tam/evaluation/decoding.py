@@ -1,6 +1,6 @@
 """Beam search from next-token scores to sequences; one beam is greedy decoding.
 
-Shapes: B rows, each of its own task, V tokens; the id V is the end.
+Shapes: B rows, each of its own task, V tokens; the end token has id V.
 """
 
 import math
@@ -15,7 +15,7 @@ from tam.models import Batch, Model, ModelSpec
 
 
 class Decoded(NamedTuple):
-    """The likeliest sequences of one row, best first, with their log-probabilities."""
+    """The most likely sequences of one row, best first, with their log-probabilities."""
 
     sequences: list[list[int]]
     log_probs: list[float]
@@ -23,14 +23,14 @@ class Decoded(NamedTuple):
 
 @torch.no_grad()
 def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams: int = 1) -> list[Decoded]:
-    """The likeliest answers of every row: `beams` of them, or all possible ones if there are fewer.
+    """The `beams` most likely answers of every row, or all possible ones if there are fewer.
 
     Args:
-        method: How the tasks were learned.
+        method: The method that learned the tasks.
         model: A model for transduction.
         states: The state of each row's task.
         batch: The inputs, one row per task; its answers are ignored.
-        beams: How many partial sequences are kept.
+        beams: The number of partial sequences to keep.
     """
     rows, spec = batch.tasks, model.spec
     x, x_length = batch.x.expand(-1, beams, -1), batch.x_length.expand(-1, beams)
@@ -46,7 +46,7 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
         known = replace(batch, x=x, x_length=x_length, y=tokens, y_length=length, padded=True)
         following = _next_token(method.outcomes(model, states, known), length)
         end = following.shape[-1] - 1
-        following[..., spec.named : spec.vocabulary] = -torch.inf  # no tokens of the user's
+        following[..., spec.named : spec.vocabulary] = -torch.inf  # not tokens of the user's
         following = following.masked_fill(ended.unsqueeze(-1), -torch.inf)
         following[..., end] = torch.where(ended, 0.0, following[..., end])
         following[..., :end].masked_fill_((longest <= place).unsqueeze(-1), -torch.inf)  # no room
@@ -61,17 +61,17 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
             tokens = tokens.masked_fill(tokens == end, 0)
         if bool(ended.all()):
             break
-    found: list[Decoded] = []
+    decoded: list[Decoded] = []
     for row in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True):
         possible = [(y[:n], log_prob) for y, n, log_prob in zip(*row, strict=True) if log_prob != -math.inf]
-        found.append(Decoded([y for y, _ in possible], [log_prob for _, log_prob in possible]))
-    return found
+        decoded.append(Decoded([y for y, _ in possible], [log_prob for _, log_prob in possible]))
+    return decoded
 
 
 def longest_answers(spec: ModelSpec, x_length: Tensor) -> Tensor:
-    """Most tokens of the answer to each input, of which the lengths are given: as many as in the tasks.
+    """Most tokens in the answer to each input, given the inputs' lengths: as many as in the tasks.
 
-    Where the model takes longer sequences, they may be twice as many, and more for longer inputs.
+    A model that takes longer sequences may use twice as many, and more for longer inputs.
     """
     as_long = (x_length / max(spec.x_places, 1)).clamp(min=1)
     return (2 * spec.max_y * as_long).ceil().long().clamp(max=spec.longest_y)

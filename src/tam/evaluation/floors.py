@@ -1,8 +1,8 @@
-"""Floors: what a task's support alone gives, without training; a model must beat them to be worth it.
+"""Floors: simple rules that need only a task's support, no training; a model must beat them to be worth it.
 
-Every floor gives each query a distribution over answers; where several answers tie, they share the
-probability. As in the method `nearest`, half of the probability is spread over all answers, so that
-perplexities are finite; accuracies do not depend on that.
+Every floor assigns each query a distribution over answers; tied answers share the probability. As in the
+method `nearest`, half of the probability is spread over all answers, so that perplexities are finite;
+accuracies do not depend on that.
 """
 
 import math
@@ -20,19 +20,19 @@ from tam.tasks.edits import EditRule, Row
 from tam.tasks.task import Classes, Sequences, Task
 
 SMOOTHING = 0.5
-"""The share of the probability that goes to all answers evenly, as by default in the method `nearest`."""
+"""The share of the probability spread evenly over all answers: the default of the method `nearest`."""
 
 Floats = NDArray[np.floating[Any]]
 
 
 def floors(tasks: Sequence[Task], protocol: Protocol) -> dict[str, list[KShotScore]]:
     """The scores of every floor at each k, on the same supports and queries as any method's."""
-    known = CLASSIFICATION if isinstance(tasks[0].y, Classes) else TRANSDUCTION
-    scores: dict[str, list[KShotScore]] = {name: [] for name in known}
+    of_kind = CLASSIFICATION if isinstance(tasks[0].y, Classes) else TRANSDUCTION
+    scores: dict[str, list[KShotScore]] = {name: [] for name in of_kind}
     for k in protocol.shots:
-        sums = {name: np.zeros((len(tasks), 4)) for name in known}
+        sums = {name: np.zeros((len(tasks), 4)) for name in of_kind}
         for episode in episodes(tasks, k, protocol):
-            for name, floor in known.items():
+            for name, floor in of_kind.items():
                 sums[name][episode.task] += floor(tasks[episode.task], episode)
         for name, rows in sums.items():
             per_task = tuple(task_score(*row) for row in rows.tolist())
@@ -45,7 +45,7 @@ Floor = Callable[[Task, Episode], tuple[float, float, float, float]]
 
 
 def _classes(answer: Callable[[Task, Episode], Floats]) -> Floor:
-    """A floor that gives each query a share of every class, `[queries, classes]`, that sum to 1."""
+    """A floor from the probabilities that `answer` returns, `[queries, classes]`, which sum to 1."""
 
     def count(task: Task, episode: Episode) -> tuple[float, float, float, float]:
         assert isinstance(task.y, Classes)
@@ -53,29 +53,29 @@ def _classes(answer: Callable[[Task, Episode], Floats]) -> Floor:
         share = answer(task, episode)
         right = share.argmax(1) == target
         classes = len(task.y.labels)
-        even = SMOOTHING / classes
-        given = (1 - SMOOTHING) * share[np.arange(len(target)), target] + even
-        return float(right.sum()), len(target), float(-np.log(given).sum()), len(target)
+        uniform = SMOOTHING / classes
+        of_target = (1 - SMOOTHING) * share[np.arange(len(target)), target] + uniform
+        return float(right.sum()), len(target), float(-np.log(of_target).sum()), len(target)
 
     return count
 
 
 def _guess(task: Task, episode: Episode) -> tuple[float, float, float, float]:
-    """A guess among the task's labels: right once in as many times as there are labels."""
+    """A uniform guess among the task's labels."""
     assert isinstance(task.y, Classes)
     queries, classes = len(episode.query), len(task.y.labels)
     return queries / classes, queries, queries * math.log(classes), queries
 
 
 def _nearest(task: Task, episode: Episode) -> Floats:
-    """The support examples with the most places in common with each query, as weights that sum to 1."""
+    """Weights, summing to 1, on the support examples that share the most places with each query."""
     ids = np.where(np.arange(task.x.ids.shape[1]) < task.x.lengths[:, None], task.x.ids.astype(np.int64), -1)
     gap = (ids[episode.query][:, None] != ids[episode.support][None]).sum(-1)
     return _shared(-gap)
 
 
 def _overlap(task: Task, episode: Episode) -> Floats:
-    """The support examples with the most words in common with each query: by the cosine of their sets."""
+    """Weights on the support examples that share the most tokens with each query: cosine of token sets."""
     bags = _bags(task)
     query, support = bags[episode.query], bags[episode.support]
     both = query.astype(np.float32) @ support.T.astype(np.float32)
@@ -89,7 +89,7 @@ def _shared(similarity: NDArray[Any]) -> Floats:
 
 
 def _bayes(task: Task, episode: Episode) -> Floats:
-    """Naive Bayes on which tokens occur, with counts one higher than they are."""
+    """Naive Bayes on the tokens that occur, with add-one smoothing."""
     assert isinstance(task.y, Classes)
     bags, labels = _bags(task), task.y.ids[episode.support]
     of_class = labels[:, None] == np.arange(len(task.y.labels))  # [support, classes]
@@ -111,7 +111,7 @@ def _bags(task: Task) -> NDArray[np.bool_]:
 
 
 def _of_neighbours(weights: Callable[[Task, Episode], Floats]) -> Callable[[Task, Episode], Floats]:
-    """The classes of weighted support examples."""
+    """Class probabilities from weights on the support examples."""
 
     def answer(task: Task, episode: Episode) -> Floats:
         assert isinstance(task.y, Classes)
@@ -131,11 +131,11 @@ CLASSIFICATION: dict[str, Floor] = {
 
 
 def _sequences(answer: Callable[[Task, Episode], list[dict[Row, float]]]) -> Floor:
-    """A floor that gives each query weighted answers; each place of an answer then has a distribution."""
+    """A floor from weighted answers to each query, which imply a distribution at each place of an answer."""
 
     def count(task: Task, episode: Episode) -> tuple[float, float, float, float]:
         assert isinstance(task.y, Sequences)
-        even = SMOOTHING / (len(task.vocabulary) + 1)
+        uniform = SMOOTHING / (len(task.vocabulary) + 1)
         right = predictions = 0
         loss = 0.0
         for number, answers in zip(episode.query.tolist(), answer(task, episode), strict=True):
@@ -144,17 +144,17 @@ def _sequences(answer: Callable[[Task, Episode], list[dict[Row, float]]]) -> Flo
             predictions += len(target)
             for place, token in enumerate(target):
                 share = sum(w for y, w in answers.items() if place < len(y) and y[place] == token)
-                loss -= math.log((1 - SMOOTHING) * share + even)
+                loss -= math.log((1 - SMOOTHING) * share + uniform)
         return float(right), len(episode.query), loss, predictions
 
     return count
 
 
 def _greedy(answers: Mapping[Row, float], length: int) -> Row | None:
-    """The likeliest token of every place, the smallest of ties; None unless the end is at this length."""
+    """The most likely token at every place, ties to the smallest; None unless the answer has this length."""
     if len(answers) == 1:
         return next(iter(answers))
-    found: list[int] = []
+    tokens: list[int] = []
     for place in range(length + 1):
         shares: dict[float, float] = {}
         for y, weight in answers.items():
@@ -162,8 +162,8 @@ def _greedy(answers: Mapping[Row, float], length: int) -> Row | None:
             shares[token] = shares.get(token, 0.0) + weight
         token = min(shares, key=lambda one: (-round(shares[one], 9), one))
         if token == math.inf:
-            return tuple(found) if place == length else None
-        found.append(int(token))
+            return tuple(tokens) if place == length else None
+        tokens.append(int(token))
     return None
 
 
@@ -175,7 +175,7 @@ def _rows_of(task: Task) -> list[tuple[Row, Row]]:
 
 
 def _any_token(task: Task, episode: Episode) -> tuple[float, float, float, float]:
-    """Tokens drawn evenly, the end among them: a whole answer is right once in (V + 1)^(length + 1) times."""
+    """Uniform tokens, the end included: a whole answer is right with probability (V + 1)^−(length + 1)."""
     assert isinstance(task.y, Sequences)
     lengths = task.y.lengths[episode.query].astype(float)
     tokens = len(task.vocabulary) + 1
@@ -184,7 +184,7 @@ def _any_token(task: Task, episode: Episode) -> tuple[float, float, float, float
 
 
 def _commonest(task: Task, episode: Episode) -> list[dict[Row, float]]:
-    """The answer that the support has most often."""
+    """The most frequent answers in the support."""
     counts = Counter(_rows_of(task)[number][1] for number in episode.support.tolist())
     most = max(counts.values())
     tied = [y for y, count in counts.items() if count == most]
@@ -199,23 +199,23 @@ def _copy(task: Task, episode: Episode) -> list[dict[Row, float]]:
 def _nearest_answer(task: Task, episode: Episode) -> list[dict[Row, float]]:
     """The answers of the nearest inputs."""
     support = [_rows_of(task)[number][1] for number in episode.support.tolist()]
-    found: list[dict[Row, float]] = []
+    weighted: list[dict[Row, float]] = []
     for weights in _nearest(task, episode).tolist():
         answers: dict[Row, float] = {}
         for y, weight in zip(support, weights, strict=True):
             if weight:
                 answers[y] = answers.get(y, 0.0) + weight
-        found.append(answers)
-    return found
+        weighted.append(answers)
+    return weighted
 
 
 def _edit(task: Task, episode: Episode) -> list[dict[Row, float]]:
-    """The commonest edit of the examples that end most like the input, which is copied if none fits."""
+    """The most frequent edit of the examples that end most like the input; the input itself if none fits."""
     queries = episode.query.tolist()
-    found = _edit_rule(task).answers(episode.support.tolist(), queries, most=1)
+    edited = _edit_rule(task).answers(episode.support.tolist(), queries, most=1)
     return [
         {answers[0] if answers else _rows_of(task)[number][0]: 1.0}
-        for number, answers in zip(queries, found, strict=True)
+        for number, answers in zip(queries, edited, strict=True)
     ]
 
 

@@ -1,8 +1,8 @@
 """The k-shot protocol, the same for every method.
 
 For each k, the number of inner steps and the rate are chosen on the validation tasks from a fixed grid; then
-the test tasks are scored with that choice, each from several support sets. Supports depend on a seed and the
-task's name alone, so every method sees the same ones. A support and its queries never overlap.
+the test tasks are scored with that choice, each from several supports. Supports depend only on a seed and the
+task's name, so every method sees the same ones. A support and its queries never overlap.
 """
 
 import math
@@ -25,23 +25,23 @@ from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 
 _TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
-"""About how many tokens go through the network together: 10 GB of a GPU with the paper's network."""
+"""Approximate number of tokens per pass through the network: 10 GB on a GPU with the paper's network."""
 _LONG = 256
-"""Tokens of a sequence from which the memory for pairs of places counts."""
+"""The length of a sequence from which the memory for pairs of places counts."""
 
 
 class Choice(NamedTuple):
-    """How a new task is learned at one k."""
+    """The steps and learning rate for learning a new task at one k."""
 
     steps: int
     rate: float
 
 
 class TaskScore(NamedTuple):
-    """How well one task was learned, over all its supports and queries."""
+    """The score of one task over all its supports and queries."""
 
     accuracy: float  # of classes, or of whole sequences (exact match)
-    perplexity: float  # exp of the mean loss per class, or per token of y without its end
+    perplexity: float  # exp of the mean loss per class, or per token of y without the end token
 
 
 class KShotScore(NamedTuple):
@@ -58,14 +58,14 @@ class KShotScore(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Mean over the tasks; infinite if one is infinite or NaN, or if it is too large for a float."""
+        """Mean over the tasks; infinite if one is infinite or NaN, or if the mean overflows a float."""
         with np.errstate(over="ignore"):
             mean = float(np.mean([task.perplexity for task in self.tasks]))
         return math.inf if math.isnan(mean) else mean
 
     @property
     def loss(self) -> float:
-        """Mean over the tasks of the loss per class, or per token of y without its end."""
+        """Mean over the tasks of the loss per class, or per token of y without the end token."""
         return float(np.mean([math.log(task.perplexity) for task in self.tasks]))
 
     @property
@@ -74,7 +74,7 @@ class KShotScore(NamedTuple):
         return all(math.isnan(task.perplexity) for task in self.tasks)
 
     def interval(self, metric: str) -> float:
-        """Half the width of the 95 % interval of the mean over tasks; NaN for one task or infinite scores."""
+        """Half the width of the mean's 95 % interval over tasks; NaN for one task or infinite scores."""
         values = [getattr(task, metric) for task in self.tasks]
         if len(values) < 2 or not np.isfinite(values).all():
             return math.nan
@@ -83,7 +83,7 @@ class KShotScore(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """One support of a task and the queries to it, as row numbers of the task."""
+    """One support of a task and its queries, as row numbers of the task."""
 
     task: int
     support: Integers
@@ -95,26 +95,26 @@ def episodes(tasks: Sequence[Task], k: int, protocol: Protocol) -> list[Episode]
 
     A task's supports are nested in k, and its queries are the same at every k. Supports come from the start
     of a random order and queries from its end, so with enough examples they do not depend on the other k. A
-    task with a fixed support has one episode, with the first k of that support and all its queries.
+    task with a fixed support has one episode: the first k of that support, and all its queries.
     """
-    found: list[Episode] = []
+    drawn: list[Episode] = []
     for number, task in enumerate(tasks):
         if task.support is None:
-            found += [Episode(number, *_draw(task, k, protocol, draw)) for draw in range(protocol.supports)]
+            drawn += [Episode(number, *_draw(task, k, protocol, draw)) for draw in range(protocol.supports)]
         else:
-            found.append(Episode(number, *_fixed(task, k, task.support)))
-    return found
+            drawn.append(Episode(number, *_fixed(task, k, task.support)))
+    return drawn
 
 
 def groups_of(task: Task, rows: Integers) -> list[Integers]:
-    """The rows of which a k-shot support has k each: those of every class, or all rows of a sequence task."""
+    """The groups from which a k-shot support takes k rows each: one per class, or all rows for sequences."""
     if not isinstance(task.y, Classes):
         return [rows]
     return [rows[task.y.ids[rows] == place] for place in range(len(task.y.labels))]
 
 
 def _fixed(task: Task, k: int, support: int) -> tuple[Integers, Integers]:
-    """The rows of a fixed support at one k, in the task's order, and of its queries."""
+    """The rows of a fixed support at one k, in the task's order, and the rows of its queries."""
     rows = np.arange(len(task))
     groups = groups_of(task, rows[:support])
     if k > (most := max(map(len, groups))):
@@ -127,7 +127,7 @@ def _fixed(task: Task, k: int, support: int) -> tuple[Integers, Integers]:
 
 
 def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, Integers]:
-    """The rows of one support, and of its queries."""
+    """The rows of one random support, and of its queries."""
     order = Rng("support", protocol.support_seed, task.name, draw).permutation(len(task))
     largest, groups = max(*protocol.shots, k), groups_of(task, order)
     reserved = np.concatenate([group[:largest] for group in groups])
@@ -139,14 +139,14 @@ def _draw(task: Task, k: int, protocol: Protocol, draw: int) -> tuple[Integers, 
 
 def _too_few(task: Task, groups: Sequence[Integers], shots: int) -> UserError:
     sizes = [len(group) for group in groups]
-    fewest, given, needed = min(sizes), f"{len(task)}", f"{shots}"
+    fewest, count, needed = min(sizes), f"{len(task)}", f"{shots}"
     if isinstance(task.y, Classes):
-        given += f", {fewest} of them of class {task.y.labels[sizes.index(fewest)]!r}"
+        count += f", {fewest} of them of class {task.y.labels[sizes.index(fewest)]!r}"
         needed += " of every class"
     possible = min(fewest, (len(task) - 1) // len(groups))
     smaller = f", or shots up to {possible}" if possible else ""
     return UserError(
-        f"task {task.name!r} has too few examples ({given}) for shots of {shots}: it needs {needed}, and one "
+        f"task {task.name!r} has too few examples ({count}) for shots of {shots}: it needs {needed}, and one "
         f"more to ask; give it more examples{smaller}"
     )
 
@@ -159,7 +159,7 @@ def choose(
     protocol: Protocol,
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
-    """The scores of the steps and rate of the protocol that do best on these tasks at one k."""
+    """Score these tasks at one k with all steps and rates of the protocol; return the best score."""
     scores = _score_grid(method, model, valid, k, protocol, primitives)
     return min(scores, key=lambda one: quality(one, valid[0].kind, model.spec, protocol.choose_by))
 
@@ -167,10 +167,10 @@ def choose(
 def quality(
     score: KShotScore, kind: Kind, spec: ModelSpec | None = None, choose_by: str = "auto"
 ) -> tuple[float, float]:
-    """The key that choices are compared by, smaller is better: the metric of `Protocol`, then the other.
+    """The sort key of choices, smaller is better: the metric of `Protocol.choose_by`, then the other one.
 
-    By default that is perplexity for sequences, as in the paper, but exact matches for a model that starts as
-    a rule: training must not make it worse than the rule.
+    By default that is accuracy for classes and, as in the paper, perplexity for sequences; but accuracy for a
+    model that starts as a rule, since training must not make it worse than the rule.
     """
     if score.is_nan:
         return math.inf, math.inf
@@ -189,10 +189,10 @@ def score(
     protocol: Protocol,
     primitives: Mapping[str, int] | None = None,
 ) -> KShotScore:
-    """The scores of these tasks at one k, with this choice of steps and rate."""
+    """Score these tasks at one k, with this choice of steps and rate."""
     chosen = replace(protocol, adapt_steps=(choice.steps,), adapt_rates=(choice.rate,))
-    (found,) = _score_grid(method, model, tasks, k, chosen, primitives)
-    return found
+    (only,) = _score_grid(method, model, tasks, k, chosen, primitives)
+    return only
 
 
 def _score_grid(
@@ -203,9 +203,9 @@ def _score_grid(
     protocol: Protocol,
     primitives: Mapping[str, int] | None,
 ) -> list[KShotScore]:
-    """The scores of the tasks after each of the protocol's numbers of steps at each of its rates.
+    """Score the tasks for each of the protocol's rates and numbers of steps, in the order of the grid.
 
-    Tasks are adapted at all rates together, and one trajectory serves all numbers of steps. Counts stay on
+    Tasks are adapted at all rates together, and one trajectory serves all numbers of steps. Tallies stay on
     the model's device until the end.
     """
     if primitives is not None:
@@ -242,7 +242,7 @@ def _score_grid(
 def _members(
     tasks: Sequence[Task], chunk: Sequence[Episode], hints: Hints | None
 ) -> tuple[list[Task], list[Integers], list[Integers]]:
-    """The task of each episode, perhaps with hints, and the rows of its support and of its queries."""
+    """Each episode's task, with hints if given, and the rows of its support and queries."""
     members = [tasks[episode.task] for episode in chunk]
     supports, queries = [episode.support for episode in chunk], [episode.query for episode in chunk]
     if hints is None:
@@ -256,12 +256,12 @@ def _members(
 
 
 def _at_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch where the model is; on a CPU without padding that no row needs, which saves time."""
+    """Move the batch to the model's device; on a CPU, drop padding that no row needs, which saves time."""
     return batch.trimmed() if device.type == "cpu" else batch.to(device)
 
 
 def rows_at_once(tasks: Sequence[Task], device: torch.device, spec: ModelSpec) -> int:
-    """About how many rows of these tasks go through the network together."""
+    """Approximate number of rows of these tasks per pass through the network."""
     hints = spec.x_places - spec.max_x
     lengths = (
         1 + hints + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
@@ -271,13 +271,13 @@ def rows_at_once(tasks: Sequence[Task], device: torch.device, spec: ModelSpec) -
 
 
 def rows_of_length(length: int, device: torch.device) -> int:
-    """About how many sequences of this length go through the network together."""
+    """Approximate number of sequences of this length per pass through the network."""
     cost = max(1, length) * max(1.0, length / _LONG)
     return max(1, int(_TOKENS_AT_ONCE[device.type] / cost))
 
 
 def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]:
-    """Group neighbours, which have `sizes` rows each, into about `rows` rows and at most `most` members."""
+    """Group neighbours, of `sizes` rows each, into chunks of about `rows` rows and at most `most` members."""
     start = size = 0
     for place, one in enumerate(sizes):
         size += one
@@ -292,23 +292,23 @@ def chunks(sizes: Sequence[int], rows: int, most: int | None) -> Iterator[range]
 def _tally_all(
     method: Method, model: Model, states: Sequence[TaskStates], query: Batch, at_once: int
 ) -> Tensor:
-    """`tally` for several states of the same tasks, `at_once` of them together: `[B, states, 4]`."""
-    found: list[Tensor] = []
+    """`tally` for several states of the same tasks, `at_once` at a time: `[B, states, 4]`."""
+    tallies: list[Tensor] = []
     for start in range(0, len(states), at_once):
-        some = states[start : start + at_once]
-        asked = query.repeat(len(some))
-        found.append(tally(method.outcomes(model, torch.cat(list(some)), asked), asked, model.spec))
-    return torch.cat(found).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
+        chunk = states[start : start + at_once]
+        queries = query.repeat(len(chunk))
+        tallies.append(tally(method.outcomes(model, torch.cat(list(chunk)), queries), queries, model.spec))
+    return torch.cat(tallies).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
 
 
 def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tensor:
     """Per task: correct answers, queries, summed loss, number of predictions, `[B, 4]`.
 
-    A sequence is correct if greedy decoding gives it: each token and the end are the likeliest after the
+    A sequence is correct if greedy decoding yields it: each token and the end are the most likely after the
     tokens before. Its loss is over its tokens, without the end.
 
-    A token of y that the model (of this spec) cannot name is never right; its loss is that of the unknown
-    token, which stands for all such tokens together.
+    A token of y that a model of this spec cannot name is never correct; its loss is the unknown token's,
+    which represents all such tokens together.
     """
     if batch.y_length is None:
         right = outcomes.argmax(-1) == batch.y
@@ -318,7 +318,7 @@ def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tens
         end = outcomes.shape[-1] - 1
         target, scored = token_targets(batch, end)
         likeliest = outcomes
-        if spec is not None and spec.named < spec.vocabulary:  # no answers, so never the likeliest
+        if spec is not None and spec.named < spec.vocabulary:  # not answers, so never predicted
             likeliest = outcomes.clone()
             likeliest[..., spec.named : spec.vocabulary] = -torch.inf
         right = ((likeliest.argmax(-1) == target) | ~scored).all(-1)
@@ -331,6 +331,6 @@ def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tens
 
 
 def task_score(right: float, asked: float, loss: float, predictions: float) -> TaskScore:
-    """The score of a task, from the sums that `tally` gives."""
+    """The score of a task, from the sums of `tally`."""
     mean = loss / predictions if predictions else 0.0
     return TaskScore(right / asked, math.inf if mean >= 700 else math.exp(mean))
