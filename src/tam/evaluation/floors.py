@@ -102,7 +102,7 @@ def _bayes(task: Task, episode: Episode) -> Floats:
 
 @lru_cache(maxsize=8)
 def _bags(task: Task) -> NDArray[np.bool_]:
-    """Which of the task's tokens occur in each input: `[rows, tokens]`."""
+    """Mark the task's tokens that occur in each input: `[rows, tokens]`."""
     tokens, flat = np.unique(task.x.flat, return_inverse=True)
     rows = np.repeat(np.arange(len(task)), task.x.lengths)
     bags = np.zeros((len(task), len(tokens)), dtype=bool)

@@ -147,7 +147,7 @@ def _too_few(task: Task, groups: Sequence[Integers], shots: int) -> UserError:
     smaller = f", or shots up to {possible}" if possible else ""
     return UserError(
         f"task {task.name!r} has too few examples ({count}) for shots of {shots}: it needs {needed}, and one "
-        f"more to ask; give it more examples{smaller}"
+        f"more as a query; give it more examples{smaller}"
     )
 
 

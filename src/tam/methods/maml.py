@@ -37,7 +37,7 @@ class MAML(MamlSettings, OwnWeights):
         return False
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
-        """A network without a task embedding or, in the compositional form, with an unknown primitive's."""
+        """A network without a task embedding; in the compositional form, with one for unknown primitives."""
         return replace(spec, unknown=True) if spec.compositional else spec.without_embedding()
 
     def check_rows(self, rows: int, shots: int, classes: int) -> None:

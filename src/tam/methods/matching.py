@@ -19,7 +19,7 @@ from tam.methods.episodes import EpisodicMethod, in_parts, unknown_primitive
 from tam.models import Batch, Model
 from tam.models.spec import Purpose
 
-_NEVER = -1e9  # stands for log 0: −∞ would give NaN gradients
+_NEVER = -1e9  # instead of log 0: −∞ would cause NaN gradients
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,13 @@ from tam.methods.losses import backward
 from tam.models import Batch, Model, ModelSpec
 
 TaskStates = Tensor
-"""What a method knows of B tasks after adapting, one row of numbers per task: `[B, …]`.
+"""The result of adapting to B tasks, one row of numbers per task: `[B, …]`.
 
 z for TAM, weights for methods that fine-tune them, the support itself for methods that read it.
 """
 
 Rate = float | Tensor
-"""The learning rate for learning tasks: one for all, or one per task, `[B]`."""
+"""The learning rate of adapting: one for all tasks, or one per task, `[B]`."""
 
 Update = Callable[[Tensor], None]
 """Updates θ by the gradients in `.grad`, summed over this many task-steps (a tensor), and clears them."""
@@ -56,7 +56,7 @@ class Method(Protocol):
     """How θ is trained and how a new task is learned. A frozen dataclass: its fields are its settings."""
 
     version: ClassVar[int]
-    """Raised when its results would change; part of every result's identity."""
+    """Incremented when the method's results change; part of every result's identity."""
 
     keeps_support: ClassVar[bool] = False
     """Whether a task's state is its packed support: a list of examples, not a point in a vector space."""

@@ -1,4 +1,4 @@
-"""What TAM minimises: the tasks' losses as a function of z, with their gradients with respect to z and θ.
+"""TAM's objective: the tasks' losses as a function of z, with their gradients with respect to z and θ.
 
 Shapes: B tasks, N rows per task, S components of a task embedding.
 """
@@ -23,7 +23,7 @@ class Gradients(NamedTuple):
     in_z: Tensor
     """The gradient of `loss` with respect to z, `[B, S]`."""
     of_rows: Tensor
-    """The gradient of the loss over all rows: of each row's copy of z, `[B, N, S]`, or of z, `[B, 1, S]`."""
+    """The gradient of the loss over all rows, per row's copy of z, `[B, N, S]`, or for z, `[B, 1, S]`."""
 
 
 class Objective:

@@ -1,7 +1,7 @@
-"""Adam on θ, with gradient clipping, a warm-up and a cosine.
+"""Adam on θ, with gradient clipping, a linear warm-up and a cosine.
 
-Rows of embedding tables that a step does not use stay as they are: they neither drift by momentum nor lose
-it. Torch's Adam moves every row of a table at every step.
+Rows of embedding tables that a step does not use keep their values and their momentum. Torch's Adam changes
+every row of a table at every step.
 """
 
 import math
@@ -19,27 +19,27 @@ EPSILON = 1e-8
 
 
 def rate_at(step: float, *, peak: float, warmup: int, steps: int) -> float:
-    """The rate of outer step `step`: a linear rise, then a cosine down to 0."""
+    """The learning rate of outer step `step`: a linear warm-up, then a cosine down to 0."""
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1)))
 
 
 def _is_matrix(name: str) -> bool:
-    """Whether a parameter is the matrix of a layer, not a bias, a scale or an embedding."""
+    """Whether a parameter is a layer's matrix, not a bias, a scale or an embedding."""
     return name.rpartition(".")[2] in ("weight", "down", "up", "recurrent")
 
 
 class Adam:
-    """Moves parameters by their `.grad`, and clears it.
+    """Updates parameters by their `.grad`, and clears it.
 
-    All parameters and all gradients become views of two long vectors, so that a move takes few operations,
+    All parameters and all gradients become views of two long vectors, so that an update takes few operations,
     and a sum over processes one message.
 
     Attributes:
-        gradient: All gradients, one after another.
-        rate: The rate of the next moves, a tensor.
-        norm: The length of the last gradient, before clipping, a tensor.
+        gradient: All gradients, concatenated.
+        rate: The learning rate of the next updates, a tensor.
+        norm: The norm of the last gradient before clipping, a tensor.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Adam:
 
     @torch.no_grad()
     def move(self, count: Tensor) -> None:
-        """Move θ by the mean gradient: the sum in `.grad` over `count` task-steps. With 0, θ stays."""
+        """Update θ by the mean gradient: `.grad` sums over `count` task-steps. If 0, θ does not change."""
         if self._weight_decay:
             kept = 1 - self._weight_decay * self.rate * (count > 0)
             for matrix in self._matrices:  # views of the values
@@ -79,20 +79,20 @@ class Adam:
         move_weights(vectors, self._pieces, *numbers, clip=self.clip, betas=BETAS, epsilon=EPSILON)
 
     def _plain_move(self, count: Tensor) -> None:
-        some = (count > 0).to(self.gradient.dtype)
+        moves_now = (count > 0).to(self.gradient.dtype)
         self.gradient /= count.clamp(min=1)
         self.norm.copy_(torch.linalg.vector_norm(self.gradient))
         self.gradient *= (self.clip / (self.norm + 1e-6)).clamp(max=1.0)
         for part, shape in self._tables:
             used = self._used[part].view(shape)
             used.copy_((self.gradient[part].view(shape) != 0).any(-1, keepdim=True).expand_as(used))
-        self._moves += some
-        self._mean += self._used * (some * (1 - BETAS[0])) * (self.gradient - self._mean)
-        self._square += self._used * (some * (1 - BETAS[1])) * (self.gradient.square() - self._square)
+        self._moves += moves_now
+        self._mean += self._used * (moves_now * (1 - BETAS[0])) * (self.gradient - self._mean)
+        self._square += self._used * (moves_now * (1 - BETAS[1])) * (self.gradient.square() - self._square)
         moves = self._moves.clamp(min=1)
         mean = self._mean / (1 - BETAS[0] ** moves)
         root = (self._square / (1 - BETAS[1] ** moves)).sqrt()
-        self._values -= self._used * (some * self.rate) * mean / (root + EPSILON)
+        self._values -= self._used * (moves_now * self.rate) * mean / (root + EPSILON)
         self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:

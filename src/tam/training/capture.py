@@ -1,7 +1,7 @@
 """An outer step as one CUDA graph: recorded once, then replayed without Python.
 
 A step reads nothing back and all its shapes are fixed, so the draw of the batch, every inner step and both
-optimisers fit into one recording. The first steps run eagerly, so that libraries can set themselves up.
+optimisers fit into one recording. The first steps run eagerly, so that libraries can initialise.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class CapturedStep:
         self._calls = 0
 
     def __call__(self) -> Losses:
-        """One outer step; the losses are overwritten by the next."""
+        """Take one outer step; the next one overwrites the losses."""
         self._calls += 1
         if self._calls <= _EAGER_STEPS:
             self._recorder.run(self._body)

@@ -1,4 +1,4 @@
-"""Weights and states on disk: safetensors with a JSON header, written atomically, executing nothing."""
+"""Weights and states on disk: safetensors with a JSON header, written atomically, with nothing executable."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from tam.errors import UserError
 from tam.io import exists, json_text, replacing, unreadable
 
 _PART = re.compile(r"\..+\.([0-9a-f]{16}|\d+)\.part")
-"""The temporary files of `replacing`; older versions had the id of the process in place of the digits."""
+"""The temporary files of `replacing`; older versions used the process id instead of 16 digits."""
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -48,7 +48,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the header of a file that `write_tensors` wrote; an error if any has changed since."""
+    """Read the tensors and the header of a file from `write_tensors`; raise an error if it is damaged."""
     if not exists(path):
         raise UserError(f"{path}: there is no such file")
     try:
@@ -65,7 +65,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except OSError as error:
         raise unreadable(path, error) from None
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a file of tam, or damaged ({error})") from None
+        raise UserError(f"{path}: not a tam file, or damaged ({error})") from None
 
 
 def checksum(tensors: Mapping[str, Tensor]) -> str:
@@ -79,13 +79,13 @@ def checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
-    """Copy weights, which may be rounded to float16, into a model of the same shape."""
+    """Copy weights, perhaps rounded to float16, into a model of the same shapes."""
     own: dict[str, Tensor] = model.state_dict()
     if set(own) != set(weights) or any(
         own[name].shape != weights[name].shape or weights[name].dtype not in (own[name].dtype, torch.float16)
         for name in own
     ):
-        raise UserError(f"{source}: these weights are of another model")
+        raise UserError(f"{source}: these weights belong to another model")
     if bad := [name for name, weight in weights.items() if not weight.isfinite().all()]:
         raise UserError(f"{source}: {bad[0]} has values that are not finite")
     with torch.no_grad():

@@ -1,6 +1,6 @@
 """Settings chosen to suit a user's own tasks, unless the user gave them.
 
-Benchmarks keep the settings of their preset: what is published was made with those.
+Benchmarks keep their preset's settings, with which the published results were made.
 """
 
 import math
@@ -19,12 +19,12 @@ from tam.training.memory import free_bytes, in_words, step_bytes
 from tam.training.preflight import prepare
 
 VALIDATIONS = 5
-"""How often to validate a run that would otherwise be validated at its end alone."""
+"""Number of validations of a run that would otherwise be validated only at its end."""
 _PATIENT_VALIDATIONS = 3
 _SHARE_OF_MEMORY = 0.6
 _FINE_TUNING_RATE = 1e-4
-"""Larger rates undo what an encoder has learned before."""
-_WORTH_SAYING = 2 * 10**9  # bytes
+"""Larger rates undo an encoder's pretraining."""
+_WORTH_A_NOTE = 2 * 10**9  # bytes
 
 
 @dataclass(frozen=True)
@@ -38,29 +38,29 @@ class Followed:
 def follow_data(
     config: Config, tasks: TaskSet, given: Collection[str] = (), *, preset: str = "quick"
 ) -> Followed:
-    """Change what the tasks do not allow, or what suits them better; never a setting that was given.
+    """Adapt settings that the tasks do not allow, or that suit them less; never one that was given.
 
-    - shots: those for which every validation and test task has enough examples and a third left to ask.
-    - several validations, and an early stop, if there would be a single validation at the end.
+    - shots: those that leave a third of every validation and test task's examples as queries.
+    - several validations and early stopping, if the only validation would be at the end.
     - with the preset quick, rotary positions: they allow longer inputs, and validate better there.
     - a smaller rate for a pretrained encoder whose weights are trained.
-    - with the preset quick, z of TAM is fitted to small supports too, as a new task's will be.
+    - with the preset quick, TAM fits z to small supports too, as it will for a new task.
     """
     if "name" in tasks.options:
         return Followed(config)
     followed, notes = _shots(config, tasks, given)
-    followed = followed.override(**_left(_network(config, preset), given))
+    followed = followed.override(**_not_given(_network(config, preset), given))
     if preset == "quick":
-        followed = followed.override(**_left(_mixed_supports(followed, tasks), given))
-    return Followed(followed.override(**_left(_validations(followed), given)), tuple(notes))
+        followed = followed.override(**_not_given(_mixed_supports(followed, tasks), given))
+    return Followed(followed.override(**_not_given(_validations(followed), given)), tuple(notes))
 
 
-def _left(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+def _not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in changes.items() if name not in given}
 
 
 def most_shots(task: Task) -> int:
-    """The largest k that leaves a third of a task's examples to ask; 0 if there is none."""
+    """The largest k that leaves a third of a task's examples as queries; 0 if there is none."""
     groups = groups_of(task, np.arange(len(task)))
     return min(*map(len, groups), max(min(1, len(task) - 1), 2 * len(task) // 3 // len(groups)))
 
@@ -83,7 +83,7 @@ def _network(config: Config, preset: str) -> dict[str, Any]:
         return {} if network.freeze_encoder else {"rate": _FINE_TUNING_RATE}
     even = network.backbone == "lstm" or network.width // network.heads % 2 == 0
     if preset == "quick" and even:
-        return {"positions": "rotary"}  # in other presets, kernels for GPUs count, which are for a table
+        return {"positions": "rotary"}  # other presets need GPU kernels, which take position tables
     return {}
 
 
@@ -108,7 +108,7 @@ def _validations(config: Config) -> dict[str, Any]:
 
 
 def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Followed:
-    """The settings with fewer rows if a step would not fit into free memory, and what a step takes."""
+    """Reduce rows if a step would not fit into free memory, and note how much memory a step takes."""
     try:
         spec = prepare(config, tasks, with_test=False).spec
     except UserError:  # the run reports it when it starts
@@ -126,7 +126,7 @@ def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Follow
     if now < size:
         asked = f"a step of {before} rows would take about {in_words(size)} of memory"
         return Followed(fitted, (f"rows is {rows}: {asked}, and {in_words(free)} are free",))
-    if now < _WORTH_SAYING:
+    if now < _WORTH_A_NOTE:
         return Followed(config)
     return Followed(config, (f"a step takes about {in_words(now)} of memory; {in_words(free)} are free",))
 

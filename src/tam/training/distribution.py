@@ -1,7 +1,7 @@
-"""Several processes on one run, by `torchrun`: tasks are split over ranks, gradients are summed.
+"""Several processes on one run, started by `torchrun`: tasks are split over ranks, gradients are summed.
 
 Every rank holds all tasks and draws the same batch from the same seed, then works on its share of the tasks.
-Whenever θ moves, the gradients are summed over the ranks, so that all have the same weights.
+For every update of θ, the gradients are summed over the ranks, so that all have the same weights.
 """
 
 import hashlib
@@ -17,16 +17,16 @@ from torch import Tensor
 
 from tam.errors import UserError
 
-_PATIENCE = timedelta(minutes=10)  # for a process that neither answers nor ends
+_PATIENCE = timedelta(minutes=10)  # with a process that neither responds nor exits
 
 
 class LostProcessError(Exception):
-    """Another process of the run ended, or no longer answers."""
+    """Another process of the run ended, or no longer responds."""
 
 
 @contextmanager
 def process_group(device: str) -> Generator[None]:
-    """Join the group that torchrun announces, for a run on this device; alone, do nothing."""
+    """Join the group of torchrun's processes, for a run on this device; do nothing in a single process."""
     if _announced() == 1:
         yield
         return
@@ -42,12 +42,12 @@ def process_group(device: str) -> Generator[None]:
 
 
 def is_first() -> bool:
-    """Whether this process prepares the run for all, before or after they have joined."""
+    """Whether this process prepares the run for all; may be called before they have joined."""
     return _announced() == 1 or int(os.environ.get("RANK", "0")) == 0
 
 
 def _announced() -> int:
-    """The number of processes that torchrun announces, before they have joined."""
+    """The number of processes that torchrun started, whether or not they have joined."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -62,13 +62,13 @@ def world_size() -> int:
 
 
 def share(tasks: int) -> slice:
-    """This rank's tasks of a batch; ranks have the same number of tasks, give or take one."""
+    """This rank's tasks of a batch; ranks have equal numbers of tasks, give or take one."""
     size = world_size()
     return slice(rank() * tasks // size, (rank() + 1) * tasks // size)
 
 
 def check_processes(device: str, tasks: int) -> None:
-    """Raise an error, before the processes have joined, unless each has a task, and a GPU if asked."""
+    """Raise an error, before the processes join, unless each has a task and, if asked for, a GPU."""
     size, here = _announced(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if tasks < size:
         raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
@@ -94,7 +94,7 @@ def add_up(tensors: list[Tensor]) -> None:
 
 
 def all_have(text: str, device: torch.device) -> bool:
-    """Whether every rank has this same text."""
+    """Whether all ranks have the same text."""
     if not dist.is_initialized():
         return True
     digest = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
@@ -113,6 +113,6 @@ def _reduce(values: Tensor, operation: dist.ReduceOp.RedOpType) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of torch's message, without its place in torch's source."""
+    """The first sentence of torch's message, without the source location."""
     line = str(error).partition("\n")[0]
     return re.sub(r"^\[\S+:\d+\] ", "", line).partition(". ")[0]

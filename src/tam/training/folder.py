@@ -1,4 +1,4 @@
-"""The folder of a run: its files, who may write there, and its metrics."""
+"""The folder of a run: its files, its lock and its metrics."""
 
 import json
 import math
@@ -35,7 +35,7 @@ _OF_A_RUN = ("config.json", "result.json", "checkpoint.safetensors", "learner.js
 
 
 def check_free(folder: Path, files: Iterable[str] = _OF_A_RUN) -> None:
-    """Raise an error if a folder has one of these files, which a new run would replace."""
+    """Raise an error if a folder has one of these files, which a new run would overwrite."""
     for name in files:
         if os.path.exists(folder / name):
             raise UserError(f"{folder} holds a run or a model already ({name}): give another folder")
@@ -43,11 +43,11 @@ def check_free(folder: Path, files: Iterable[str] = _OF_A_RUN) -> None:
 
 @contextmanager
 def writing_to(folder: Path) -> Generator[None]:
-    """Turn a failure to write a run's files into an error of the user's."""
+    """Raise a `UserError` if a run's files cannot be written."""
     try:
         yield
     except BrokenPipeError:
-        raise InterruptedRunError("stopped because nobody reads the log any more") from None
+        raise InterruptedRunError("stopped because the log's output was closed") from None
     except (OSError, UnwritableError) as error:
         what = f"{folder}: cannot be used: {error}" if isinstance(error, OSError) else str(error)
         raise UserError(f"{what}; once it can be written, continue the run with --resume") from None
@@ -55,7 +55,7 @@ def writing_to(folder: Path) -> Generator[None]:
 
 @contextmanager
 def alone_in(folder: Path) -> Generator[None]:
-    """Lock a run's folder, so that no other process writes there; of several ranks, the first does."""
+    """Lock a run's folder, so that no other process writes there; of several ranks, the first holds it."""
     if fcntl is None or distribution.rank() != 0:
         yield
         return
@@ -63,7 +63,7 @@ def alone_in(folder: Path) -> Generator[None]:
     with open(path, "w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Its last holder may have removed the file that was opened here.
+            # The lock's last holder may have removed the file just opened.
             locked = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
         except (BlockingIOError, FileNotFoundError):
             locked = False
@@ -77,7 +77,7 @@ def alone_in(folder: Path) -> Generator[None]:
 
 @contextmanager
 def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
-    """Append records to metrics.jsonl, after dropping those beyond the step that a run continues from."""
+    """Append records to metrics.jsonl, after dropping those later than `step`, where the run continues."""
     if distribution.rank() != 0:
         yield lambda _: None
         return

@@ -7,11 +7,10 @@ _MOST = 2**30
 
 
 def keep_freed_memory() -> None:
-    """Make this process keep the memory that it frees, and use it again, if its C library is glibc.
+    """Make this process keep the memory that it frees and reuse it, if its C library is glibc.
 
-    Otherwise the large tensors of a pass go back to the system, which must fill pages with zeros for the next
-    pass; that slows down large batches. The command `tam` calls this; your own program may, as it affects the
-    whole process.
+    Otherwise the large tensors of a pass go back to the system, which must zero pages for the next pass; that
+    slows down large batches. It affects the whole process: the command `tam` calls it, your own program may.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""What training shows while it runs: a progress bar on a terminal, a line now and then elsewhere."""
+"""Show how training goes: a progress bar on a terminal, a line now and then elsewhere."""
 
 import sys
 import time
@@ -9,14 +9,14 @@ _LINE_EVERY = 10.0  # seconds
 
 
 class TrainingLog:
-    """Shows the records of a training, on standard error: losses, held-out scores, and the time left.
+    """Shows the records of a run on standard error: losses, held-out scores, and the time left.
 
-    On a terminal it is a bar of rich's, with notes and validations as lines above it. Elsewhere, in a file or
-    a notebook, it is a plain line every ten seconds, and so where rich is not installed.
+    On a terminal it draws a progress bar, with notes and validations as lines above it. Elsewhere, in a file
+    or a notebook, or if rich is not installed, it prints a plain line every ten seconds.
 
     Args:
         steps: The outer steps of the run.
-        seconds: The most seconds that they may take, if there is a limit.
+        seconds: The limit on their time, if there is one.
     """
 
     def __init__(self, steps: int, seconds: float | None = None) -> None:
@@ -82,7 +82,7 @@ class TrainingLog:
 
 
 def _bar() -> Any:
-    """A bar on standard error that is gone at the end; None if rich is not installed."""
+    """A progress bar on standard error, removed at the end; None if rich is not installed."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn

@@ -1,4 +1,4 @@
-"""The training loop: steps, and what is recorded, validated and written between them."""
+"""The training loop: take steps; record, validate and write checkpoints between them."""
 
 import math
 import signal
@@ -22,10 +22,10 @@ from tam.training.trainer import Trainer
 
 
 def train(setup: Setup, folder: Path, log: Log) -> Trainer:
-    """Train until the last step; from the folder's checkpoint on, if it has one.
+    """Train until the last step, from the folder's checkpoint if it has one.
 
-    `log` gets a record whenever losses are read and after every validation, the same as in `metrics.jsonl`.
-    Before them it may get a `note`: that the tasks have less than a step asks for.
+    `log` receives the records of `metrics.jsonl`: one whenever losses are read, one after every validation.
+    Before them it may receive a `note`, such as that tasks have fewer examples than a step asks for.
     """
     with writing_to(folder), alone_in(folder):
         return train_alone(setup, folder, log)
@@ -54,8 +54,8 @@ def train_alone(setup: Setup, folder: Path, log: Log) -> Trainer:
 def _take_steps(trainer: Trainer, log: Log) -> None:
     """Take the remaining steps; record, validate and write checkpoints between them.
 
-    With several ranks, all do the same: a request to stop that reaches one of them is agreed on when losses
-    are next read. Only losses that were read are known to be finite, so a checkpoint reads them too.
+    With several ranks, all do the same: a request to stop that reaches one of them stops all when losses are
+    next read. Only losses that were read are known to be finite, so they are read before a checkpoint too.
     """
     training, state = trainer.config.training, trainer.state
     alone = distribution.world_size() == 1
@@ -65,7 +65,7 @@ def _take_steps(trainer: Trainer, log: Log) -> None:
     if not finished and distribution.rank() == 0:
         for note in (*trainer.setup.notes, *_less_than_asked(trainer)):
             log({"note": note})
-    with metrics(trainer.folder, state.step, log) as record, _polite_stop() as asked_to_stop:
+    with metrics(trainer.folder, state.step, log) as record, _graceful_stop() as asked_to_stop:
         if state.step == 0 and trainer.model.spec.starts_as_rule and training.steps:
             record({"step": 0, "valid": _valid_record(trainer.validate())})
         while not finished:
@@ -93,7 +93,7 @@ def _take_steps(trainer: Trainer, log: Log) -> None:
 
 
 def _finished(trainer: Trainer) -> bool:
-    """Whether all steps are taken, the time is up, or nothing has validated better for `stop_after` steps."""
+    """Whether all steps are taken, the time is up, or validation has not improved for `stop_after` steps."""
     training, state = trainer.config.training, trainer.state
     if state.step >= training.steps or _out_of_time(trainer):
         return True
@@ -109,27 +109,27 @@ def _out_of_time(trainer: Trainer) -> bool:
 
 
 def _read_every(trainer: Trainer) -> int:
-    """The number of steps between two readings of the losses: on a GPU, reading makes the host wait."""
+    """Steps between two readings of the losses: on a GPU, reading makes the host wait."""
     return 1 if trainer.device.type == "cpu" else 10
 
 
 def _less_than_asked(trainer: Trainer) -> Iterator[str]:
-    """Notes on where a step has fewer tasks or fewer examples than the settings say."""
+    """Notes if a step has fewer tasks or rows than the settings ask for."""
     asked, tasks = trainer.config.training, trainer.tasks.train
     if asked.tasks > len(tasks):
-        yield f"tasks is {asked.tasks}, but there are {len(tasks)} training tasks: a step has all of them"
+        yield f"tasks is {asked.tasks}, but there are {len(tasks)} training tasks: a step uses all of them"
     fewest, most = min(map(len, tasks)), max(map(len, tasks))
     if asked.rows > fewest:
         short = sum(len(task) < asked.rows for task in tasks)
         span = f"{fewest}" if fewest == most else f"{fewest} or more"
         yield (
             f"rows is {asked.rows}, but {short} of {len(tasks)} training tasks have fewer examples ({span}): "
-            "these give all that they have"
+            "a step uses all that they have"
         )
 
 
 def _loss_record(trainer: Trainer, losses: Losses) -> dict[str, Any]:
-    """The losses as numbers; an error if they are not finite."""
+    """The losses as numbers; raises an error if they are not finite."""
     start, end, steps = (float(value) for value in losses.means)
     rate, norm = float(trainer.adam.rate), float(trainer.adam.norm)
     if not (math.isfinite(end) and math.isfinite(norm)):
@@ -159,7 +159,7 @@ def _valid_record(scores: list[KShotScore]) -> dict[str, Any]:
 
 
 @contextmanager
-def _polite_stop() -> Generator[Callable[[], bool]]:
+def _graceful_stop() -> Generator[Callable[[], bool]]:
     """Turn the first Ctrl-C or SIGTERM into a request to stop after the step."""
     asked: list[int] = []
 
@@ -168,7 +168,7 @@ def _polite_stop() -> Generator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked.append(number)
 
-    if threading.current_thread() is not threading.main_thread():  # which alone can handle signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield lambda: False
         return
     with on_interrupts(ask) as before:

@@ -1,9 +1,9 @@
 """Mask training tokens as unknown, so that the model learns to read, and to copy, tokens it never saw.
 
-A token that occurs c times is masked in a task with probability α / (α + c), in all of the task's rows alike:
-rare tokens often, common ones hardly ever. α is such that the wanted share of all tokens is masked.
+A token that occurs c times is masked in a task with probability α / (α + c), in all rows of the task: rare
+tokens often, common ones hardly ever. α is chosen so that the requested share of all tokens is masked.
 
-Shapes: B tasks, N rows of each, X and Y the widths of x and y, V token ids.
+Shapes: B tasks, N rows per task, X and Y the widths of x and y, L either of them, V token ids.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ from tam.tasks.task import Sequences, Task
 
 
 class TokenMasking:
-    """Masks tokens of a batch of training tasks, which are in the ids of a model with this spec."""
+    """Masks tokens in batches of training tasks, which use the token ids of a model with this spec."""
 
     def __init__(self, tasks: Sequence[Task], spec: ModelSpec, share: float, device: torch.device | str):
         parts = [part for task in tasks for part in (task.x, task.y) if isinstance(part, Sequences)]
         counts = np.bincount(np.concatenate([part.flat for part in parts]), minlength=spec.vocabulary)
         self.spec = spec
         self.chances = torch.tensor(chances(counts, share), dtype=torch.float32, device=device)  # [V]
-        self.chances[spec.named :] = 0.0  # no tokens of the user's
+        self.chances[spec.named :] = 0.0  # not tokens of the user's
 
     def __call__(self, batch: Batch, generator: torch.Generator) -> Batch:
-        """The batch with some tokens masked; all shapes are fixed."""
+        """Mask some tokens of the batch; all shapes are fixed."""
         drawn = torch.rand(batch.tasks, self.spec.vocabulary, generator=generator, device=batch.device)
         masked = drawn < self.chances  # [B, V]
         x_masked = _of_tokens(masked, batch.x, batch.x_length)
@@ -48,7 +48,7 @@ class TokenMasking:
 
 
 def chances(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]", share: float) -> list[float]:
-    """The chance of each token to be masked, given how often it occurs; on average a `share` of all."""
+    """Each token's probability of being masked, given its count, so that on average a `share` of all is."""
     low, high = 0.0, float(counts.max(initial=1)) / (1 - share)
     for _ in range(60):
         middle = (low + high) / 2
@@ -58,13 +58,13 @@ def chances(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]", share: float) 
 
 
 def _of_tokens(masked: Tensor, ids: Tensor, length: Tensor) -> Tensor:
-    """Which places hold a masked token, `[B, N, L]`, given the masked ids `[B, V]`."""
+    """Mark the places that hold a masked token, `[B, N, L]`, given the masked ids, `[B, V]`."""
     inside = within(length, ids.shape[-1])
     of_id = masked.gather(1, ids.masked_fill(~inside, 0).flatten(1)).view(ids.shape)
     return of_id & inside
 
 
 def _first_places(ids: Tensor, x: Tensor, in_x: Tensor) -> tuple[Tensor, Tensor]:
-    """For each of the ids `[B, N, L]` its first place in x, and whether it has one."""
+    """The first place in x of each id, `[B, N, L]`, and whether there is one."""
     same = (ids.unsqueeze(-1) == x.unsqueeze(-2)) & in_x.unsqueeze(-2)  # [B, N, L, X]
     return same.int().argmax(-1), same.any(-1)

@@ -1,4 +1,4 @@
-"""How much memory a training step takes, about, and how much there is."""
+"""Estimate how much memory a training step takes, and how much is free."""
 
 import os
 
@@ -8,15 +8,15 @@ from tam.config.config import Config
 from tam.models import ModelSpec
 
 _PER_PLACE = 21
-"""Numbers that a block keeps for the backward pass at each place, over its width; measured on a CPU."""
+"""Numbers that a block keeps for the backward pass per place and unit of width; measured on a CPU."""
 _PER_PAIR = 1.5
-"""Numbers that a head keeps for each pair of places; measured on a CPU."""
+"""Numbers that a head keeps per pair of places; measured on a CPU."""
 _PER_OUTCOME = 4
-"""Numbers that are kept for each token that could be answered."""
+"""Numbers kept per token that could be the answer."""
 
 
 def step_bytes(config: Config, spec: ModelSpec) -> int:
-    """About how many bytes a training step keeps for one backward pass, on a CPU or without our kernels."""
+    """Approximate bytes that a training step keeps for a backward pass, on a CPU or without our kernels."""
     training = config.training
     places = spec.task_places * (2 if spec.task_first else 1) + spec.x_places + spec.max_y
     block = places * (_PER_PLACE * spec.width + _PER_PAIR * spec.heads * places)
@@ -25,7 +25,7 @@ def step_bytes(config: Config, spec: ModelSpec) -> int:
 
 
 def free_bytes(device: str) -> int | None:
-    """How many bytes are free on a device; None where the system does not say."""
+    """The number of free bytes on a device; None if the system does not report it."""
     if device != "cpu":
         return torch.cuda.mem_get_info(device)[0]
     try:
@@ -40,7 +40,7 @@ def free_bytes(device: str) -> int | None:
 
 
 def in_words(size: int) -> str:
-    """A number of bytes as a person says it.
+    """A number of bytes, rounded for people.
 
     >>> in_words(3_500_000_000)
     '3.5 GB'

@@ -1,8 +1,7 @@
-"""What a run is started with: the preset, fitted to the tasks, and perhaps to a number of minutes.
+"""Settle the settings of a run: the preset, fitted to the tasks and perhaps to a number of minutes.
 
-For minutes it measures what a step costs here, then chooses sizes, steps and scoring.
-
-The plan is kept in the run's folder, so that a resumed run does not measure again.
+To fit minutes, measure what a step costs on this machine, then choose sizes, steps and scoring. The plan is
+kept in the run's folder, so that a resumed run does not measure again.
 """
 
 import math
@@ -37,19 +36,19 @@ _SIZES: tuple[dict[str, int], ...] = (
     {"layers": 2, "width": 64, "tasks": 8, "rows": 16},
     {"layers": 1, "width": 64, "tasks": 8, "rows": 16},
 )
-"""From the largest on; what the user has given stays as it is."""
+"""From largest to smallest; settings that the user gave do not change."""
 _SCORING_SHARE, _TEST_SHARE = 0.2, 0.15
-"""The largest shares of the time for validations, and for the test tasks."""
+"""The largest shares of the time for validations and for the test tasks."""
 _MOST_VALIDATIONS = 5
 _AT_THE_END = 2.0  # seconds for writing the result and drawing
 _FASTER = 2
-"""The clock ends a run, and the learning rate follows it: a run has more steps than should be needed, in case
-the machine gets this many times faster."""
+"""The planned steps are multiplied by this, in case the machine gets faster: the clock ends a run and drives
+its learning rate."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What was measured: the seconds of an outer step, and of a unit of work in scoring."""
+    """Measured costs: the seconds of an outer step, and of a unit of scoring work."""
 
     step: float
     scoring: float
@@ -67,24 +66,24 @@ def settle(
     since: float | None = None,
     with_test: bool = True,
 ) -> Followed:
-    """The settings to train with, and what the user should know of them.
+    """The settings to train with, and what the user should know about them.
 
     Args:
-        config: The preset with the settings that were given.
-        tasks: What is trained on.
-        folder: The run's folder, which has its plan if the run was started for some minutes.
+        config: The preset with the settings that the user gave.
+        tasks: The tasks to train on.
+        folder: The run's folder, which holds the plan of a run that was started with `minutes`.
         preset: The preset's name.
-        given: The settings that were given, by name: these stay as they are.
-        minutes: How long the run may take, if there is a limit.
+        given: Names of the settings that the user gave, which do not change.
+        minutes: The time limit of the run, if there is one.
         stored: The settings of the run in the folder, if it is resumed.
-        since: When the time began, by `time.monotonic`; now if not given.
+        since: The start of the time, by `time.monotonic`; now if not given.
         with_test: Whether the test tasks will be scored.
     """
     followed = follow_data(config, tasks, given, preset=preset)
     if minutes is not None:
         options = {"given": given, "since": since, "with_test": with_test}
         plan = fit_minutes(followed.config, tasks, minutes, folder, **options)
-    elif stored is not None and "rows" not in given:  # they may have followed from the memory of another day
+    elif stored is not None and "rows" not in given:  # they may depend on the memory free then
         return replace(followed, config=followed.config.override(rows=stored.training.rows))
     elif "name" in tasks.options:
         return followed
@@ -103,15 +102,15 @@ def fit_minutes(
     since: float | None = None,
     with_test: bool = True,
 ) -> Followed:
-    """The settings with which a run ends after this many minutes, scoring included, and what was chosen.
+    """Choose the settings with which a run ends after this many minutes, scoring included.
 
     Args:
         config: The settings to start from.
-        tasks: What is trained on.
-        minutes: How long the run may take.
-        folder: The run's folder, where an earlier plan may be.
-        given: Settings that the user has given, which stay as they are.
-        since: When the time began, by `time.monotonic`; now if not given.
+        tasks: The tasks to train on.
+        minutes: The time limit of the run.
+        folder: The run's folder, which may hold an earlier plan.
+        given: Names of the settings that the user gave, which do not change.
+        since: The start of the time, by `time.monotonic`; now if not given.
         with_test: Whether the test tasks will be scored.
     """
     if not (minutes > 0 and math.isfinite(minutes)):
@@ -136,7 +135,7 @@ def fit_minutes(
 
 
 def _earlier(file: Path, config: Config, minutes: float) -> Config:
-    """The plan that a run was started with; an error if it was for other settings or another time."""
+    """The plan that a run was started with; raise an error if it is for other settings or minutes."""
     values = read_json(file)
     try:
         changes = config.differences(Config.from_json(values["from"]).to_json())
@@ -159,8 +158,8 @@ def _choose_size(
 ) -> tuple[Config, Cost]:
     """The largest network and batch that leave enough steps, with their cost.
 
-    The cost of a size is measured, from a small one on; of the larger ones only those are measured that
-    should leave enough steps by their arithmetic.
+    Costs are measured, from a small size on a CPU and from the largest on a GPU. A larger size is measured
+    only if it should leave enough steps, judging by its arithmetic.
     """
     sizes = list(_sizes(config, tasks, given))
     training = (1 - _SCORING_SHARE - _TEST_SHARE) * seconds
@@ -191,7 +190,7 @@ def _choose_size(
 
 
 def _sizes(config: Config, tasks: TaskSet, given: Collection[str]) -> Iterator[Config]:
-    """Configs from the largest on, as far as the tasks can give what they ask for."""
+    """Configs from largest to smallest that the tasks and the memory allow."""
     most, seen, error = max(map(len, tasks.train)), set[tuple[int, ...]](), None
     for size in _SIZES:
         size = size | {"tasks": min(size["tasks"], len(tasks.train)), "rows": min(size["rows"], most)}
@@ -213,7 +212,7 @@ def _sizes(config: Config, tasks: TaskSet, given: Collection[str]) -> Iterator[C
 
 
 def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> Config:
-    """Small supports of TAM, if it has any, of at most as many rows as there are."""
+    """Limit TAM's small supports, if it uses them, to the number of rows."""
     if getattr(config.settings, "support", "all") == "all" or "small_sizes" in given:
         return config
     smallest = max(tasks.n_classes, 1)
@@ -221,7 +220,7 @@ def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> C
 
 
 def _work(config: Config, tasks: TaskSet) -> float:
-    """What a step computes, up to a factor."""
+    """The arithmetic of a step, up to a factor."""
     spec = prepare(config, tasks, with_test=False).spec
     places = spec.x_places + spec.max_y + spec.task_places
     block = 12 * spec.width**2 + places * spec.width
@@ -246,17 +245,17 @@ def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
 
 
 def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
-    """The seconds of a unit of the work that scoring takes."""
+    """The seconds of a unit of scoring work."""
     asked = trainer.config.protocol
-    k, some = max(asked.shots), trainer.setup.splits["valid"][:4]
+    k, valid = max(asked.shots), trainer.setup.splits["valid"][:4]
     protocol = replace(asked, supports=1, adapt_steps=_up_to(asked.adapt_steps, 5), queries=20)
     started = time.monotonic()
-    choose(trainer.method, trainer.model, some, k, protocol, trainer.primitives)
-    return (time.monotonic() - started) / _validation_work(replace(protocol, shots=(k,)), tasks, len(some))
+    choose(trainer.method, trainer.model, valid, k, protocol, trainer.primitives)
+    return (time.monotonic() - started) / _validation_work(replace(protocol, shots=(k,)), tasks, len(valid))
 
 
 def _validation_work(protocol: Protocol, tasks: TaskSet, count: int) -> float:
-    """The rows that go through the network for all steps and rates, those with a gradient counted thrice."""
+    """The rows that pass through the network for all steps and rates; those with a gradient count thrice."""
     steps, rates = protocol.adapt_steps, len(protocol.adapt_rates)
     each = sum(
         3 * (max(steps) + 1) * k * max(tasks.n_classes, 1) + len(steps) * protocol.queries
@@ -266,13 +265,13 @@ def _validation_work(protocol: Protocol, tasks: TaskSet, count: int) -> float:
 
 
 def _test_work(protocol: Protocol, tasks: TaskSet) -> float:
-    """The same for the test tasks, with one number of steps and one rate: the most steps."""
+    """The same for the test tasks, with one rate and only the largest number of steps."""
     once = replace(protocol, adapt_steps=(max(protocol.adapt_steps),), adapt_rates=protocol.adapt_rates[:1])
     return _validation_work(once, tasks, len(tasks.test))
 
 
 def _protocols(protocol: Protocol, given: Collection[str]) -> Iterator[Protocol]:
-    """Protocols from the one that was asked for on, each cheaper than the one before."""
+    """The requested protocol, then ever cheaper ones."""
     changes: list[Mapping[str, Any]] = [
         {},
         {"supports": min(2, protocol.supports)},
@@ -284,8 +283,8 @@ def _protocols(protocol: Protocol, given: Collection[str]) -> Iterator[Protocol]
         {"adapt_steps": _up_to(protocol.adapt_steps, 5)},
     ]
     for change in changes:
-        left = {name: value for name, value in change.items() if name not in given}
-        protocol = replace(protocol, **left)
+        allowed = {name: value for name, value in change.items() if name not in given}
+        protocol = replace(protocol, **allowed)
         yield protocol
 
 
@@ -296,7 +295,7 @@ def _up_to(steps: tuple[int, ...], most: int) -> tuple[int, ...]:
 def _schedule(
     config: Config, tasks: TaskSet, seconds: float, cost: Cost, given: Collection[str], *, with_test: bool
 ) -> Followed:
-    """How many steps and validations fit into the seconds, and which protocol."""
+    """Choose the steps, validations and protocol that fit into the seconds."""
     protocol, validation, test = config.protocol, 0.0, 0.0
     for protocol in _protocols(config.protocol, given):
         validation = cost.scoring * _validation_work(protocol, tasks, len(tasks.valid))
@@ -304,13 +303,13 @@ def _schedule(
         if 2 * validation <= _SCORING_SHARE * seconds and test <= _TEST_SHARE * seconds:
             break
     validations = max(1, min(_MOST_VALIDATIONS, int(_SCORING_SHARE * seconds / max(validation, 1e-9))))
-    before = int(config.network.hints > 0 and tasks.kind == "transduction")  # what it starts from
+    before = int(config.network.hints > 0 and tasks.kind == "transduction")  # one at step 0
     training = seconds - (validations + before) * validation - test
     planned = min(MOST_STEPS, int(training / cost.step))
     if planned < 1:
         least = math.ceil((validation + test + 10 * cost.step) / 6) / 10
         raise UserError(
-            f"minutes must be about {least:g} or more for these tasks: scoring takes most of them"
+            f"minutes must be about {least:g} or more for these tasks: scoring takes most of the time"
         )
     every = math.ceil(planned / validations)
     limit = round(training + (validations - 1 + before) * validation, 1)
@@ -320,14 +319,14 @@ def _schedule(
     if getattr(config.settings, "support", "all") == "mixed":
         changes["small_after"] = planned // 4
     changes = {name: value for name, value in changes.items() if name not in given}
-    found = replace(config, protocol=protocol).override(**changes)
+    scheduled = replace(config, protocol=protocol).override(**changes)
     lines = (
-        _size_in_words(found, cost, planned),
-        _protocol_in_words(found.protocol),
+        _size_in_words(scheduled, cost, planned),
+        _protocol_in_words(scheduled.protocol),
         f"  about {validations} validations of {_duration(validation)}",
         f"  {len(tasks.test)} test tasks in about {_duration(test)}" if with_test else "",
     )
-    return Followed(found, tuple(line for line in lines if line))
+    return Followed(scheduled, tuple(line for line in lines if line))
 
 
 def _size_in_words(config: Config, cost: Cost, steps: int) -> str:

@@ -1,4 +1,4 @@
-"""What is worked out and checked once, before a run starts: do settings, tasks and machine fit together?"""
+"""Prepare a run once, before it starts, and check that settings, tasks and machine fit together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,15 +38,15 @@ class Setup:
     ids: TokenIds
     splits: Mapping[str, tuple[Task, ...]]  # of the tasks, in the model's ids
     notes: tuple[str, ...] = ()
-    """What the user should know before training."""
+    """Messages for the user before training."""
 
 
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
-    """Work out what a run needs; an error if settings, tasks and machine do not fit together.
+    """Work out what a run needs; raise an error if settings, tasks and machine do not fit together.
 
     Args:
         config: The settings.
-        tasks: What is trained on.
+        tasks: The tasks to train on.
         with_test: Whether the test tasks will be scored, and so need enough examples.
     """
     check_device(config.device)
@@ -67,7 +67,7 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     spec = _spec(config, tasks, method, primitives, len(vocabulary) + hints, encoder)
     ids, splits = TokenIds(spec, vocabulary), tasks.splits
     if spec.unknown_tokens:
-        splits = {split: ids.tasks(some) for split, some in tasks.splits.items()}
+        splits = {split: ids.tasks(members) for split, members in tasks.splits.items()}
     if primitives is not None:
         check_primitives(tasks, primitives)
     rows = min(config.training.rows, max(map(len, tasks.train)))
@@ -79,8 +79,8 @@ def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
 
 
 def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
-    """How many tokens of each split the model will not know, in words."""
-    found: list[str] = []
+    """Notes on the tokens of each split that the model will not know."""
+    notes: list[str] = []
     where = "in no training task" if ids.spec.encoder is None else "not the encoder's"
     for split, members in tasks.splits.items():
         unknown, total = ids.count_unknown(members)
@@ -90,11 +90,11 @@ def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
                 "text, or tokens of its tokenizer"
             )
         if unknown:
-            found.append(
+            notes.append(
                 f"{unknown} of {total} tokens of the {split} tasks are {where}: the model reads them as "
                 "unknown"
             )
-    return found
+    return notes
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
@@ -113,7 +113,7 @@ def _check_regularisation(config: Config, tasks: TaskSet) -> None:
 
 
 def real_device(device: str) -> str:
-    """The device itself; for auto, cuda where there is a GPU, else cpu."""
+    """Resolve auto: to cuda if there is a GPU, else to cpu."""
     if device != "auto":
         return device
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -152,7 +152,7 @@ def _spec(
     tokens: int,
     encoder: Described | None,
 ) -> ModelSpec:
-    """The model that fits these tasks."""
+    """The spec of the model for these tasks."""
     if method.classification_only and tasks.kind != "classification":
         others = ", ".join(name for name, other in METHODS.items() if not other.classification_only)
         raise UserError(
@@ -189,13 +189,13 @@ def _spec(
 
 
 def _programs(config: Config, tasks: TaskSet) -> int:
-    """How many programs hints try: as many as asked, if they explain some training tasks."""
+    """The number of programs that hints try: 0 if they explain no training task."""
     draws = config.network.programs if config.network.hints else 0
     return draws if draws and explain_some(tasks, draws) else 0
 
 
 def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
-    """Raise an error unless all tasks have the same number of primitives, and new ones have one unseen."""
+    """Raise an error unless all tasks have equally many primitives, and new tasks exactly one unseen."""
     slots, file = len(tasks.train[0].primitives), _file_of(tasks)
     for task in tasks:
         if len(task.primitives) != slots:
@@ -203,7 +203,7 @@ def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
                 f"{file}task {task.name!r} has {len(task.primitives)} primitives, and task "
                 f"{tasks.train[0].name!r} has {slots}: all tasks must have the same number"
             )
-    for task in (task for name, some in tasks.splits.items() if name != "train" for task in some):
+    for task in (task for name, members in tasks.splits.items() if name != "train" for task in members):
         try:
             unknown_slot(f"{file}task {task.name!r}, not for training", task.primitives, primitives)
         except PrimitivesError as error:
@@ -211,7 +211,7 @@ def check_primitives(tasks: TaskSet, primitives: Mapping[str, int]) -> None:
 
 
 def check_examples(tasks: TaskSet, protocol: Protocol, split: str) -> None:
-    """Raise an error unless the tasks of a split have enough examples for supports at all k, and queries."""
+    """Raise an error unless the tasks of a split have enough examples for queries and supports at all k."""
     try:
         episodes(tasks.splits[split], max(protocol.shots), protocol)
     except UserError as error:
@@ -219,7 +219,7 @@ def check_examples(tasks: TaskSet, protocol: Protocol, split: str) -> None:
 
 
 def _file_of(tasks: TaskSet) -> str:
-    """How an error about tasks begins: with their file, if they were read from one."""
+    """The prefix of an error about tasks: their file, if they were read from one."""
     return f"{tasks.options['path']}: " if "path" in tasks.options else ""
 
 

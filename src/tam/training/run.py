@@ -54,20 +54,20 @@ def load_tasks(
 ) -> TaskSet:
     """The task set that a config names: a benchmark's options, or the `path` of a file, perhaps with a prior.
 
-    An error in what a config file says of the tasks begins with that `file`.
+    If a config `file` is given, errors in its description of the tasks begin with it.
     """
     try:
         if "prior" in source:
             return _with_prior(source, progress)
         return _named_tasks(source, progress)
-    except TasksFileError:  # which names a file of its own
+    except TasksFileError:  # it names its own file
         raise
     except UserError as error:
         raise error if file is None else UserError(f"{file}: tasks: {error}") from None
 
 
 def _with_prior(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
-    """The user's tasks, with those of their prior to train on too: generated, a benchmark's or a file's."""
+    """The user's tasks, with a prior's to train on too: generated, a benchmark's or a file's."""
     prior = source["prior"]
     if not isinstance(prior, dict):
         raise UserError(f"prior must be an object with a generator, a name or a path: got {shown(prior)}")
@@ -89,7 +89,7 @@ def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSe
 
 
 def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
-    """A config file: the config, and where its tasks come from."""
+    """Read a config file: the config, and where its tasks come from."""
     values = read_json(path)
     if not isinstance(source := values.pop("tasks", None), dict):
         raise UserError(f"{path}: tasks must be an object with the name of a benchmark or a path")
@@ -107,7 +107,7 @@ def check_new(folder: Path) -> None:
 
 
 def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bool) -> None:
-    """Make the folder of a new run, or check that there is one to resume; of several processes, one does."""
+    """Make the folder of a new run, or check the one to resume; of several processes, only the first does."""
     if not distribution.is_first():
         return
     file = folder / "config.json"
@@ -126,7 +126,7 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (tokenizer := tokenizer_named(source.get("text"))) is not None:
-            shutil.copyfile(tokenizer, folder / TOKENIZER)  # so that the folder is all that is needed
+            shutil.copyfile(tokenizer, folder / TOKENIZER)  # makes the folder self-contained
         write_json(file, {"tasks": dict(source), **config.to_json()})
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -142,7 +142,7 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
     code = provenance()  # before files can change
     with distribution.process_group(setup.config.device), writing_to(folder), alone_in(folder):
         if distribution.world_size() == 1 and (result := _finished(setup, folder)) is not None:
-            return result  # another process has finished it since
+            return result  # another process has finished it meanwhile
         trainer = train_alone(setup, folder, log)
         if distribution.rank() != 0:
             return {}
@@ -154,7 +154,7 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
 
 
 def _finished(setup: Setup, folder: Path) -> dict[str, Any] | None:
-    """The result of a run that is finished, which must be this one; else None."""
+    """The result if the run is finished, else None; raise an error if it is another run's."""
     if (result := read_result(folder)) is not None:
         check_same(setup, result, folder / "result.json")
     return result
@@ -179,12 +179,12 @@ def read_result(folder: Path) -> dict[str, Any] | None:
 
 
 def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Scores as the records of a training have them."""
+    """Scores in the form of training records."""
     return {str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")} for score in scores}
 
 
 def _result(trainer: Trainer) -> dict[str, Any]:
-    """What a finished training has found."""
+    """The result of a finished training."""
     config, tasks, best = trainer.config, trainer.tasks, trainer.state.best
     splits = {split: tasks.splits[split] for split in tasks.test_splits}
     return {

@@ -1,7 +1,7 @@
-"""A trained model on disk, with all that is needed to use it.
+"""A trained model on disk, with everything needed to use it.
 
-`model.safetensors` has the last weights, `best-K.safetensors` those that validated best at k = K, each with
-how a task is then learned; `learner.json` has the rest. Where there are best weights, they are used.
+`model.safetensors` has the last weights, `best-K.safetensors` those that validated best at k = K, with their
+choice of steps and rate; `learner.json` has the rest. The best weights are used where there are any.
 """
 
 import json
@@ -39,8 +39,8 @@ class Saved:
         model: The network with its last weights.
         vocabulary: Its tokens.
         primitives: The ids of the primitives that it knows; None if it uses none.
-        choices: How the last weights learn a task at each k.
-        best: For each k the network with the weights that validated best, and that validation.
+        choices: At each k, the steps and rate with which the last weights learn a task.
+        best: At each k, the best validation and the network with its weights.
     """
 
     config: Config
@@ -52,19 +52,19 @@ class Saved:
 
     @property
     def at_each_k(self) -> dict[int, tuple[Model, Choice]]:
-        """The network that is used at each k, and how it learns a task there."""
+        """The network to use at each k, and its steps and rate there."""
         last = {k: (self.model, choice) for k, choice in self.choices.items()}
         return last | {k: (model, best.choice) for k, (best, model) in self.best.items()}
 
     def at(self, k: int) -> tuple[Model, Choice]:
-        """What is used at any k: that of the nearest k that was validated."""
+        """The network to use at any k, with its steps and rate: that of the nearest validated k."""
         known = self.at_each_k
         return known[min(known, key=lambda other: abs(math.log(other / k)))]
 
     def write(self, folder: Path, *, half: bool = False) -> None:
-        """Write all files; stopped at any moment, `read` finds this model or the one that was there.
+        """Write all files. If this is interrupted, `read` finds this model or the previous one.
 
-        With `half`, weights are rounded to float16; they are read as float32 all the same.
+        With `half`, weights are rounded to float16; they are still read as float32.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for k, (best, model) in self.best.items():
@@ -75,9 +75,9 @@ class Saved:
                 best_file(folder, k).unlink(missing_ok=True)
 
     def write_last(self, folder: Path, *, half: bool = False) -> None:
-        """Write all but the best weights, which training writes when they validate.
+        """Write all but the best weights, which training writes as it validates.
 
-        The description has another name until the weights are in place.
+        The description has a temporary name until the weights are in place.
         """
         weights = _weights_of(self.model, half=half)
         description = {
@@ -133,14 +133,14 @@ class Saved:
 
 
 def _description_of(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Any]:
-    """The description that was written with these weights; earlier versions did not say which."""
+    """The description that was written with these weights; earlier versions did not record which."""
     files = [folder / name for name in ("learner.json", _NEXT) if (folder / name).exists()]
     own = checksum(weights)
     for file in files:
         values = read_json(file)
         if values.get("weights", own) == own:
             return values
-    raise UserError(f"{files[0]}: describes other weights than those of model.safetensors")
+    raise UserError(f"{files[0]}: does not describe the weights of model.safetensors")
 
 
 def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
@@ -153,11 +153,11 @@ def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
 def read_best(
     folder: Path, config: Config, spec: ModelSpec, checksums: Mapping[str, str] | None = None
 ) -> dict[int, tuple[Best, Model]]:
-    """For each k whose best weights are in a folder: these, and how they validated.
+    """Read the best validation at each k from a folder, with the network that has its weights.
 
-    Weights that do not have the checksum given for their k are of another model, and left out.
+    Weights whose checksum is not the one given for their k belong to another model, and are left out.
     """
-    found: dict[int, tuple[Best, Model]] = {}
+    best: dict[int, tuple[Best, Model]] = {}
     for k in config.protocol.shots:
         if exists(file := best_file(folder, k)):
             weights, header = read_tensors(file)
@@ -166,13 +166,13 @@ def read_best(
             model = build_model(spec, torch.Generator().manual_seed(0))
             load_weights(model, weights, file)
             place_model(model, config.device, config.training.precision)
-            found[k] = Best.of_file(header, file), model
-    return found
+            best[k] = Best.of_file(header, file), model
+    return best
 
 
 def validated(folder: Path, step: int) -> dict[int, Choice]:
-    """How the weights of an outer step learn a task at each k, from the metrics of the run in a folder."""
-    found: dict[int, Choice] = {}
+    """The steps and rate chosen at each k after an outer step, from the metrics of the run in a folder."""
+    choices: dict[int, Choice] = {}
     file = folder / "metrics.jsonl"
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -182,10 +182,10 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
         for record in map(json.loads, lines):
             if record["step"] == step and "valid" in record:
                 scores = record["valid"].items()
-                found |= {int(k): Choice(int(one["steps"]), float(one["rate"])) for k, one in scores}
+                choices |= {int(k): Choice(int(one["steps"]), float(one["rate"])) for k, one in scores}
     except MALFORMED as error:
         raise UserError(f"{file}: not the metrics of a run ({error!r})") from None
-    return found
+    return choices
 
 
 def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
@@ -209,14 +209,14 @@ def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
 
 
 def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
-    found = values["primitives"]
-    if found is not None and sorted(found.values()) != list(range(len(found))):
+    primitives = values["primitives"]
+    if primitives is not None and sorted(primitives.values()) != list(range(len(primitives))):
         raise ValueError("primitives must be null, or an id for each")
-    return found
+    return primitives
 
 
 def _choices(values: Mapping[str, Any]) -> dict[int, Choice]:
-    found = {int(k): Choice(int(steps), float(rate)) for k, (steps, rate) in values.items()}
-    if not found or not all(k >= 1 and c.steps >= 0 and math.isfinite(c.rate) for k, c in found.items()):
+    choices = {int(k): Choice(int(steps), float(rate)) for k, (steps, rate) in values.items()}
+    if not choices or not all(k >= 1 and c.steps >= 0 and math.isfinite(c.rate) for k, c in choices.items()):
         raise ValueError("choices must be a number of steps and a rate for each k")
-    return found
+    return choices

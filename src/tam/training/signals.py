@@ -8,10 +8,10 @@ from typing import Any
 
 @contextmanager
 def on_interrupts(handler: Callable[[int, Any], Any]) -> Generator[dict[signal.Signals, Any]]:
-    """Call this on Ctrl-C and SIGTERM; yields the handlers of before, which come back at the end."""
+    """Call `handler` on Ctrl-C and SIGTERM; yield the previous handlers, which are restored at the end."""
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield before
     finally:
-        for number, handler_before in before.items():
-            signal.signal(number, handler_before)
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -1,4 +1,4 @@
-"""What changes during training besides weights and optimiser, as it is written in the headers of files."""
+"""The training state besides weights and optimiser, as written in the headers of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,14 +24,14 @@ class Best:
 
     @classmethod
     def from_json(cls, values: Any) -> "Best":
-        """From plain values; one of `MALFORMED` if they do not describe a validation."""
+        """From plain values; raises one of `MALFORMED` if they do not describe a validation."""
         step, (first, second), (steps, rate) = values
         quality = (float(infinite_if_none(first)), float(infinite_if_none(second)))
         return cls(int(step), quality, Choice(int(steps), float(rate)))
 
     @classmethod
     def of_file(cls, header: Mapping[str, Any], path: Path) -> "Best":
-        """From the header of a file of weights."""
+        """From the header of a weights file."""
         try:
             return cls.from_json(header["best"])
         except MALFORMED as error:
@@ -40,7 +40,7 @@ class Best:
 
 @dataclass
 class State:
-    """How far a run has come."""
+    """The progress of a run."""
 
     step: int = 0
     seconds: float = 0.0
@@ -53,6 +53,6 @@ class State:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "State":
-        """From plain values; one of `MALFORMED` if they do not describe a run."""
+        """From plain values; raises one of `MALFORMED` if they do not describe a run."""
         best = {int(k): Best.from_json(one) for k, one in dict(values["best"]).items()}
         return cls(int(values["step"]), float(values["seconds"]), best)

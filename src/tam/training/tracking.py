@@ -1,6 +1,6 @@
 """Send a run's losses and scores to TensorBoard, Trackio or Weights & Biases, each an extra of the package.
 
-A run that is resumed goes on in the same place. Its name there is kept in the run's folder.
+A resumed run continues in the same place. Its name there is kept in the run's folder.
 """
 
 import re
@@ -23,7 +23,7 @@ PROJECT = "tam"
 
 
 class _TensorBoard:
-    """Event files in the folder `tensorboard` of the run; what they have from a step on can be replaced."""
+    """Event files in the folder `tensorboard` of the run; a resumed run replaces those from its step on."""
 
     def __init__(self) -> None:
         _check_installed("tensorboard")
@@ -49,7 +49,7 @@ class _TensorBoard:
 class _Wandb:
     """A run of Weights & Biases, or of Trackio, which has the same functions.
 
-    Both keep what they have of a step that is logged again after a crash.
+    If a step is logged again after a crash, both keep the values that they have.
     """
 
     def __init__(self, package: Literal["trackio", "wandb"]) -> None:
@@ -88,31 +88,31 @@ def _check_installed(package: str) -> Any:
 
 @contextmanager
 def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any], log: Log) -> Generator[Log]:
-    """A log that also sends what it is given to the tracker, from the first numbers on."""
+    """A log that also sends its records to the tracker, which starts with the first numbers."""
     if tracker is None:
         yield log
         return
-    begun = False
+    started = False
 
     def send(record: Mapping[str, Any]) -> None:
-        nonlocal begun
+        nonlocal started
         log(record)
         if "step" not in record:
             return
-        if not begun:
+        if not started:
             tracker.start(_name_of(folder), folder, config, record["step"])
-            begun = True
+            started = True
         tracker.log(_numbers(record), record["step"])
 
     try:
         yield send
     finally:
-        if begun:
+        if started:
             tracker.finish()
 
 
 def _name_of(folder: Path) -> str:
-    """The unique name of a run, which begins with its folder's."""
+    """The unique name of a run, which begins with its folder's name."""
     file = folder / "tracking.json"
     if not file.exists():
         name = re.sub(r"[^\w.-]", "-", folder.resolve().name)
@@ -121,11 +121,11 @@ def _name_of(folder: Path) -> str:
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a record by their names in a tracker, without those that are infinite."""
-    found: dict[str, float | None] = {}
+    """The finite numbers of a record, by their names in a tracker."""
+    values: dict[str, float | None] = {}
     for split in ("valid", "test"):
         for k, scores in record.get(split, {}).items():
-            found |= {f"{split}/{metric} at k={k}": value for metric, value in scores.items()}
-    if not found:
-        found = {f"train/{name}": value for name, value in record.items() if name != "step"}
-    return {name: float(value) for name, value in found.items() if value is not None}
+            values |= {f"{split}/{metric} at k={k}": value for metric, value in scores.items()}
+    if not values:
+        values = {f"train/{name}": value for name, value in record.items() if name != "step"}
+    return {name: float(value) for name, value in values.items() if value is not None}

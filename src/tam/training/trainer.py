@@ -44,9 +44,9 @@ def _seed_of(text: str) -> int:
 
 
 class Trainer:
-    """A run in progress: model, optimiser, random numbers and state, which checkpoints hold together.
+    """A run in progress: model, optimiser, random numbers and state, all of which a checkpoint holds.
 
-    `captured` concerns GPUs: whether outer steps are recorded and replayed, or run one operation at a time.
+    On a GPU, outer steps are recorded and replayed if `captured`, else run one operation at a time.
     """
 
     def __init__(self, setup: Setup, folder: Path, *, captured: bool = True) -> None:
@@ -57,7 +57,7 @@ class Trainer:
         self.device = torch.device(config.device)
         self.model = self._new_model()
         self.data = self._new_data()
-        # Not the seed itself: on a CPU, the first draws would equal the numbers that made the weights.
+        # Not the seed itself: on a CPU, the first draws would equal those that initialised the weights.
         self.generator = torch.Generator(self.device).manual_seed(_seed_of(f"draws {config.seed}"))
         self.adam = Adam(self.model, table_names(self.model), training.clip, training.weight_decay)
         self.warm_starts = self._new_warm_starts()
@@ -70,14 +70,14 @@ class Trainer:
             captured
             and self.device.type == "cuda"
             and distribution.world_size() == 1
-            and not training.dropout  # its draws are seeded anew for every step
-            and spec.encoder is None  # code of others may wait for the GPU
+            and not training.dropout  # seeded anew for every step
+            and spec.encoder is None  # third-party code may wait for the GPU
         )
         self._captured: dict[int, CapturedStep] = {}
         self._compiled = False
 
     def _new_model(self) -> Model:
-        """The network as initialised, with what it keeps of the training tasks."""
+        """The initialised network, with what it stores of the training tasks."""
         config, spec, train = self.config, self.setup.spec, self.setup.splits["train"]
         start = torch.Generator().manual_seed(config.seed)
         model = place_model(build_model(spec, start), self.device, config.training.precision)
@@ -99,7 +99,7 @@ class Trainer:
         return TrainingData(train, self.device, self.primitives, masking)
 
     def _new_warm_starts(self) -> WarmStarts | None:
-        """Where searches ended last, if some are to start there, or if the model keeps it."""
+        """The last z of every task, if some searches start there or the model stores it."""
         share, slots = getattr(self.config.settings, "warm_share", 0.0), self.setup.spec.slots
         if self.model.kept is not None:
             return WarmStarts(share, slots, self.model.kept)
@@ -108,10 +108,10 @@ class Trainer:
         return None
 
     def step(self) -> Losses:
-        """One outer step."""
+        """Take one outer step."""
         training = self.config.training
         done = float(self.state.step)
-        if training.max_seconds is not None:  # where steps are slower than planned, time counts
+        if training.max_seconds is not None:  # if steps are slower than planned, time counts
             done = max(done, training.steps * min(1.0, self.state.seconds / training.max_seconds))
         self.adam.rate.fill_(rate_at(done, peak=training.rate, warmup=training.warmup, steps=training.steps))
         self.compile()
@@ -129,7 +129,7 @@ class Trainer:
         return self._captured[phase]()
 
     def compile(self) -> None:
-        """Compile the kernels of training and validation side by side, once: in steps that are undone."""
+        """Compile the kernels of training and validation in parallel, once, in steps that are then undone."""
         if self._compiled or not (self.method.allows_kernels and compiles_ahead(self.model)):
             return
         self._compiled = True
@@ -150,11 +150,11 @@ class Trainer:
 
     def _eager_step(self, method: Method, step: int) -> Losses:
         training = self.config.training
-        everyone = self.data.draw(training.tasks, training.rows, self.generator)
+        whole = self.data.draw(training.tasks, training.rows, self.generator)
         if self.warm_starts is not None:
-            everyone = self.warm_starts.begin(everyone, self.generator)
-        batch = everyone.part(self._share)
-        if training.dropout:  # so that ranks may draw differently, and a resumed run draws the same
+            whole = self.warm_starts.begin(whole, self.generator)
+        batch = whole.part(self._share)
+        if training.dropout:  # ranks draw differently, a resumed run draws the same
             seed = _seed_of(f"dropout {self.config.seed} {step} {distribution.rank()}")
             self._dropout.manual_seed(seed)
         with (
@@ -164,19 +164,19 @@ class Trainer:
         ):
             losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
-            self.warm_starts.keep(everyone, self._of_all_ranks(losses.z))
+            self.warm_starts.keep(whole, self._of_all_ranks(losses.z))
         return Losses(*losses.means)
 
     def _of_all_ranks(self, rows: Tensor) -> Tensor:
-        """The rows of every rank's tasks, given this rank's."""
-        everyone = rows.new_zeros(self._tasks, rows.shape[1])
-        everyone[self._share] = rows
-        distribution.add_up([everyone])
-        return everyone
+        """Gather the rows of all ranks' tasks, given this rank's."""
+        gathered = rows.new_zeros(self._tasks, rows.shape[1])
+        gathered[self._share] = rows
+        distribution.add_up([gathered])
+        return gathered
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
-            count = count.clone()  # the caller's stays its own
+            count = count.clone()  # leave the caller's unchanged
             distribution.add_up([self.adam.gradient, count])
         self.adam.move(count)
 
@@ -190,7 +190,7 @@ class Trainer:
         return Losses(*values / self._tasks)
 
     def any_rank(self, answer: bool) -> bool:
-        """Whether the answer of any rank is yes."""
+        """Whether `answer` is true on any rank."""
         if distribution.world_size() == 1:
             return answer
         answers = self.adam.gradient.new_tensor([answer])
@@ -229,17 +229,17 @@ class Trainer:
         return scores
 
     def diverged(self, what: str) -> DivergedError:
-        """The error that says that training has diverged, and what to try."""
+        """The error to raise when training has diverged, with what to try."""
         good = checkpoint_file(self.folder)
-        stays = f"the last good checkpoint stays, {good}; " if good.exists() else ""
+        kept = f"the last good checkpoint is {good}; " if good.exists() else ""
         inner = "a smaller inner_rate, " if hasattr(self.config.settings, "inner_rate") else ""
         return DivergedError(
-            f"training diverged at step {self.state.step}: {what}; {stays}start again in another folder "
+            f"training diverged at step {self.state.step}: {what}; {kept}start again in another folder "
             f"with a smaller rate, {inner}or a longer warmup"
         )
 
     def saved(self) -> Saved:
-        """The model as it is now, with the best weights at each k if it was validated."""
+        """The current model, with the best weights at each k if it was validated."""
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
         vocabulary = self.setup.ids.vocabulary
         return Saved(self.config, self.model, vocabulary, self.primitives, self.choices, best)
@@ -279,6 +279,6 @@ class Trainer:
         self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
 
     def _best_on_disk(self, k: int) -> Best:
-        """The best validation at k by the file of its weights, which may be newer than the checkpoint."""
+        """The best validation at k, from its weights file, which may be newer than the checkpoint."""
         path = best_file(self.folder, k)
         return Best.of_file(read_tensors(path)[1], path)
