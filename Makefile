@@ -1,4 +1,4 @@
-# `make` alone lists what there is. Needs only make and Python 3.11+; everything else goes into .venv.
+# `make` alone lists the targets. Needs only make and Python 3.11+; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -36,11 +36,11 @@ test: $(INSTALLED) ## Check lint, formatting, types and documentation, then run 
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/pytest -n 2 --dist worksteal -q
 
-test-fast: $(INSTALLED) ## Check lint and run the tests that take no time, in under a minute
+test-fast: $(INSTALLED) ## Check lint and run the fast tests, in under a minute
 	$(BIN)/ruff check
 	$(BIN)/pytest -n 2 --dist worksteal -q -m "not slow"
 
-run: $(INSTALLED) ## Show what a pretrained model learns from a few examples, then train one on the CPU, in minutes
+run: $(INSTALLED) ## Demo a pretrained model, then train one on the CPU, in minutes
 	$(BIN)/tam demo < /dev/null
 	$(BIN)/tam train classification --preset quick --out runs/quick $$(test ! -e runs/quick/config.json || echo --resume)
 
@@ -48,10 +48,10 @@ docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --quiet --strict
 	@echo "Open site/index.html"
 
-pages: $(INSTALLED) ## Write the figures and the numbers of the documentation anew, from results/
+pages: $(INSTALLED) ## Regenerate the figures and numbers of the documentation from results/
 	$(BIN)/python docs/make.py
 
-format: $(INSTALLED) ## Fix lint and formatting where that can be done automatically
+format: $(INSTALLED) ## Fix lint and formatting where possible
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
