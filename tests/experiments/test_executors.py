@@ -108,7 +108,7 @@ def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     assert 3 <= time.monotonic() - started < 8  # asked after 3; then a step and a checkpoint, if busy slowly
     assert signal.getsignal(signal.SIGTERM) == before
     assert status(small("good"), places).done
-    assert status(job, places) == (False, "begun")
+    assert status(job, places) == (False, "interrupted")
     assert status(small("after"), places) == (False, "")
 
 

@@ -92,7 +92,7 @@ def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]
         os.kill(os.getpid(), signal.SIGTERM)
 
     run_beside(stop, Runner(places, Workers()), job)
-    assert status(job, places) == (False, "begun")
+    assert status(job, places) == (False, "interrupted")
     assert "small: stopped" in capfd.readouterr().out
     runner = Runner(places, Here())
     runner.run([job])

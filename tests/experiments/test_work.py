@@ -86,7 +86,7 @@ def test_a_stopped_run_goes_on(
         patch.setattr(Diary, "note", stop_at_step_three)
         with pytest.raises(InterruptedRunError, match="stopped after step 3"):
             do(job, places)
-    assert status(job, places) == (False, "begun")
+    assert status(job, places) == (False, "interrupted")
     before = json.loads((places.run_folder(job) / "experiment.json").read_text())
     found = do(job, places)
     assert found["processes"] == 2

@@ -1,1 +1,1 @@
-"""The runs behind the published results: the list of jobs, and the runner that does them."""
+"""The runs behind the published results: the list of jobs, and the runner."""

@@ -1,6 +1,6 @@
-"""Training for a number of GPU-seconds, however many processes share the GPU.
+"""Budgets in GPU-seconds, which do not depend on how many processes share the GPU.
 
-GPU-seconds are outer steps × the time of a step with the GPU to itself, measured on a trainer of its own
+GPU-seconds are outer steps × the time of a step with the GPU to itself, measured on a separate trainer
 while the other processes are paused. Compilation and validation do not count.
 """
 
@@ -21,18 +21,18 @@ from tam.training.preflight import prepare
 from tam.training.trainer import DivergedError, Trainer
 
 WARMUP_STEPS = 6
-"""Steps until a step is compiled and captured."""
+"""Steps to take before the step is compiled and captured."""
 LAST_PHASE = 10**9
-"""A step that is in the last phase of every method."""
+"""The number of a step in the last phase of every method."""
 REPEATS, REPEAT_SECONDS = 5, 0.05
-"""How often steps are timed, and for about how many seconds each; the shortest time counts."""
+"""Number of timings, of which the shortest counts, and the seconds that each takes, roughly."""
 
 StepTimes = Mapping[int, float]
 """Milliseconds per step in each phase of a method."""
 
 
 def step_times(config: Config, tasks: TaskSet) -> StepTimes:
-    """Milliseconds per step with the GPU to itself, for each phase of the method."""
+    """Measure the milliseconds per step with the GPU to itself, for each phase of the method."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(prepare(config, tasks), Path(folder))
         first = {trainer.method.phase(step): step for step in (LAST_PHASE, 0)}
@@ -49,7 +49,7 @@ def step_times(config: Config, tasks: TaskSet) -> StepTimes:
 
 
 def _milliseconds(trainer: Trainer, step: int) -> float:
-    """The time of one step, from this step on."""
+    """Measure the time per step, starting at this step."""
     trainer.state.step = step
     _take_steps(trainer, 1)
     count = max(1, round(REPEAT_SECONDS / _take_steps(trainer, 1)))
@@ -57,18 +57,18 @@ def _milliseconds(trainer: Trainer, step: int) -> float:
 
 
 def _take_steps(trainer: Trainer, steps: int) -> float:
-    """Take some steps and return the seconds they took."""
+    """Take this many steps and return the seconds they took."""
     started = time.monotonic()
     for _ in range(steps - 1):
         trainer.step()
-    loss = float(trainer.step().end)  # waits for a GPU
+    loss = float(trainer.step().end)  # synchronises with the GPU
     if not (math.isfinite(loss) and math.isfinite(float(trainer.adam.norm))):
         raise DivergedError(f"the loss is {loss} at step {trainer.state.step}")
     return time.monotonic() - started
 
 
 def steps_within(method: Method, times: StepTimes, seconds: float) -> int:
-    """How many steps fit into the seconds, at least one."""
+    """The number of steps that fit into these GPU-seconds, at least one."""
     steps, used = 1, times[method.phase(0)]
     while (used := used + times[method.phase(steps)]) <= 1000 * seconds:
         steps += 1
@@ -76,6 +76,6 @@ def steps_within(method: Method, times: StepTimes, seconds: float) -> int:
 
 
 def gpu_seconds(config: Config, times: StepTimes, steps: int) -> float:
-    """The GPU-seconds of a run's first steps."""
+    """The GPU-seconds of the first `steps` steps of a run."""
     method = make_method(config)
     return sum(times[method.phase(step)] for step in range(steps)) / 1000

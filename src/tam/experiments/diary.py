@@ -1,4 +1,4 @@
-"""When a run was trained and validated, over all its processes."""
+"""The times and validations of a run, over all processes that worked on it."""
 
 import time
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from tam.training.checkpoint import write_json
 
 
 class Diary:
-    """The clock and the validations of a run, kept in a file beside its checkpoint.
+    """The clock and the validations of a run, stored in a file beside its checkpoint.
 
-    A process that never reaches an outer step does not count.
+    A process that never completes an outer step does not count.
     """
 
     def __init__(self, file: Path, started: float) -> None:
@@ -28,11 +28,11 @@ class Diary:
         self.wall_seconds: float | None = known.get("finished_seconds")
 
     def seconds(self) -> float:
-        """Seconds of this process and of those before it."""
+        """Seconds spent so far, in this process and in earlier ones."""
         return round(self._before + time.time() - self._started, 2)
 
     def note(self, record: Mapping[str, Any]) -> None:
-        """Take in a record of the training."""
+        """Add a record of the training."""
         if "step" not in record:
             return
         if not self._stepped:
@@ -42,12 +42,12 @@ class Diary:
             self.write()
         if "valid" in record:
             step = record["step"]
-            self.curve = [point for point in self.curve if point["step"] < step]  # the run was set back
+            self.curve = [point for point in self.curve if point["step"] < step]  # resumed at a checkpoint
             self.curve.append({"step": step, "seconds": self.seconds(), "scores": record["valid"]})
             self.write()
 
     def finish(self) -> None:
-        """Stop the clock: the result is there."""
+        """Stop the clock once the result is known."""
         if self.wall_seconds is None:
             self.wall_seconds = self.seconds()
         self.write()

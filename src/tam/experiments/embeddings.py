@@ -1,4 +1,4 @@
-"""The paper's map of task embeddings: path-finding from (4,4) to every other cell, each from 20 examples."""
+"""The paper's map of task embeddings: path-finding from (4,4) to all other cells, from 20 examples each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -30,7 +30,7 @@ from tam.training.run import load_tasks, read_result
 START = 4 * SIDE + 4
 SHOTS = 20
 SEARCHES = 2
-"""Searches for each task. Scores of `best` use eight, but a map shows a single point."""
+"""Searches per task. Scores of `best` use eight, but a map shows a single point."""
 
 
 def embedding_map(
@@ -39,28 +39,28 @@ def embedding_map(
     device: str = "cpu",
     report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """The map of a finished run on path-finding, as plain values.
+    """Map the task embeddings of a finished run on path-finding; return JSON values.
 
     A point has the row and column of a task's end, its embedding on two principal components (x, y), and
-    whether the model was trained on that task. `r2` says how well row and column of held-out tasks can be
-    predicted linearly from their embeddings.
+    whether the model was trained on that task. `r2` measures how well a linear map of the embeddings
+    predicts row and column of held-out tasks.
 
     Args:
-        folder: Where its trained model is.
-        result: What is known of the run.
-        device: Where the tasks are learned.
-        report: Called with a line on how far it is.
+        folder: The folder with the trained model.
+        result: The run's result.
+        device: The device on which tasks are learned.
+        report: Called with a line of progress.
     """
     source = result["tasks"]
     if source.get("name") != "pathfinding" or source.get("compositional"):
         raise UserError(f"{folder}: must be a run on pathfinding, not compositional: got {source}")
     if load_tasks(source).fingerprint != result["fingerprint"]:
-        raise UserError(f"{folder}: the run there has other tasks than this version makes")
+        raise UserError(f"{folder}: the run must have the tasks that this version of tam generates")
     learner, family = load(folder, device), PathfindingFamily(waypoint=False)
     ends = [end for end in range(CELLS) if end != START]
     learned = list[TaskEmbedding]()
-    for some in np.array_split(ends, SIDE):
-        examples = (_examples(family, int(end)) for end in some)
+    for chunk in np.array_split(ends, SIDE):
+        examples = (_examples(family, int(end)) for end in chunk)
         learned += learner.adapt_many(examples, searches=SEARCHES)
         report(f"{len(learned)} of {len(ends)} tasks are learned")
     z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
@@ -93,14 +93,14 @@ def _cell(cell: int) -> tuple[int, int]:
 
 
 def _examples(family: PathfindingFamily, end: int) -> list[Example]:
-    """The examples a task of the map is learned from."""
+    """Draw the examples from which a task of the map is learned."""
     recipe = (START, end)
     x, y = family.examples(recipe, SHOTS, Rng("embedding map", end))
     return list(Task(family.title(recipe), family.vocabulary, x, y))
 
 
 def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
-    """The task embedding z, without the other weights where those are fine-tuned too."""
+    """The task embedding z alone, even if the other weights were fine-tuned too."""
     if rule.is_support or not learner.model_.task_size:
         raise UserError(
             f"{learner.config.method} has no task embeddings: a map needs tam, multitask or cavia"
@@ -111,26 +111,26 @@ def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
 
 
 class EmbeddingMaps:
-    """The published maps, `embeddings-METHOD.json`, and the trained models they are made from.
+    """The published maps, `embeddings-METHOD.json`, and the trained models behind them.
 
     Args:
-        places: Where trained models are, and the device they were trained on.
-        folder: Where maps are written.
+        places: The folder of the trained models, and the device they were trained on.
+        folder: The folder to write maps to.
     """
 
     def __init__(self, places: Places, folder: Path) -> None:
         self._places, self._folder = places, folder
 
     def status(self, job: Job) -> Status:
-        """Whether the map of a job is there, or the trained model to make it from."""
+        """Whether the map of a job exists, or at least the trained model to make it from."""
         if self._is_made(job) or self._trained(job) is not None:
             return Status(True)
-        return Status(False, "its trained model is not here")
+        return Status(False, "its trained model is missing")
 
     def _trained(self, job: Job) -> tuple[Path, Result] | None:
-        """The folder with the trained model of a job and the result of its run; None if it is not here.
+        """The folder with a job's trained model, and the result of its run; None if there is none.
 
-        It is here as a run, or because the pretrained model was packed from that run.
+        The model is either in the folder of the run, or the pretrained model that was packed from it.
         """
         for folder in sorted(self._places.runs.glob(f"{job.name}-{HEX_DIGITS}")):
             result = read_result(folder) if exists(folder / "learner.json") else None
@@ -142,13 +142,13 @@ class EmbeddingMaps:
         return None
 
     def make(self, jobs: Iterable[Job]) -> Iterator[str]:
-        """Make the missing maps of jobs, and yield a line on each map."""
+        """Make the missing maps of these jobs, and yield a line on each map."""
         device = self._places.device if torch.cuda.is_available() else "cpu"
         for job in jobs:
             file = self._file(job)
             if not self._is_made(job):
                 if (trained := self._trained(job)) is None:
-                    yield f"{file}: not made: there is no finished run {job.name} in {self._places.runs}"
+                    yield f"{file}: skipped: there is no finished run {job.name} in {self._places.runs}"
                     continue
                 self._folder.mkdir(parents=True, exist_ok=True)
                 write_json(
@@ -165,9 +165,9 @@ class EmbeddingMaps:
         return made.get("name") == job.name and self._is_of(job, made["run"])
 
     def _is_of(self, job: Job, run: Mapping[str, Any]) -> bool:
-        """Whether a run is that of a job; a run's folder does not have its budget."""
-        unsaid = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
-        return mismatch(job, unsaid | dict(run), self._places.device) is None
+        """Whether a run belongs to a job; its folder does not record version and budget, so assume them."""
+        assumed = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
+        return mismatch(job, assumed | dict(run), self._places.device) is None
 
 
 def _words(made: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Which jobs are done, which are left, and how long those should take, judging by finished runs."""
+"""List finished and missing jobs, and estimate the time of the missing ones from finished runs."""
 
 import operator
 import statistics
@@ -11,7 +11,7 @@ from tam.experiments.results import Places, Status, result_of
 
 
 def status_lines(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
-    """A line for each job."""
+    """One line per job."""
     return [
         f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}"
         for job, (done, note) in zip(jobs, statuses, strict=True)
@@ -19,7 +19,7 @@ def status_lines(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
 
 
 def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:
-    """How many jobs are done, how many are left, and how long they should take."""
+    """One line: how many jobs are done and how many are left, with an estimate of their time."""
     left = [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]
     counts = f"{len(jobs) - len(left)} of {len(jobs)} runs are done, {len(left)} are left"
     if not left:
@@ -28,16 +28,16 @@ def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Plac
     finished = [(job, result) for job in everything if (result := result_of(job, places)) is not None]
     known = [seconds for job in left if (seconds := _seconds_of(job, finished, places.device)) is not None]
     if not known:
-        return f"{counts}; no finished run tells how long they take"
+        return f"{counts}; without finished runs, their time is unknown"
     total = duration(len(left) * statistics.fmean(known))
     return f"{counts}, which take about {total} on one machine, judging by finished runs"
 
 
 def _seconds_of(job: Job, finished: Sequence[tuple[Job, Mapping[str, Any]]], device: str) -> float | None:
-    """How long a job should take: the median of the finished runs most like it.
+    """Estimate the seconds of a job: the median of the finished runs most similar to it.
 
-    Most like it: the same experiment, then method, then budget, then benchmark. A run that shared its machine
-    counts for its share of the wall time.
+    Similarity compares the experiment first, then method, budget and benchmark. A run that shared its machine
+    counts with its share of the wall time.
     """
     on_cpu = (job.device or device) == "cpu"
     found: dict[tuple[bool, ...], list[float]] = {}

@@ -9,16 +9,16 @@ from tam.config.config import Config
 Values = dict[str, Any]
 
 PLANNED = ("steps", "validate_every")
-"""The settings that follow from a budget and the time of a step."""
+"""The settings derived from a budget and the time of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run of one method on one benchmark; `tam.experiments.results` says where its result is."""
+    """A run of one method on one benchmark; `tam.experiments.results` locates its result."""
 
     name: str
     group: str
-    """Its experiment; others may use its result too."""
+    """Its experiment; other experiments may use its result too."""
     tasks: Mapping[str, Any]
     """The options of the benchmark."""
     method: str = "tam"
@@ -29,20 +29,20 @@ class Job:
     seconds: float | None = None
     """GPU-seconds to train for, instead of the preset's number of steps."""
     seconds_of: str | None = None
-    """The run whose GPU-seconds are this job's budget."""
+    """The name of the job whose GPU-seconds are this job's budget."""
     device: str | None = None
-    """The device it needs, whatever the runner is given."""
+    """The device it needs, which overrides that of the runner."""
     alone: bool = False
     """Whether no other job may run at the same time, because its wall time is a result."""
 
     @property
     def trial(self) -> int:
-        """Its number among the runs behind one cell of a table: its hold-out, or its seed."""
+        """Its number among the runs behind one cell of a table: the hold-out or the seed."""
         return self.tasks.get("holdout") or self.seed
 
     @property
     def options(self) -> dict[str, Any]:
-        """All options of its benchmark, as its result has them."""
+        """All options of its benchmark, as stored in its result."""
         from tam.tasks.benchmark import BenchmarkOptions  # imports numpy, which lists of jobs do not need
 
         given = asdict(BenchmarkOptions(**self.tasks))

@@ -3,7 +3,7 @@
 A grid is models × benchmarks × k (for methods with one model per k) × trials: seeds, or hold-outs of
 primitives. A run that two experiments need belongs to the first.
 
-Nothing heavy is imported here: the command line is built from this file.
+This module imports nothing heavy, since the command line is built from it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ SEEDS = range(4)
 HOLDOUTS = range(8)
 
 TABLE2_SECONDS, ABLATION_SECONDS, SWEEP_SECONDS = 30.0, 60.0, 30.0
-"""GPU-seconds of a run; in Table 1 all methods have those of TAM with its best settings."""
+"""GPU-seconds per run; in Table 1, all methods get the GPU-seconds of TAM with its best settings."""
 
 
 class Model(NamedTuple):
-    """A row of a table: what it is called in the names of its runs, its method and its own settings."""
+    """A row of a table: its name in the names of runs, its method, and its own settings."""
 
     name: str
     method: str
@@ -50,7 +50,7 @@ TABLE1 = (
     Model("maml-first", "maml", {"order": "first"}),
     Model("cavia-first", "cavia", {"order": "first"}),
 )
-"""k-shot learning of new tasks: every method."""
+"""All methods, for k-shot learning of new tasks."""
 
 TABLE2 = (
     Model("tam", "tam"),
@@ -60,7 +60,7 @@ TABLE2 = (
     Model("matching", "matching"),
     Model("snail", "snail"),
 )
-"""New tasks with one primitive that training never showed; the untold TAM is given no primitives at all."""
+"""Methods for new tasks with one unseen primitive; "untold" TAM is given no primitives at all."""
 
 _ONE_SEARCH = {
     "proposer": False,
@@ -68,7 +68,7 @@ _ONE_SEARCH = {
     "adapt_steps": (0, 1, 2, 3, 5, 8, 12, 18, 25, 50, 100, 200),
     "adapt_rates": (0.003, 0.01, 0.03, 0.1),
 }
-"""TAM without what `best` adds for tokens alone: the proposer is a transformer that proposes tokens."""
+"""TAM without the parts of `best` that only work with tokens: the proposer proposes tokens."""
 
 ABLATION = (
     Model("tam-token", "tam", _ONE_SEARCH),
@@ -81,15 +81,15 @@ ARCHITECTURE = (
     Model("tam-lstm", "tam", _ONE_SEARCH | {"backbone": "lstm"}),
     Model("multitask-lstm", "multitask", {"backbone": "lstm"}),
 )
-"""A bidirectional LSTM in place of the transformer, with alternating minimisation and with multitask
-training. The transformer's rows are those of the token in the ablation, and of multitask in Table 1."""
+"""A bidirectional LSTM instead of the transformer, with alternating minimisation and with multitask
+training. The transformer's rows reuse the token runs of the ablation and the multitask runs of Table 1."""
 
 INNER_STEPS = (1, 3, 6, 25)
-"""T, most updates of z in an outer step; `best` has 12. The paper: more are better, up to 25."""
+"""T, the maximum number of updates of z per outer step; `best` has 12. Paper: more is better, up to 25."""
 ROWS = (16, 32, 64, 300)
-"""N, examples of a task in an outer step; `best` has 128 or 256. The paper: many more than k, 300."""
+"""N, examples per task in an outer step; `best` has 128 or 256. Paper: many more than k, 300."""
 TRAINING_TASKS = (20, 50, 100, 250)
-"""Training tasks; the benchmarks have 500. Not in the paper."""
+"""Numbers of training tasks; the benchmarks have 500. Not in the paper."""
 
 CPU_SEEDS = (1, 2)
 CPU_VARIANTS = (
@@ -101,16 +101,16 @@ CPU_VARIANTS = (
     *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in (1, 3, 25)),
     *(Model(f"tam-N{rows}", "tam", {"rows": rows}) for rows in (16, 32, 128)),
 )
-"""What is changed in the preset `quick`, whose T is 10 and N is 64, and its further seeds."""
+"""Changes to the preset `quick`, which has T = 10 and N = 64, and its additional seeds."""
 
 TIMED = ("multitask", "cavia", "tam")
 """The methods of the paper's timing table."""
 MAPPED = {"tam": 1, "multitask": 0}
-"""The methods whose task embeddings are mapped, each with the seed of its run: TAM's is the pretrained model.
-The paper maps those of TAM."""
+"""The methods whose task embeddings are mapped, with the seed of the run: TAM's is the pretrained model.
+The paper maps only TAM."""
 
 TIMED_STEPS: dict["Name", int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
-"""Outer steps of the experiment `time`, whose runs are validated five times."""
+"""Outer steps in the experiment `time`, whose runs are validated five times."""
 
 
 def reproduction() -> Iterator[Job]:
@@ -136,11 +136,11 @@ def time_to_quality() -> Iterator[Job]:
 
 
 def table1() -> Iterator[Job]:
-    """Every method on every benchmark, each for as long as `best`; what is not trained has no seed."""
+    """Every method on every benchmark, with the budget of `best`; untrained methods have one seed only."""
     yield from best()
     for seed in SEEDS:
-        others = [model for model in TABLE1 if model.name != "tam"]
-        models = [model for model in others if seed == 0 or settings_of(model.method).trained]
+        peers = [model for model in TABLE1 if model.name != "tam"]
+        models = [model for model in peers if seed == 0 or settings_of(model.method).trained]
         yield from _grid("table1", models, BENCHMARKS, seed=seed, seconds=None)
 
 
@@ -160,7 +160,7 @@ def ablation() -> Iterator[Job]:
 
 
 def architecture() -> Iterator[Job]:
-    """The LSTM beside the transformer, on classification as in the paper."""
+    """The LSTM and the transformer, on classification as in the paper."""
     for seed in SEEDS:
         models = ARCHITECTURE
         yield from _grid("architecture", models, ["classification"], seed=seed, seconds=ABLATION_SECONDS)
@@ -169,7 +169,7 @@ def architecture() -> Iterator[Job]:
 
 
 def sweeps() -> Iterator[Job]:
-    """TAM's best settings with one number changed, and unchanged for as long."""
+    """TAM's best settings with one number changed, and unchanged with the same budget."""
     points = [
         Model("tam-base", "tam"),
         *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in INNER_STEPS),
@@ -194,13 +194,13 @@ def embeddings() -> Iterator[Job]:
 
 
 def quick() -> Iterator[Job]:
-    """What `make run` trains."""
+    """The run that `make run` trains."""
     job = Job(name="tam-quick-classification-0", group="quick", tasks={"name": "classification"})
     yield replace(job, preset="quick", device="cpu", alone=True)
 
 
 def on_a_cpu() -> Iterator[Job]:
-    """The ablations, sweeps and levers at the size of `quick`, which alone has several seeds."""
+    """The ablations, sweeps and levers at the size of `quick`; only `quick` itself has several seeds."""
     yield from quick()
     for seed in CPU_SEEDS:
         yield _small(f"tam-quick-classification-{seed}", Model("tam", "tam"), seed=seed)
@@ -217,9 +217,9 @@ def _small(name: str, model: Model, *, seed: int = 0, **tasks: int) -> Job:
 
 
 class Lever(NamedTuple):
-    """A change to TAM: its settings without it, the decisive one first, and with it.
+    """A change to TAM, with the settings that undo it and those that add it.
 
-    Without `added`, it is tried only where `best` has it.
+    The first setting in `without` tells whether a preset uses the lever. Without `added`, it is only undone.
     """
 
     name: str
@@ -229,11 +229,11 @@ class Lever(NamedTuple):
 
 
 _OLD_RATE: dict["Name", float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
-"""The rate of z before it was raised."""
+"""The inner learning rates before they were raised."""
 
 
 def levers(benchmark: "Name") -> list[Lever]:
-    """The levers that can be moved on a benchmark."""
+    """The levers that apply to a benchmark."""
     no_blank: Values = {"learn_blank": False, "proposer": False}
     all_rows: Values = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
     found = [
@@ -251,7 +251,7 @@ def levers(benchmark: "Name") -> list[Lever]:
 
 
 def without_levers() -> Iterator[Job]:
-    """One lever moved in `best`."""
+    """The preset `best` with one lever moved."""
     for benchmark in BENCHMARKS:
         for name, values in _moved("best", benchmark):
             yield Job(
@@ -264,7 +264,7 @@ def without_levers() -> Iterator[Job]:
 
 
 def _moved(preset: "Preset", benchmark: "Name") -> Iterator[tuple[str, Values]]:
-    """Each lever moved once: taken from a preset, or added where the preset does not use it."""
+    """Move each lever once: undo it if the preset uses it, else add it."""
     config = Config.from_preset(preset, "tam", benchmark)
     used = asdict(config.network) | asdict(config.settings)
     for lever in levers(benchmark):
@@ -276,17 +276,17 @@ def _moved(preset: "Preset", benchmark: "Name") -> Iterator[tuple[str, Values]]:
 
 
 class Experiment(NamedTuple):
-    """A grid of runs under a name, and what it shows."""
+    """A grid of runs, and a line about its purpose."""
 
     about: str
     jobs: Callable[[], Iterator[Job]]
 
 
 EXPERIMENTS = {
-    "reproduction": Experiment("TAM with the paper's settings, to the end", reproduction),
+    "reproduction": Experiment("TAM with the paper's settings, trained in full", reproduction),
     "best": Experiment("TAM with our best settings, four seeds", best),
-    "time": Experiment("how soon TAM is as good as the paper, alone on the GPU", time_to_quality),
-    "levers": Experiment("best with one of our changes to TAM undone, for as long", without_levers),
+    "time": Experiment("time until TAM is as good as the paper, alone on the GPU", time_to_quality),
+    "levers": Experiment("best with one of our changes to TAM undone or added", without_levers),
     "table1": Experiment("the paper's Table 1: every method on every benchmark, four seeds", table1),
     "table2": Experiment("the paper's Table 2: compositional tasks, eight hold-outs", table2),
     "ablation": Experiment("the paper's Table 3: where the task embedding enters", ablation),
@@ -297,13 +297,13 @@ EXPERIMENTS = {
     "quick": Experiment("the preset quick, on a CPU", quick),
     "cpu": Experiment("the ablations, sweeps and levers at the size of quick, on a CPU", on_a_cpu),
 }
-"""Every experiment by its name, the most valuable first."""
+"""All experiments by name, the most valuable first."""
 
 
 def all_jobs() -> list[Job]:
-    """Every job once, in order."""
-    found = (job for experiment in EXPERIMENTS.values() for job in experiment.jobs())
-    return list({job.name: job for job in found}.values())
+    """All jobs of all experiments, each once, in order."""
+    jobs = (job for experiment in EXPERIMENTS.values() for job in experiment.jobs())
+    return list({job.name: job for job in jobs}.values())
 
 
 _CLASSIFICATION_ONLY = ("matching", "prototypical")
@@ -319,12 +319,12 @@ def _grid(
     values: Values | None = None,
     seconds: float | None,
 ) -> Iterator[Job]:
-    """One trial of models × benchmarks × k, with these options of the tasks and these settings.
+    """One trial of models × benchmarks × k, with these task options and settings.
 
-    Without `seconds`, a run is trained for as long as that of `best` on its benchmark.
+    Without `seconds`, a run has the budget of `best` on its benchmark.
 
-    Runs are called `MODEL-GROUP-BENCHMARK-SEED`, with `-kK` before the seed where there is a model for each
-    k, and `hHOLDOUT` in place of the seed for compositional tasks.
+    Runs are named `MODEL-GROUP-BENCHMARK-SEED`, with `-kK` before the seed if there is a model for each k,
+    and `hHOLDOUT` instead of the seed for compositional tasks.
     """
     options = tasks or {}
     trial = f"h{options['holdout']}" if "holdout" in options else str(seed)
@@ -345,7 +345,7 @@ def _grid(
 
 
 def stem(model: str, group: str, benchmark: str) -> str:
-    """What the names of the runs of a model in a table begin with.
+    """The prefix of the names of a model's runs in a table.
 
     >>> stem("snail", "table1", "pathfinding"), stem("tam", "table1", "pathfinding")
     ('snail-table1-pathfinding', 'tam-best-pathfinding')
@@ -354,7 +354,7 @@ def stem(model: str, group: str, benchmark: str) -> str:
 
 
 def shots_of(method: str, benchmark: "Name") -> list[tuple[str, dict[str, Any]]]:
-    """The suffix of the name and the settings of each run of a method: one for all k, or one for each k."""
+    """The name suffix and settings of each run of a method: one run for all k, or one per k."""
     if method in _CLASSIFICATION_ONLY and benchmark != "classification":
         return []
     if not settings_of(method).per_shots:

@@ -1,10 +1,10 @@
-"""List functions: the published scores of a prior on tasks that nobody here made.
+"""List functions: the published scores of a prior on an independent benchmark.
 
 `python -m tam.experiments.lists DATA --prior` trains on the tasks of a folder and on generated ones, scores
 its test tasks and writes `results/own/NAME.json`. It needs only torch, numpy and safetensors.
 
 The protocol is that of Qiu et al., Phenomenal Yet Puzzling, 2023: a task is learned from its examples 1 to 8,
-and asked its examples 17 to 24.
+and tested on its examples 17 to 24.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from tam.training.run import load_tasks, run, start
 
 SHOTS, QUERIES = 8, slice(16, 24)
 
-# Eight searches of TAM learn a new task: most start at the z of training tasks, generated ones included.
+# TAM learns a new task by eight searches, most of which start at the z of training or generated tasks.
 SETTINGS: dict[str, dict[str, Any]] = {
     "tam": {
         "layers": 4,
@@ -65,7 +65,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "warmup": 500,
     },
 }
-"""For a GPU: what is not as in the preset quick."""
+"""Changes to the preset quick, for a GPU."""
 
 ON_CPU: dict[str, dict[str, Any]] = {
     "tam": {
@@ -85,11 +85,11 @@ ON_CPU: dict[str, dict[str, Any]] = {
     },
     "snail": {"layers": 3, "width": 64, "heads": 4, "tasks": 16, "rows": 16, "rate": 1e-3, "warmup": 20},
 }
-"""What is not as on a GPU."""
+"""Further changes, for a CPU."""
 
 
 def with_protocol(tasks: TaskSet) -> TaskSet:
-    """The same with the fixed supports and queries of validation and test tasks."""
+    """Give validation and test tasks their fixed supports and queries."""
     splits = {
         split: members if split == "train" else tuple(map(_fixed, members))
         for split, members in tasks.splits.items()
@@ -108,8 +108,8 @@ def _fixed(task: Task) -> Task:
 
 
 def settings_for(method: str, seconds: float, device: str, seed: int, **values: Any) -> Config:
-    """The settings of a run that trains for so many seconds at most."""
-    most = round(seconds * (2 if device == "cpu" else 40))  # more than fit: the time ends the run
+    """The settings of a run that trains for at most this many seconds."""
+    most = round(seconds * (2 if device == "cpu" else 40))  # too many, so that the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
     chosen = SETTINGS.get(method, {}) | (ON_CPU.get(method, {}) if device == "cpu" else {})
     chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
@@ -123,13 +123,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tam.experiments.lists", description=__doc__)
     parser.add_argument("data", help="the folder of the tasks")
     parser.add_argument("--method", default="tam")
-    parser.add_argument("--prior", action="store_true", help="train on generated lists besides")
+    parser.add_argument("--prior", action="store_true", help="also train on generated lists")
     parser.add_argument("--prior-tasks", type=int, default=2_000)
     parser.add_argument("--seconds", type=int, default=200, help="of training and validation")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--settings", type=json.loads, default={}, help="others, as JSON")
-    parser.add_argument("--name", help="of the result; by default what was chosen")
+    parser.add_argument("--settings", type=json.loads, default={}, help="further settings, as JSON")
+    parser.add_argument("--name", help="of the result; by default made from the options")
     parser.add_argument("--results", default="results/own")
     parser.add_argument("--runs", default="runs/own")
     try:
@@ -138,29 +138,29 @@ def main() -> None:
         sys.exit(f"error: {error}")
 
 
-def _run(asked: argparse.Namespace) -> None:
-    prior = f"-prior{asked.prior_tasks}" if asked.prior else ""
-    name = asked.name or f"list_functions-{asked.method}{prior}-{asked.seed}"
-    folder = path_of(asked.runs, "--runs") / name
-    results = path_of(asked.results, "--results")
+def _run(options: argparse.Namespace) -> None:
+    prior = f"-prior{options.prior_tasks}" if options.prior else ""
+    name = options.name or f"list_functions-{options.method}{prior}-{options.seed}"
+    folder = path_of(options.runs, "--runs") / name
+    results = path_of(options.results, "--results")
     file = folder.with_name(f"{name}.jsonl")
     file.parent.mkdir(parents=True, exist_ok=True)
-    with_protocol(read_tasks(asked.data)).write(file)
+    with_protocol(read_tasks(options.data)).write(file)
     source: dict[str, Any] = {"path": str(file.resolve())}
-    if asked.prior:
-        source["prior"] = {"generator": "lists", "tasks": asked.prior_tasks, "seed": 0}
+    if options.prior:
+        source["prior"] = {"generator": "lists", "tasks": options.prior_tasks, "seed": 0}
     config = settings_for(
-        asked.method, asked.seconds, real_device(asked.device), asked.seed, **asked.settings
+        options.method, options.seconds, real_device(options.device), options.seed, **options.settings
     )
     setup = prepare(config, load_tasks(source))
     start(folder, setup.config, source, resume=(folder / "config.json").exists())
     with TrainingLog(config.training.steps, config.training.max_seconds) as log:
         result = run(setup, folder, log)
     if not result:
-        return  # another process of this run has it
+        return  # another process of this run writes the result
     facts = {
-        "tasks": {**result["tasks"], "path": path_of(asked.data).resolve().name},
-        "command": _command(asked),
+        "tasks": {**result["tasks"], "path": path_of(options.data).resolve().name},
+        "command": _command(options),
         "curve": _validations(folder),
         "load": round(os.getloadavg()[1], 1),
     }
@@ -170,14 +170,14 @@ def _run(asked: argparse.Namespace) -> None:
         print(f"k = {score['k']}: exact match {score['accuracy']:.3f} ± {score['accuracy_interval']:.3f}")
 
 
-def _command(asked: argparse.Namespace) -> str:
-    """What to type for the same result, wherever the data are."""
-    words = ["python", "-m", "tam.experiments.lists", path_of(asked.data).resolve().name]
-    if asked.prior:
-        words += ["--prior", "--prior-tasks", str(asked.prior_tasks)]
+def _command(options: argparse.Namespace) -> str:
+    """The command that repeats the run, with only the last name of the data's path."""
+    words = ["python", "-m", "tam.experiments.lists", path_of(options.data).resolve().name]
+    if options.prior:
+        words += ["--prior", "--prior-tasks", str(options.prior_tasks)]
     for option in ("method", "seconds", "device", "seed"):
-        words += [f"--{option}", f"{getattr(asked, option)}"]
-    return shlex.join([*words, *(["--settings", json.dumps(asked.settings)] if asked.settings else [])])
+        words += [f"--{option}", f"{getattr(options, option)}"]
+    return shlex.join([*words, *(["--settings", json.dumps(options.settings)] if options.settings else [])])
 
 
 def _validations(folder: Path) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""`python -m tam.experiments.own NAME DATA OPTIONS…`: a published score on real data.
+"""`python -m tam.experiments.own NAME DATA OPTIONS…`: publish a score on real data.
 
-It runs `tam train DATA OPTIONS…`, and writes the result with the command as `results/own/NAME.json`.
+It runs `tam train DATA OPTIONS…`, and writes the result and the command to `results/own/NAME.json`.
 """
 
 import os
@@ -14,7 +14,7 @@ from tam.training.checkpoint import write_json
 
 
 def main(words: list[str]) -> None:
-    """Train, score, and keep the result."""
+    """Train, score, and store the result."""
     if len(words) < 2:
         sys.exit("error: give a name for the result, the data, and any options of tam train")
     name, data, *options = words

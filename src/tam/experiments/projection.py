@@ -1,4 +1,4 @@
-"""How well a number can be predicted linearly from points: n of them, `[n, d]`."""
+"""Measure how well a number can be predicted linearly from n points, `[n, d]`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,20 +6,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FOLDS = 11
-"""Into how many parts the points are split, to hold out one at a time."""
+"""Parts into which the points are split, to hold out one at a time."""
 PENALTIES = 10.0 ** np.arange(-6, 4)
 """Ridge penalties to choose from, relative to the mean variance of the points."""
 
 
 def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:
-    """R² of a ridge regression on points that it was not fitted to.
+    """R² of a ridge regression on held-out points.
 
-    One part of the points is held out at a time; the penalty is chosen on the others, by leaving one out.
+    One part of the points is held out at a time; the penalty is chosen on the rest by leave-one-out.
 
     Args:
         points: `[n, d]`.
-        target: What is predicted, `[n]`.
-        order: 0 … n − 1 in random order: which points are held out together.
+        target: The numbers to predict, `[n]`.
+        order: 0 … n − 1 in random order; neighbours are held out together.
     """
     predicted = np.empty_like(target)
     for part in np.array_split(order, FOLDS):
@@ -29,7 +29,7 @@ def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> floa
 
 
 class _Ridge:
-    """Ridge regression with an intercept, and the penalty with the least error when leaving one out."""
+    """Ridge regression with an intercept, and the penalty with the least leave-one-out error."""
 
     def __init__(self, points: Floats, target: Floats) -> None:
         self._centre, self._mean = points.mean(0), target.mean()

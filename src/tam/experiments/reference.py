@@ -1,4 +1,4 @@
-"""What results are compared with: the paper's scores, and the ceiling of each benchmark."""
+"""Reference scores to compare results with: the paper's, and the ceiling of each benchmark."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ COMPARED_SHOTS = ("5", "10", "20")
 
 @cache
 def reference() -> dict[str, dict[str, Any]]:
-    """By benchmark, `NAME` or `NAME compositional`: scores of the `paper` by method and k, `ceiling` by k."""
+    """For each benchmark, `NAME` or `NAME compositional`: `paper` by method and k, and `ceiling` by k."""
     return json.loads(files("tam.experiments").joinpath("reference.json").read_text(encoding="utf-8"))
 
 
 def paper_goal(benchmark: str) -> dict[str, float]:
-    """The paper's TAM on a benchmark, at each k: accuracy as a fraction, or perplexity."""
+    """The scores of the paper's TAM at each k: accuracy as a fraction, or perplexity."""
     return reference()[benchmark]["paper"]["tam"]
 
 
 def seconds_to_paper(
     curve: Sequence[Mapping[str, Any]], metric: str, goal: Mapping[str, float]
 ) -> float | None:
-    """When a validation was first as good as the paper's TAM at k = 5, 10 and 20; None if none was."""
+    """Seconds until validation is as good as the paper's TAM at k = 5, 10 and 20; None if it never is."""
 
     def reached(scores: Mapping[str, Any], k: str) -> bool:
         score = scores[k][metric] if k in scores else None

@@ -1,8 +1,8 @@
-"""Result files: where they are, and which of them count.
+"""Result files: their names, and which of them count.
 
-The result of a job is `NAME-XXXXXXXX.json`, with eight hex digits of what determines it. It is never
-overwritten: when settings, benchmark or method change, so does the name of the file, and the old result stays
-but no longer counts.
+The result of a job is `NAME-XXXXXXXX.json`, with eight hex digits of a hash of everything that determines it.
+It is never overwritten: if settings, benchmark or method change, so does the name of the file. The old result
+stays but no longer counts.
 """
 
 import hashlib
@@ -23,27 +23,27 @@ from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
 
 BUDGET_TOLERANCE = 0.02
-"""How much a budget may differ from that of the job, relatively: it is measured."""
+"""Allowed relative difference from a job's budget, which is measured."""
 
 HEX_DIGITS = "[0-9a-f]" * 8
-"""What names of files and folders end in, as a pattern."""
+"""The end of the names of files and folders, as a glob pattern."""
 
 Result = dict[str, Any]
 
 
 class Places(NamedTuple):
-    """Where results and runs are kept, and the device of the jobs."""
+    """The folders of results and runs, and the device of the jobs."""
 
     results: Path
     runs: Path
     device: str
 
     def result_file(self, job: Job) -> Path:
-        """Where the result of a job is written, once its budget is known."""
+        """The file for the result of a job whose budget is known."""
         return self.results / f"{self._stem(job)}.json"
 
     def error_file(self, job: Job) -> Path:
-        """The file that says why a job failed."""
+        """The file with the error of a failed job."""
         return self.results / f"{job.name}.error.json"
 
     def run_folder(self, job: Job) -> Path:
@@ -51,7 +51,7 @@ class Places(NamedTuple):
         return self.runs / self._stem(job)
 
     def _stem(self, job: Job) -> str:
-        """The name of a job with eight hex digits of what determines its result."""
+        """The name of a job with eight hex digits of a hash of everything that determines its result."""
         what = {
             "config": job.config(self.device).to_json(),
             "tasks": job.options,
@@ -62,17 +62,17 @@ class Places(NamedTuple):
 
 
 def versions(job: Job) -> dict[str, int]:
-    """The versions of the benchmark and the method, raised whenever results would change."""
+    """The versions of benchmark and method, which are raised whenever results would change."""
     return {"benchmark_version": VERSION, "version": METHODS[job.method].version}
 
 
 def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
-    """Why a result is not that of a job; None if it is."""
+    """Why a result does not belong to a job; None if it does."""
     for name, now in versions(job).items():
         if result.get(name) != now:
             return f"{name} was {result.get(name)} and is {now}"
     if result.get("tasks") != job.options:
-        return "the tasks are others"
+        return "the tasks differ"
     was, now = result.get("budget_seconds"), job.seconds
     if was != now and not (was and now and abs(was - now) <= BUDGET_TOLERANCE * now):
         return f"budget_seconds was {was} and is {now}"
@@ -86,27 +86,27 @@ def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
 
 
 def result_of(job: Job, places: Places) -> Result | None:
-    """The result that counts for a job, if there is one: of several, a timed one, and of those the first."""
+    """The result that counts for a job, if any; of several, the earliest, timed ones first."""
     ready = with_budget(job, places)
     if ready is None:
         return None
-    found = [one for one in _written(job.name, places) if mismatch(ready, one, places.device) is None]
-    return min(found, key=lambda one: (not is_timed(one), one.get("finished", "")), default=None)
+    matching = [one for one in _written(job.name, places) if mismatch(ready, one, places.device) is None]
+    return min(matching, key=lambda one: (not is_timed(one), one.get("finished", "")), default=None)
 
 
 def _written(name: str, places: Places) -> list[Result]:
-    """All results of the jobs with this name, including those that no longer count."""
+    """All results of jobs with this name, including those that no longer count."""
     return [read_json(file) for file in sorted(places.results.glob(f"{name}-{HEX_DIGITS}.json"))]
 
 
 def is_timed(result: Mapping[str, Any]) -> bool:
-    """Whether the steps of a result are timed, or need not be: on a CPU, or without steps."""
+    """Whether a result has the time of its steps, or needs none: on a CPU, or without steps."""
     on_cpu = result.get("config", {}).get("device") == "cpu"
     return on_cpu or not result.get("steps") or result.get("gpu_seconds") is not None
 
 
 def with_budget(job: Job, places: Places) -> Job | None:
-    """The job with its GPU-seconds; None while the run they come from has no result."""
+    """Set the GPU-seconds of a job; None while the job that defines them has no result."""
     if job.seconds_of is None:
         return job
     source = _jobs_by_name().get(job.seconds_of)
@@ -120,14 +120,14 @@ def _jobs_by_name() -> dict[str, Job]:
 
 
 class Status(NamedTuple):
-    """Whether a job is done, and if not, why."""
+    """Whether a job is done, and if not, why not."""
 
     done: bool
     note: str = ""
 
 
 def status(job: Job, places: Places) -> Status:
-    """Whether the result of a job is there."""
+    """Whether a job has its result."""
     try:
         return _status(job, places)
     except UserError as error:
@@ -148,20 +148,17 @@ def _status(job: Job, places: Places) -> Status:
     if is_claimed(folder):
         return Status(False, "running")
     if (folder / "config.json").exists():
-        return Status(False, "begun")
+        return Status(False, "interrupted")
     old = [mismatch(ready, result, places.device) for result in _written(job.name, places)]
     return Status(False, f"changed: {old[-1]}" if old else "")
 
 
 def write_result(job: Job, places: Places, result: Result) -> None:
-    """Write the result of a job that this process has claimed.
-
-    A result that is there stays, unless it was not timed yet.
-    """
+    """Write the result of a job that this process has claimed, unless there is a timed one already."""
     places.results.mkdir(parents=True, exist_ok=True)
     known, file = result_of(job, places), places.result_file(job)
     if known is None and file.exists():
-        raise UserError(f"{file}: another result is there, which is never overwritten: move it away")
+        raise UserError(f"{file}: there is another result, which is never overwritten: move it away")
     if known is None or not is_timed(known):
         write_json(file, result)
     places.error_file(job).unlink(missing_ok=True)

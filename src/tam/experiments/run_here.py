@@ -1,4 +1,4 @@
-"""Jobs in this process, one after the other."""
+"""Run jobs in this process, one after the other."""
 
 import gc
 import signal
@@ -15,17 +15,17 @@ from tam.training.signals import on_interrupts
 
 
 class Ended(Ending):
-    """A job that ended while it was started."""
+    """A job that had already ended when `start` returned."""
 
     def ending(self) -> Ending:
-        """How it ended."""
+        """How the job ended."""
         return self
 
     def stop(self) -> None:
-        """Do nothing: it has ended."""
+        """Do nothing, since the job has ended."""
 
     def kill(self) -> None:
-        """Do nothing: it has ended."""
+        """Do nothing, since the job has ended."""
 
 
 class Here:
@@ -35,7 +35,7 @@ class Here:
         keep_freed_memory()
 
     def start(self, order: Order) -> Ended:
-        """Run a job to its end; KeyboardInterrupt if it was stopped."""
+        """Run a job to its end; raise KeyboardInterrupt if it was stopped."""
         try:
             with on_interrupts(signal.default_int_handler):  # a training ends after its step
                 return Ended(*attempt(order))
@@ -48,7 +48,7 @@ class Here:
 
 
 def attempt(order: Order) -> Ending:
-    """Work on a job in this process, and return how that ended unless it was interrupted."""
+    """Run a job in this process and return how it ended; let an interrupt pass."""
     try:
         with report_out_of_memory():
             work(order)
@@ -58,6 +58,6 @@ def attempt(order: Order) -> Ending:
         raise
     except UserError as error:
         return Ending("failed", str(error), f"error: {error}")
-    except Exception as error:  # a bug, which is recorded and must not stop the other jobs
+    except Exception as error:  # a bug: record it, and go on with the other jobs
         return Ending("failed", f"{type(error).__name__}: {error}".strip(), traceback.format_exc())
     return Ending("finished")

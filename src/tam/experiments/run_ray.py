@@ -1,7 +1,7 @@
-"""Jobs on a Ray cluster, or on a local Ray that is started for them.
+"""Run jobs on a Ray cluster, or on a local Ray that is started for them.
 
-All machines must have the same tam and share the folders of results and runs. If the process or the machine
-of a job dies, another continues it from its last checkpoint.
+All machines must have the same version of tam and share the folders of results and runs. If the process or
+machine of a job dies, another continues it from its last checkpoint.
 """
 
 import logging
@@ -16,14 +16,14 @@ from tam.experiments.work import Order
 from tam.provenance import hash_of_code
 
 RETRIES = 5
-"""How often a job is continued by another process."""
+"""How many times another process may continue a job."""
 
 
 class OnRay:
-    """Runs each job as a Ray task, on the cluster at `RAY_ADDRESS` if that is set, else on a local one.
+    """Runs each job as a Ray task, on the cluster at `RAY_ADDRESS` if set, else on a local one.
 
     Args:
-        at_once: How many jobs share the cluster: each has its share of the cores and of the GPUs.
+        at_once: Number of jobs that share the cores and GPUs of the cluster equally.
         device: The device of the jobs.
     """
 
@@ -43,7 +43,7 @@ class OnRay:
             "num_cpus": max(1, int(have.get("CPU", 1)) // at_once),
             "num_gpus": 0 if device == "cpu" else min(1.0, have["GPU"] / at_once),
         }
-        # One process for each job, as with workers, so that its memory is freed.
+        # One process per job, as with workers, so that its memory is freed.
         self._task = ray.remote(max_calls=1, max_retries=RETRIES, **share)(_work)
 
     def start(self, order: Order) -> "RayTask":
@@ -60,13 +60,13 @@ def _shared(folder: Path) -> Path:
 
 
 def _work(text: str, code: str) -> tuple[str, ...]:
-    """Work on a job in a process of Ray's."""
+    """Run a job in a process of Ray."""
     order = Order.from_json(text)._replace(started=time.time())
     if hash_of_code() != code:
-        return Ending("failed", "a machine of the cluster has another version of tam")
+        return Ending("failed", "all machines of the cluster must have the same version of tam")
     for folder in (order.places.results, order.places.runs):
         if not folder.is_dir():
-            return Ending("failed", f"{folder}: a machine of the cluster cannot see this folder: share it")
+            return Ending("failed", f"{folder}: all machines of the cluster must share this folder")
     try:
         return attempt(order)
     except (InterruptedRunError, KeyboardInterrupt):
@@ -74,13 +74,13 @@ def _work(text: str, code: str) -> tuple[str, ...]:
 
 
 class RayTask:
-    """A job that Ray runs."""
+    """A job run by Ray."""
 
     def __init__(self, ray: Any, task: Any) -> None:
         self._ray, self._task = ray, task
 
     def ending(self) -> Ending | None:
-        """How it ended; None while it runs, or waits for a machine."""
+        """How the job ended; None while it runs or waits for a machine."""
         if not self._ray.wait([self._task], timeout=0)[0]:
             return None
         try:
@@ -91,9 +91,9 @@ class RayTask:
             return Ending("failed", str(error).strip().splitlines()[0], str(error))
 
     def stop(self) -> None:
-        """Ask it to stop after its step."""
+        """Ask the job to stop after its current step."""
         self._ray.cancel(self._task, force=False)
 
     def kill(self) -> None:
-        """End it at once and for good."""
+        """Kill the job immediately, without retries."""
         self._ray.cancel(self._task, force=True)

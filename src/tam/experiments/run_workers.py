@@ -1,4 +1,4 @@
-"""Jobs in processes of their own on this machine, which share its cores or its GPU."""
+"""Run each job in a separate process on this machine; they share its cores or its GPU."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from tam.experiments.work import CLAIMED, STOPPED, Order
 
 
 class Workers:
-    """Runs each job in a process of its own."""
+    """Runs each job in a separate process."""
 
     def __init__(self) -> None:
         self._started: list[Worker] = []
@@ -24,13 +24,13 @@ class Workers:
         return self._started[-1]
 
     def _wake(self) -> None:
-        """Wake all processes: one that died may have paused the others to measure."""
+        """Resume all processes: one that died may have paused the others to measure."""
         for one in self._started:
             one.process.send_signal(signal.SIGCONT)
 
 
 class Worker:
-    """The process of a job; its errors go to a log beside the runs. `wake` is called if it was killed."""
+    """The process of a job, with its errors in a log beside the runs; calls `wake` if it was killed."""
 
     def __init__(self, order: Order, log: Path, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -40,7 +40,7 @@ class Worker:
                 [sys.executable, "-m", "tam.experiments.work"],
                 stdin=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # Ctrl-C reaches the runner alone, which asks the jobs to stop
+                start_new_session=True,  # Ctrl-C reaches only the runner, which asks the jobs to stop
                 env=_environment(order),
             )
         assert self.process.stdin is not None
@@ -48,7 +48,7 @@ class Worker:
             pipe.write(order.to_json().encode())
 
     def ending(self) -> Ending | None:
-        """How it ended; None while it runs."""
+        """How the job ended; None while it runs."""
         code = self.process.poll()
         if code is None:
             return None
@@ -63,22 +63,22 @@ class Worker:
         return Ending("failed", log.splitlines()[-1].removeprefix("error: ") if log else "no message", log)
 
     def stop(self) -> None:
-        """Ask it to stop after its step."""
+        """Ask the job to stop after its current step."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the job immediately."""
         self._send(signal.SIGKILL)
         self.process.wait()
 
     def _send(self, number: int) -> None:
-        """Send a signal, and wake the process in case another paused it to measure."""
+        """Send a signal, and resume the process in case another one paused it to measure."""
         self.process.send_signal(number)
         self.process.send_signal(signal.SIGCONT)
 
 
 def _environment(order: Order) -> dict[str, str]:
-    """The environment of a process: on a CPU, its share of the cores unless the user has set it."""
+    """The environment of a process; on a CPU, with its share of the cores unless the user has set that."""
     own = dict(os.environ)
     if (order.job.device or order.places.device) == "cpu":
         own.setdefault("OMP_NUM_THREADS", str(threads(order)))
@@ -86,5 +86,5 @@ def _environment(order: Order) -> dict[str, str]:
 
 
 def threads(order: Order) -> int:
-    """The cores of this machine for each of the jobs that share it."""
+    """The number of cores for each of the jobs that share this machine."""
     return max(1, len(os.sched_getaffinity(0)) // order.at_once)

@@ -1,4 +1,4 @@
-"""Runs a list of jobs, several at once, through an executor: this process, worker processes, or Ray."""
+"""Run a list of jobs, several at once, through an executor: this process, worker processes, or Ray."""
 
 import math
 import os
@@ -19,15 +19,15 @@ from tam.experiments.work import Order
 from tam.training.signals import on_interrupts
 
 LONGEST_STOP = 30.0
-"""Running jobs are asked to stop this many seconds before the end; at most a quarter of the time."""
+"""Ask running jobs to stop this many seconds before the end, or a quarter of the time if that is less."""
 LAST_SECONDS = 2.0
-"""Jobs that have not stopped are killed this many seconds before the end; at most an eighth of the time."""
+"""Kill jobs that still run this many seconds before the end, or an eighth of the time if that is less."""
 LOG_CHARACTERS = 4_000
-"""How much of the end of a failed job's log is kept."""
+"""Characters to keep from the end of a failed job's log."""
 
 
 class Ending(NamedTuple):
-    """How a job ended; `claimed`: another process works on it."""
+    """How a job ended; `claimed` means that another process is working on it."""
 
     kind: Literal["finished", "stopped", "claimed", "failed"]
     error: str = ""
@@ -35,26 +35,26 @@ class Ending(NamedTuple):
 
 
 class Attempt(Protocol):
-    """A job that was started."""
+    """A started job."""
 
     def ending(self) -> Ending | None:
-        """How it ended; None while it runs."""
+        """How the job ended; None while it runs."""
         ...
 
     def stop(self) -> None:
-        """Ask it to stop after its step, and to leave a checkpoint."""
+        """Ask the job to write a checkpoint after its current step and stop."""
         ...
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the job immediately."""
         ...
 
 
 class Executor(Protocol):
-    """Where jobs run. Every executor calls `tam.experiments.work.work`, so results are the same."""
+    """Starts jobs. Every executor calls `tam.experiments.work.work`, so results are the same."""
 
     def start(self, order: Order) -> Attempt:
-        """Start a job; KeyboardInterrupt if it was stopped before this returns."""
+        """Start a job; raise KeyboardInterrupt if it was stopped before this returns."""
         ...
 
 
@@ -69,14 +69,14 @@ class Running:
 
 
 class Runner:
-    """Runs jobs in order, except those that are done.
+    """Runs jobs in order, skipping those that are done.
 
     Args:
-        places: Where results and runs are kept.
-        executor: Where jobs run.
-        at_once: How many jobs run at the same time.
-        seconds: After how many seconds to stop.
-        status: Whether a job is done; by default, whether its result is there.
+        places: The folders of results and runs.
+        executor: Starts the jobs.
+        at_once: Number of jobs to run at the same time.
+        seconds: Stop after this many seconds.
+        status: Returns whether a job is done; by default, whether it has its result.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Runner:
         self._status = status or (lambda job: results.status(job, places))
         self._waiting: list[Job] = []
         self._asked = 0
-        """How often the runner was asked to stop; the second time, it kills the running jobs."""
+        """How many times the runner was asked to stop; the second time, it kills the running jobs."""
         seconds = math.inf if seconds is None else seconds
         end = time.monotonic() + seconds
         self._ends = (end - min(LONGEST_STOP, seconds / 4), end - min(LAST_SECONDS, seconds / 8))
@@ -106,7 +106,7 @@ class Runner:
                 while self.running or (self._waiting and not self._asked):
                     self._start_some()
                     if not self.running:
-                        break  # the others need missing results, or other processes do them
+                        break  # the rest needs missing results, or other processes are working on it
                     time.sleep(0.05)
                     self._collect()
                     self._stop_if_asked()
@@ -124,7 +124,7 @@ class Runner:
             if job is None:
                 return
             self._waiting = [other for other in self._waiting if other.name != job.name]
-            if not self._status(job).done:  # another process may have done it meanwhile
+            if not self._status(job).done:  # another process may have finished it in the meantime
                 self._start(job)
 
     def _start(self, job: Job) -> None:
@@ -140,7 +140,7 @@ class Runner:
             _say_stopped(job, started)
 
     def _collect(self) -> None:
-        """Report the jobs that have ended."""
+        """Remove and report the jobs that have ended."""
         for one in list(self.running):
             if (ending := one.attempt.ending()) is None:
                 continue
@@ -148,7 +148,7 @@ class Runner:
             if ending.kind == "finished":
                 _say(one.job, f"finished after {time.monotonic() - one.started:.0f} s")
             elif ending.kind == "claimed":
-                _say(one.job, "another process works on it")
+                _say(one.job, "another process is working on it")
             elif ending.kind == "stopped" or one.asked_to_stop:
                 _say_stopped(one.job, one.started)
             else:
@@ -166,7 +166,7 @@ class Runner:
 
     @contextmanager
     def _alarms(self) -> Generator[None]:
-        """Stop in time by sending this process a signal, which also ends a job that runs in it."""
+        """Stop in time by sending this process a signal, which also interrupts a job that runs in it."""
 
         def ask(times: int) -> None:
             if self._asked < times:
@@ -185,11 +185,11 @@ class Runner:
         finally:
             for alarm in alarms:
                 alarm.cancel()
-                alarm.join()  # no signal may come later
+                alarm.join()  # so that no signal arrives later
 
 
 def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> Job | None:
-    """The first job that can start beside the running ones, with its budget; None if none can yet."""
+    """The first job that can start now, with its budget; None if there is none."""
     if any(job.alone for job in running):
         return None
     for job in waiting:
@@ -200,10 +200,10 @@ def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> 
 
 
 def _is_taken(job: Job, places: Places) -> bool:
-    """Whether another process works on a job."""
+    """Whether another process is working on a job."""
     try:
         return is_claimed(places.run_folder(job))
-    except UserError:  # wrong settings: nobody can
+    except UserError:  # the settings are wrong, so nobody can
         return False
 
 

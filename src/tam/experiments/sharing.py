@@ -1,4 +1,4 @@
-"""Several processes on one GPU: whoever measures a time pauses the others with SIGSTOP.
+"""Several processes on one GPU: a process that measures time pauses the others with SIGSTOP.
 
 with present():  # others may pause this process
     ...
@@ -19,26 +19,26 @@ from pathlib import Path
 from tam.errors import UserError
 
 SETTLE = 1.5
-"""Seconds for the GPU to finish what the others launched."""
+"""Seconds for the GPU to finish the work that the others launched."""
 LONGEST = 60.0
-"""Seconds after which the others continue anyway, in case the process hangs."""
+"""Seconds after which the others continue anyway, in case the measuring process hangs."""
 
 
 def sharing_folder() -> Path:
-    """The folder where each process that may be paused keeps a locked file, named by its id."""
-    found = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
-    found.mkdir(exist_ok=True)
-    return found
+    """The folder where each process that may be paused keeps a locked file named after its id."""
+    folder = Path(tempfile.gettempdir()) / f"tam-sharing-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @contextmanager
 def present() -> Generator[None]:
-    """Let others pause this process; wait while another one is alone."""
+    """Let others pause this process; wait while another one is in `alone`."""
     file = sharing_folder() / str(os.getpid())
-    with _turn():  # nobody may find the file before it is locked
+    with _turn():  # so that nobody sees the file before it is locked
         own = file.open("w")
         fcntl.flock(own, fcntl.LOCK_EX)
-        for pid in _others():  # nobody is alone now: a paused one was left so by a process that died
+        for pid in _others():  # nobody is measuring now, so a paused process was left by one that died
             _send(pid, signal.SIGCONT)
     with own:
         try:
@@ -49,7 +49,7 @@ def present() -> Generator[None]:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """Pause all others, one process at a time; an error if it lasted so long that they continued."""
+    """Pause all other processes, for one caller at a time; raise an error if they continued too early."""
     with _turn():
         stopped: list[int] = []
 
@@ -79,7 +79,7 @@ def _turn() -> Generator[None]:
 
 
 def _others() -> Iterator[int]:
-    """The other processes that may be paused."""
+    """The ids of the other processes that may be paused."""
     for file in sharing_folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
             if _is_locked(file):
@@ -94,13 +94,13 @@ def _is_locked(file: Path) -> bool:
             fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except FileNotFoundError:  # it has just ended
+    except FileNotFoundError:  # the process has just ended
         pass
     return False
 
 
 def _send(pid: int, number: int) -> bool:
-    """Send a signal, and return whether the process was there."""
+    """Send a signal, and return whether the process exists."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

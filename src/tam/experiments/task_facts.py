@@ -34,7 +34,7 @@ SHOWN = (
     "tam tasks pathfinding --compositional --show 1",
     "tam tasks classification --stats",
 )
-"""Commands whose output the documentation shows."""
+"""Commands whose output is shown in the documentation."""
 
 Facts = dict[str, Any]
 
@@ -75,14 +75,14 @@ def main() -> None:
 
 
 def classification_family(n: int, same: Same) -> Facts:
-    """The counts of classification with n, and the inputs of the rarest class of any task."""
+    """The counts of classification with n, and the number of inputs of the rarest class of any task."""
     family = ClassificationFamily(n, same)
     smallest = int(family.sizes[family.functions >= 0].min())
     return {"n": n, "same": same, **counts(family), "smallest_class": smallest}
 
 
 def counts(family: Family) -> Facts:
-    """The numbers of primitives, choices of primitives, choices that are tasks, and different tasks."""
+    """Count primitives, choices of primitives, choices that are tasks, and different tasks."""
     tasks = family.functions[family.functions >= 0]
     return {
         "primitives": [len(slot) for slot in family.slots],
@@ -93,7 +93,7 @@ def counts(family: Family) -> Facts:
 
 
 def benchmark_set(options: BenchmarkOptions) -> Facts:
-    """The sizes, the counts and the ceiling of one task set."""
+    """The sizes, counts and ceiling of one task set."""
     family = family_of(options)
     tasks = make(options)
     facts: Facts = {
@@ -122,12 +122,12 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
 
 
 def near_equal(family: Family, train: list[Recipe], test: Iterable[Task]) -> int:
-    """How many test tasks agree with some training task on all of their own examples."""
+    """Count the test tasks that agree with some training task on all of their own examples."""
     return sum(agrees_with_any(family, train, task) for task in test)
 
 
 def agrees_with_any(family: Family, others: list[Recipe], task: Task) -> bool:
-    """Whether one of the others gives every example of a classification task its class."""
+    """Whether one of `others` gives every example of a classification task its class."""
     assert isinstance(task.y, Classes)
     left = np.array(others)
     for rows in np.array_split(np.arange(len(task)), 20):
@@ -139,7 +139,7 @@ def agrees_with_any(family: Family, others: list[Recipe], task: Task) -> bool:
 
 
 def lengths(tasks: list[Task]) -> Facts:
-    """The numbers of tokens of all answers."""
+    """Smallest, mean and largest number of tokens of all answers."""
     all_lengths = np.concatenate([task.y.lengths for task in tasks if isinstance(task.y, Sequences)])
     return {
         "min": int(all_lengths.min()),
@@ -150,12 +150,12 @@ def lengths(tasks: list[Task]) -> Facts:
 
 
 def training_functions(family: Family, seed: int, holdout: int) -> Integers:
-    """The different tasks made of seen primitives alone."""
+    """The different tasks made only of seen primitives."""
     return np.unique(pool(family, hold_out(family, seed, holdout).seen).functions)
 
 
 def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Facts:
-    """How many tasks there are to draw from: for training, and by the slot of the unseen primitive."""
+    """Count the tasks to draw from: for training, and for testing by the slot of the unseen primitive."""
     train = training_functions(family, options.seed, holdout)
     parts = hold_out(family, options.seed, holdout)
     new = is_new(family, parts)
@@ -179,7 +179,7 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
 
 
 def output(line: str) -> str:
-    """What a `tam …` command prints."""
+    """The output of a `tam …` command."""
     command = [sys.executable, "-m", *line.split()]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 

@@ -1,4 +1,4 @@
-"""The paper's timing table, from finished runs of Table 1: how soon the best model is there, and how good."""
+"""The paper's timing table, from finished runs of Table 1: time to the best model, and its quality."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,21 @@ class Timed(NamedTuple):
     """One method on one benchmark: means over k = 1, 5, 10, 20 as in the paper, and over seeds."""
 
     model: str
-    """As in the names of runs."""
+    """Its name in the names of runs."""
     benchmark: str
     metric: str
     quality: float
-    """On the test tasks, of the weights that validated best: accuracy as a fraction, or perplexity."""
+    """Test score of the weights that validated best: accuracy as a fraction, or perplexity."""
     seconds: float
-    """GPU-seconds of training until these weights, without compiling and validation."""
+    """GPU-seconds of training until these weights, without compilation and validation."""
     seeds: int
 
 
 def timed(results: Mapping[str, Result]) -> list[Timed]:
-    """The methods whose runs at all k are among the results, for at least one seed, by benchmark.
+    """The methods that have results at all k for at least one seed, by benchmark.
 
-    `results` are those of Table 1, and perhaps others, by the names of their jobs.
+    Args:
+        results: Results by the names of their jobs, including those of Table 1.
     """
     rows = []
     for benchmark in BENCHMARKS:
@@ -48,7 +49,7 @@ def timed(results: Mapping[str, Result]) -> list[Timed]:
 
 
 def _best(metric: str, runs: Sequence[Result]) -> tuple[float, float]:
-    """The mean quality and time over k of one seed: of one run, or of a run for each k."""
+    """The mean quality and time of one seed over k, from one run or from a run for each k."""
     scores = [(run, score) for run in runs for score in run["scores"]]
     assert len(scores) == len(SHOTS)
     seconds = [run["best_steps"][str(score["k"])] * run["step_ms"] / 1000 for run, score in scores]

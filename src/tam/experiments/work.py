@@ -1,4 +1,4 @@
-"""One job, from its tasks to its result; as a program, it reads the order from standard input."""
+"""Run one job, from its tasks to its result; as a program, read the order from standard input."""
 
 import json
 import math
@@ -26,39 +26,39 @@ from tam.training.preflight import prepare
 from tam.training.run import load_tasks, run, start
 
 STOPPED, CLAIMED = 75, 76
-"""Exit codes: the run was stopped and can be continued; another process works on it."""
+"""Exit codes: the run was stopped and can be continued; another process is working on it."""
 VALIDATIONS = 3
-"""About how often a run with a budget is validated."""
+"""Approximate number of validations of a run with a budget."""
 
 
 class Order(NamedTuple):
-    """What a process must do."""
+    """A job to run, with everything a process needs to know about it."""
 
     job: Job
     places: Places
     at_once: int
-    """How many jobs may share the device."""
+    """Number of jobs that may share the device."""
     started: float
-    """When the process was started."""
+    """The time at which the process was started."""
     needs_model: bool = False
     """Whether the trained model is needed, even if the result is known."""
 
     def to_json(self) -> str:
-        """As text."""
+        """Convert to JSON."""
         return json.dumps([asdict(self.job), list(map(str, self.places)), *self[2:]])
 
     @classmethod
     def from_json(cls, text: str) -> "Order":
-        """From text."""
-        job, (results, runs, device), *others = json.loads(text)
-        return cls(Job(**job), Places(Path(results), Path(runs), device), *others)
+        """Convert from JSON."""
+        job, (results, runs, device), *rest = json.loads(text)
+        return cls(Job(**job), Places(Path(results), Path(runs), device), *rest)
 
 
 def work(order: Order) -> None:
-    """Run a job, from its checkpoint if there is one, and write its result; nothing if it is done.
+    """Run a job, from its checkpoint if there is one, and write its result, unless it is done.
 
     Raises:
-        ClaimedError: If another process works on it.
+        ClaimedError: If another process is working on it.
     """
     with claim(order.places.run_folder(order.job)):
         if order.needs_model or not status(order.job, order.places).done:
@@ -93,12 +93,12 @@ def _work(order: Order) -> None:
 
 
 def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
-    """Write the result: once it is there, and again when its steps are timed."""
+    """Write the result: first without, then again with the time of its steps."""
     write_result(order.job, order.places, result | _facts(order, config, tasks, diary))
 
 
 def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
-    """The settings, with as many steps as fit into the budget if there is one."""
+    """The settings; with a budget, as many steps as fit into it."""
     if job.seconds is None:
         return config
     prepare(config, tasks)
@@ -110,7 +110,7 @@ def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:
-    """What a result says beyond the result of any run."""
+    """The facts that a job's result has in addition to those of any run."""
     job, name = order.job, order.job.options["name"]
     steps = diary.curve[-1]["step"] if diary.curve else 0
     seconds = reached = None
@@ -147,8 +147,8 @@ def _progress(job: Job, config: Config, record: Mapping[str, Any], diary: Diary)
 
 
 def main() -> None:
-    """Carry out the order on standard input."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: training ends after its step
+    """Run the job that is read from standard input."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: stop after the current step
     order = Order.from_json(sys.stdin.read())
     keep_freed_memory()
     try:
