@@ -1,1 +1,1 @@
-"""What users see: text, tables, figures and the HTML page."""
+"""Present results to users: text, tables, figures and the HTML page."""

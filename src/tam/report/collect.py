@@ -1,4 +1,4 @@
-"""Reads the published results. No other module of the report knows the names of their files."""
+"""Read the published results. No other module of the report knows the names of their files."""
 
 import re
 import shlex
@@ -28,11 +28,11 @@ SWEEPS = {
     "N": ("N, examples of a task", ("training", "rows")),
     "tasks": ("training tasks", ("tasks", "train")),
 }
-"""What is swept: its name on an axis, and where a run's config has it."""
+"""For each sweep, the label of its axis, and the path of the swept setting in a run's result."""
 
 Facts = dict[str, Any]
 Row = tuple[str, str, str | None]
-"""The name of a method in runs, as it is shown, and in the paper's table, if it is there."""
+"""The name of a method in the names of runs, its title, and its name in the paper's table, if any."""
 
 ROWS: dict[str, list[Row]] = {
     "table1": [
@@ -48,11 +48,11 @@ ROWS: dict[str, list[Row]] = {
         ("tam-untold", "TAM without primitives", "tam without primitives"),
     ],
 }
-"""The rows of the paper's tables, and of ours."""
+"""The rows of the paper's tables and ours."""
 
 
 class Results:
-    """The paper's numbers, facts of the benchmarks, and the finished runs that still count."""
+    """The paper's numbers, facts about the benchmarks, and the finished runs that still count."""
 
     def __init__(self, folder: Path) -> None:
         if not exists(folder / "paper.json"):
@@ -67,14 +67,14 @@ class Results:
         places = Places(folder / "runs", folder / "runs", "cuda")
         found = {job.name: result_of(job, places) for job in all_jobs()}
         self.runs: dict[str, Facts] = {name: run for name, run in found.items() if run is not None}
-        """By the name of their job."""
+        """The finished runs by the names of their jobs."""
 
     def task_set(self, name: str, compositional: bool = False) -> Facts:
-        """The facts of a benchmark's task set."""
+        """The facts about a benchmark's task set."""
         return self.tasks["sets"][set_name(name, compositional)]
 
     def metric(self, name: str) -> str:
-        """What a benchmark is scored by, in both of its forms."""
+        """The metric of a benchmark, in both of its forms."""
         return self.task_set(name)["metric"]
 
     def ceiling(self, name: str, compositional: bool = False) -> dict[int, float]:
@@ -82,11 +82,11 @@ class Results:
         return {int(k): value for k, value in self.task_set(name, compositional)["ceiling"].items()}
 
     def paper_rows(self, name: str, compositional: bool = False) -> dict[str, Facts]:
-        """The paper's methods on a benchmark, their means and errors as printed."""
+        """The means and errors of the paper's methods on a benchmark, as printed."""
         return self.paper["compositional sets" if compositional else "sets"][name]
 
     def paper_estimates(self, name: str, compositional: bool = False) -> dict[str, dict[int, Estimate]]:
-        """The paper's methods on a benchmark for each k, in the unit of ours."""
+        """The estimates of the paper's methods on a benchmark for each k, in our units."""
         scale = SCALE[self.metric(name)]
         return {
             method: {
@@ -97,18 +97,18 @@ class Results:
         }
 
     def paper_scores(self, name: str, compositional: bool = False) -> dict[str, dict[int, float]]:
-        """The same without errors."""
-        found = self.paper_estimates(name, compositional)
-        return {method: {k: one.mean for k, one in row.items()} for method, row in found.items()}
+        """The means of the paper's methods on a benchmark for each k, in our units."""
+        estimates = self.paper_estimates(name, compositional)
+        return {method: {k: one.mean for k, one in row.items()} for method, row in estimates.items()}
 
     def paper_best(self, name: str, compositional: bool = False) -> dict[int, float]:
-        """The best that any method has in the paper's table, for each k."""
+        """The best score of any method in the paper's table, for each k."""
         better = max if self.metric(name) == "accuracy" else min
         methods = self.paper_scores(name, compositional).values()
         return {k: better(scores[k] for scores in methods) for k in self.shots}
 
     def runs_of(self, stem: str) -> list[Facts]:
-        """The runs of one kind: `STEM-0`, or `STEM-k5-0` for one k, of every seed or hold-out."""
+        """The runs named `STEM-0`, or `STEM-k5-0` for one k, with every seed or hold-out."""
         name = re.compile(rf"{re.escape(stem)}(?:-k(\d+))?-(h?\d+)")
         found = [(match, run) for job, run in self.runs.items() if (match := name.fullmatch(job))]
         return [run for _, run in sorted(found, key=lambda one: (one[0][2], int(one[0][1] or 0)))]
@@ -123,7 +123,7 @@ class Results:
         return {name: run for name in BENCHMARKS for run in self.runs_of(f"tam-paper-{name}")}
 
     def sweep(self, name: str, what: str) -> dict[int, list[Facts]]:
-        """The runs of a sweep on a benchmark, by the value of what is swept."""
+        """The runs of a sweep on a benchmark, by the value of the swept setting."""
         section, setting = SWEEPS[what][1]
         found: dict[int, list[Facts]] = {}
         for job, run in self.runs.items():
@@ -134,17 +134,17 @@ class Results:
 
     @cached_property
     def embeddings(self) -> dict[str, Facts]:
-        """The maps of task embeddings that were made, by method."""
+        """The existing maps of task embeddings, by method."""
         files = {method: self.folder / f"embeddings-{method}.json" for method in MAPPED}
         return {method: read_json(file) for method, file in files.items() if exists(file)}
 
     @cached_property
     def timing(self) -> dict[tuple[str, str], Timed]:
-        """How soon each method of Table 1 has its best model, by method and benchmark."""
+        """The time and quality of the best model in Table 1, by method and benchmark."""
         return {(row.model, row.benchmark): row for row in timed(self.runs)}
 
     def verdicts(self, table: str) -> Iterator[tuple[str, str, int, Verdict]]:
-        """For each cell of a table of the paper: benchmark, method, k, and how ours compares."""
+        """For each cell of one of the paper's tables: benchmark, method, k, and how ours compares."""
         for name in BENCHMARKS:
             metric, paper = self.metric(name), self.paper_estimates(name, table == "table2")
             for what, title, in_paper in ROWS[table]:
@@ -154,12 +154,12 @@ class Results:
                         yield name, title, k, verdict(metric, ours.get(k), paper[in_paper][k])
 
     def headline_verdicts(self) -> list[Verdict]:
-        """How TAM with our best settings compares with the paper's TAM, for each benchmark and k."""
+        """TAM with our best settings against the paper's TAM, for each benchmark and k."""
         return [found for _, title, _, found in self.verdicts("table1") if title == "TAM"]
 
 
 def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
-    """The mean and error of some runs at each k."""
+    """The mean and error over runs at each k."""
     scores: dict[int, list[Facts]] = {}
     for run in runs:
         for one in run["scores"]:
@@ -168,7 +168,7 @@ def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
 
 
 def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:
-    """From the start of a process until TAM validates as well as the paper's: a head, and the rows."""
+    """Times from process start until TAM validates as well as the paper's: the table's head and rows."""
     rows = []
     for name, title in BENCHMARKS.items():
         runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
@@ -186,10 +186,10 @@ def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def reproduce_command(group: str, only: str | None = None) -> str:
-    """The command that makes the numbers of a group, or of some of its jobs."""
+    """The command that reproduces an experiment, or only some of its jobs."""
     return shlex.join(["tam", "reproduce", group, *(["--only", only] if only else [])])
 
 
 def set_name(name: str, compositional: bool) -> str:
-    """What the task set of a benchmark is called in files of facts."""
+    """The key of a benchmark's task set in results/tasks.json and reference.json."""
     return f"{name} compositional" if compositional else name

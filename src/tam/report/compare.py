@@ -1,4 +1,4 @@
-"""Whether a score is better or worse than another, or equal within their errors."""
+"""Compare scores: better, worse, or equal within error."""
 
 import math
 import statistics
@@ -13,17 +13,17 @@ VERDICTS: tuple[Verdict, ...] = ("better", "within error", "worse", "missing")
 
 
 class Estimate(NamedTuple):
-    """A score with its error, if it has one."""
+    """A score with its error, if known."""
 
     mean: float
     error: float | None
-    """The standard deviation over runs; of a single run, half of the 95 % interval over its test tasks."""
+    """The standard deviation over runs; for a single run, half of the 95 % interval over its test tasks."""
     runs: int
-    """The number of runs behind it; 0 for a number of the paper."""
+    """The number of runs behind it; 0 for a number from the paper."""
 
 
 def estimate(metric: str, scores: Sequence[Mapping[str, Any]]) -> Estimate:
-    """The estimate from the scores of one or several runs at the same k."""
+    """Estimate a score from one or more runs at the same k."""
     values = [infinite_if_none(score[metric]) for score in scores]
     if not all(map(math.isfinite, values)):
         return Estimate(math.inf, None, len(values))
@@ -32,14 +32,14 @@ def estimate(metric: str, scores: Sequence[Mapping[str, Any]]) -> Estimate:
 
 
 def gain(metric: str, ours: Estimate, theirs: Estimate) -> float:
-    """How much better ours is: positive where it is, whether high or low scores are good."""
+    """How much better ours is; positive means better, whether high or low scores are good."""
     if math.isinf(ours.mean) and math.isinf(theirs.mean):
         return 0.0
     return ours.mean - theirs.mean if metric == "accuracy" else theirs.mean - ours.mean
 
 
 def verdict(metric: str, ours: Estimate | None, theirs: Estimate) -> Verdict:
-    """Ours against theirs; "within error" is a difference of at most √(error² + error²).
+    """Judge ours against theirs; "within error" is a difference of at most √(our error² + their error²).
 
     >>> verdict("accuracy", Estimate(0.80, 0.03, 4), Estimate(0.76, 0.04, 0))
     'within error'
@@ -55,6 +55,6 @@ def verdict(metric: str, ours: Estimate | None, theirs: Estimate) -> Verdict:
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
-    """How many there are of each verdict."""
+    """The number of cells with each verdict."""
     counts = Counter(verdicts)
     return {each: counts[each] for each in VERDICTS}

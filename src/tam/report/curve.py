@@ -1,4 +1,4 @@
-"""The scores of a run against k, beside the paper's and the ceiling: a table and a picture."""
+"""Scores of a run against k, beside the paper's and the ceiling, as a table and as a plot."""
 
 import math
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ TITLES = {
     "prototypical": "prototypical networks",
     "nearest": "nearest neighbour",
 }
-"""The methods' names in prose: first the paper's, in the order of its tables."""
+"""The titles of the methods: first the paper's, in the order of its tables."""
 
 
 def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """A run's scores in the headline metric for each k, and those of the paper and the ceiling if known."""
+    """The scores for each k, in the main metric, of a run and, if known, of the paper and the ceiling."""
     metric, tasks, method = metric_of(result["kind"]), result["tasks"], result["method"]
     rows = {OURS: {score["k"]: infinite_if_none(score[metric]) for score in result["scores"]}}
     name, title = tasks.get("name"), TITLES.get(method)
@@ -46,7 +46,7 @@ def rows_of(result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
 def score_table(result: Mapping[str, Any]) -> str:
     """Scores with 95 % intervals over tasks (for several runs, their spread), beside the paper's and floors.
 
-    Sequences have a table of perplexities and one of exact matches; of several test splits, each has its own.
+    Sequences have a table of perplexities and one of exact matches; each test split has tables of its own.
     """
     floors: Mapping[str, Any] = result.get("floors", {})
     metric, scores = metric_of(result["kind"]), result["scores"]
@@ -73,7 +73,7 @@ def score_table(result: Mapping[str, Any]) -> str:
 
 
 def _verdicts(result: Mapping[str, Any]) -> list[str]:
-    """For each test split, whether the model is worth it: where its accuracy is clearly above all floors."""
+    """For each test split, a line that says at which k the accuracy is clearly above all floors."""
     lines: list[str] = []
     for split, gains in result.get("gains", {}).items():
         where = f"{split}: " if len(result["gains"]) > 1 else ""
@@ -94,7 +94,7 @@ def _verdicts(result: Mapping[str, Any]) -> list[str]:
 
 
 def _alternative(result: Mapping[str, Any], floors: str) -> str:
-    """Another method to try: the floor itself, or one that does well with little data."""
+    """Suggest another method: the floor itself, or one that does well with little data."""
     if "nearest neighbour" in floors and result["method"] != "nearest":
         return ", or with --method nearest"
     is_option = result["kind"] == "classification" and result["method"] != "prototypical"
@@ -112,7 +112,7 @@ def _number(metric: str, value: float) -> str:
 
 
 def best_floor(result: Mapping[str, Any]) -> dict[int, float]:
-    """The best that any floor reaches at each k, if there is a single test split."""
+    """The best score of any floor at each k, if there is a single test split."""
     metric, by_split = metric_of(result["kind"]), list(result.get("floors", {}).values())
     found: dict[int, list[float]] = {}
     for one in chain(*by_split[0].values()) if len(by_split) == 1 else ():
@@ -121,7 +121,7 @@ def best_floor(result: Mapping[str, Any]) -> dict[int, float]:
 
 
 def draw_scores(result: Mapping[str, Any], path: Path) -> list[Path]:
-    """Draw score against k as SVG and PNG; returns the two files."""
+    """Plot scores against k as SVG and PNG, and return the two files."""
     from matplotlib.figure import Figure
 
     rows, metric = rows_of(result) | {FLOOR: best_floor(result)}, metric_of(result["kind"])

@@ -1,4 +1,4 @@
-"""What the demo shows: examples and answers as lines of text, or as drawn grids for path-finding."""
+"""Output of the demo: examples and answers as lines of text, or as grids for path-finding."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ _GRIDS_BESIDE = 3
 
 
 def words(value: Any) -> str:
-    """An answer as a person writes it; a list of tokens as words."""
+    """An answer as text; a list of tokens as words."""
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
-    """Examples as `x  →  y`, one a line.
+    """Examples as `x  →  y`, one per line.
 
     >>> print(example_lines([([3, 1], "yes"), ([10, 1], "no")]))
        3 1   →  yes
@@ -28,7 +28,7 @@ def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
 
 
 def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None) -> str:
-    """An answer with its probability, and whether it is right if that is known.
+    """An answer with its probability and, if the truth is known, whether it is right.
 
     >>> answer_line([3, 1], {"yes": 0.8, "no": 0.2})
     '   3 1  →  yes  ████████·· 80 %'
@@ -45,12 +45,12 @@ def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = Non
 
 
 def is_right(answer: Any, truth: Any) -> bool:
-    """Whether an answer is the true one; sequences may be lists or tuples."""
+    """Whether an answer equals the truth; sequences may be lists or tuples."""
     return list(answer) == list(truth) if isinstance(truth, list) else answer == truth
 
 
 def grids(layouts: Sequence[Sequence[int]], paths: Sequence[Sequence[int]], *, colour: bool) -> str:
-    """Layouts of obstacles with a path in each, three side by side. A path's ends are marked S and E."""
+    """Draw layouts of obstacles with their paths, three side by side; S and E mark the ends of a path."""
     made = [
         letters(Example(list(x), list(y)), [y[0] - OFFSET, y[-1] - OFFSET] if y else [0, 0])
         for x, y in zip(layouts, paths, strict=True)

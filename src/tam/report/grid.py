@@ -1,4 +1,4 @@
-"""Path-finding examples drawn as grids of letters, in colour on a terminal."""
+"""Draw path-finding examples as grids of letters, in colour on a terminal."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _COLOURS = {START: "30;42", END: "30;41", WAYPOINT: "30;43", OBSTACLE: "37;100",
 
 
 def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
-    """The letters of an example's grid, row by row; `stops` are start, waypoint if there is one, and end."""
+    """The letters of an example's grid, row by row; `stops` are the start, any waypoint, and the end."""
     path = [int(token) - OFFSET for token in example.y] if isinstance(example.y, list) else []
     cells = dict.fromkeys(path, PATH)
     cells |= {cell: OBSTACLE for token in example.x for cell in blob(int(token))}
@@ -20,7 +20,7 @@ def letters(example: Example, stops: Sequence[int]) -> list[list[str]]:
 
 
 def draw_grids(grids: Sequence[list[list[str]]], *, colour: bool) -> str:
-    """Grids side by side."""
+    """Draw grids side by side."""
 
     def cell(letter: str) -> str:
         return f"\x1b[{_COLOURS[letter]}m{letter} \x1b[0m" if colour else f"{letter} "

@@ -1,4 +1,4 @@
-"""The ablations, sweeps and levers at the size of `quick`, beside the preset as it is."""
+"""The ablations, sweeps and levers at the size of `quick`, beside the unchanged preset."""
 
 import re
 
@@ -17,12 +17,12 @@ _COUNTED = {"T": "T = {} inner steps", "N": "N = {} examples of a task", "tasks"
 
 
 def quick_runs(results: Results) -> list[Facts]:
-    """The runs of the preset as it is, one for each seed."""
+    """The runs of the unchanged preset, one per seed."""
     return results.runs_of("tam-quick-classification")
 
 
 def changed_runs(results: Results) -> dict[str, Facts]:
-    """The finished runs with one thing changed, by what was changed."""
+    """The finished runs with one change, by the title of the change."""
     names = [job.name for job in on_a_cpu() if job.name.endswith(_SUFFIX)]
     return {_title(name.removesuffix(_SUFFIX)): results.runs[name] for name in names if name in results.runs}
 

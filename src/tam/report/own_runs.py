@@ -1,4 +1,4 @@
-"""Reads the run folders of a user, finished or not."""
+"""Read a user's run folders, finished or not."""
 
 import json
 import os
@@ -20,23 +20,23 @@ class OwnRun:
 
     folder: Path
     label: str
-    """What it is called in charts and tables."""
+    """Its name in charts and tables."""
     config: Config
     tasks: Mapping[str, Any]
-    """Where its tasks come from."""
+    """The source of its tasks."""
     result: Mapping[str, Any] | None
-    """What it found; None until it is finished."""
+    """Its result; None until it is finished."""
     records: Sequence[Mapping[str, Any]]
     """The lines of its metrics."""
 
     @property
     def losses(self) -> list[Mapping[str, Any]]:
-        """The training losses, with step and seconds."""
+        """The records of training losses, with step and seconds."""
         return [record for record in self.records if "loss" in record]
 
     @property
     def validations(self) -> list[Mapping[str, Any]]:
-        """The validations, with their step."""
+        """The records of validations, with their step."""
         return [record for record in self.records if "valid" in record]
 
     @property
@@ -45,7 +45,7 @@ class OwnRun:
         return max((record["step"] for record in self.records), default=0)
 
     def seconds_at(self, step: int) -> float:
-        """The seconds of training until a step."""
+        """The seconds of training up to a step."""
         return max((one["seconds"] for one in self.losses if one["step"] <= step), default=0.0)
 
     def scores(self, metric: str) -> dict[int, Estimate]:
@@ -55,7 +55,7 @@ class OwnRun:
 
 
 def read_runs(folders: Sequence[Path]) -> list[OwnRun]:
-    """Read run folders; a UserError for a folder that is none."""
+    """Read run folders; raise UserError if one is not a run folder."""
     unique = list({os.path.realpath(folder): folder for folder in folders}.values())
     labels = _labels(unique)
     return [_read(folder, label) for folder, label in zip(unique, labels, strict=True)]
@@ -76,7 +76,7 @@ def _read(folder: Path, label: str) -> OwnRun:
 
 
 def _records(file: Path) -> Iterator[Mapping[str, Any]]:
-    """The records of a metrics file; a line that was cut off is left out."""
+    """The records of a metrics file, skipping a truncated line."""
     if not exists(file):
         return
     try:

@@ -1,4 +1,4 @@
-"""Progress of a long command: one changing line on a terminal, elsewhere a line every ten seconds."""
+"""Show the progress of a long command: one updating line on a terminal, else a line every ten seconds."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ _LINE_EVERY = 10.0  # seconds
 def progress(label: str) -> Generator[Progress]:
     """Yield a function to call with `(done, total)`, which writes to standard error.
 
-    Nothing is shown for work that ends within a second.
+    Work that ends within a second shows nothing.
     """
     started = shown = time.monotonic()
     terminal, drawn = sys.stderr.isatty(), False

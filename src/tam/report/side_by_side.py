@@ -1,4 +1,4 @@
-"""Runs side by side: a table for each set of test tasks, with differences and floors."""
+"""Compare runs side by side: a table for each set of test tasks, with differences and floors."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from tam.report.table import table
 
 
 class Compared(NamedTuple):
-    """A run on one test split."""
+    """The scores of a run on one test split."""
 
     data: str
-    """What it was scored on: runs are compared if this and the title are equal."""
+    """Identifies the data: runs are compared if this and the title are equal."""
     title: str
     run: str
     kind: str
@@ -21,7 +21,7 @@ class Compared(NamedTuple):
 
 
 def comparison(runs: Sequence[Compared]) -> str:
-    """Accuracies with 95 % intervals over tasks; below those of the first run, differences to it."""
+    """Tables of accuracies with 95 % intervals over tasks, and of differences from the first run."""
     groups: dict[tuple[str, str], list[Compared]] = {}
     for run in runs:
         groups.setdefault((run.data, run.title), []).append(run)
@@ -52,7 +52,7 @@ def _cells(scores: Sequence[KShotScore], shots: Sequence[int]) -> list[str]:
 def _differences(
     scores: Sequence[KShotScore], first: Mapping[int, KShotScore], shots: Sequence[int]
 ) -> list[str]:
-    """Differences to the first run, task by task; one that is clearly not 0 has a mark."""
+    """Differences from the first run, task by task; `*` marks those that are clearly not 0."""
     cells = dict.fromkeys(shots, "–")
     for score in scores:
         if score.k in first:
@@ -62,5 +62,5 @@ def _differences(
 
 
 def _percent(value: float, interval: float, sign: str = "") -> str:
-    width = "" if interval != interval else f" ± {100 * interval:.1f}"  # NaN: of a single task
+    width = "" if interval != interval else f" ± {100 * interval:.1f}"  # NaN for a single task
     return f"{100 * value:{sign}.1f}{width} %"

@@ -1,10 +1,10 @@
-"""Tables as plain text that lines up."""
+"""Tables as aligned plain text."""
 
 from collections.abc import Sequence
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns padded to line up, numbers to the right.
+    """Align columns, numbers to the right.
 
     >>> print(table(["k", "accuracy"], [[1, "43.0 %"], [10, "89.5 %"]]))
      k  accuracy

@@ -1,4 +1,4 @@
-"""Tasks and task sets in words."""
+"""Describe tasks and task sets as text."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ _MOST_PRIMITIVES = 12
 
 
 def summary(tasks: TaskSet) -> str:
-    """One line about a task set."""
+    """Summarise a task set in one line."""
     name = f"{tasks.options.get('name', tasks.kind)}{' (compositional)' if tasks.primitives else ''}"
     sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
     keys = ("seed", "holdout", "n", "path")
@@ -28,20 +28,20 @@ def summary(tasks: TaskSet) -> str:
 
 
 def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, Task]]:
-    """The first tasks whose name contains or matches the pattern, test tasks first, with their split."""
-    found = [
+    """The first tasks whose name contains or matches the pattern, with their split; test tasks come first."""
+    matching = [
         (split, task)
         for split in (*tasks.test_splits, "valid", "train")
         for task in tasks.splits[split]
         if pattern is None or pattern in task.name or fnmatch(task.name, pattern)
     ]
-    if not found:
-        raise UserError(f"no task matches {pattern!r}; a task is called, for example, {tasks.test[0].name!r}")
-    return found[:count]
+    if not matching:
+        raise UserError(f"no task matches {pattern!r}; one task name is, for example, {tasks.test[0].name!r}")
+    return matching[:count]
 
 
 def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
-    """A task with a few of its examples; path-finding is drawn as grids."""
+    """Show a task with a few of its examples; path-finding as grids."""
     unseen = [name for name in task.primitives if name in tasks.unseen_primitives]
     note = f", unseen in training: {', '.join(unseen)}" if unseen else ""
     title = f"\x1b[1m{task.name}\x1b[0m" if colour else task.name
@@ -56,12 +56,12 @@ def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
 
 
 def _varied(task: Task, count: int) -> list[Example]:
-    """The first examples; for classification, one of every class comes first."""
+    """The first examples; for classification, one of every class first."""
     if not isinstance(task.y, Classes):
         return [task[row] for row in range(min(count, len(task)))]
     firsts = np.unique(task.y.ids, return_index=True)[1].tolist()
-    others = [row for row in range(min(count, len(task))) if row not in firsts]
-    return [task[row] for row in (*firsts, *others)[: max(count, len(firsts))]]
+    rest = [row for row in range(min(count, len(task))) if row not in firsts]
+    return [task[row] for row in (*firsts, *rest)[: max(count, len(firsts))]]
 
 
 def _words(tokens: Sequence[int | str]) -> str:
@@ -81,7 +81,7 @@ def _grids(task: Task, colour: bool) -> str:
 
 
 def statistics(tasks: TaskSet) -> str:
-    """Counts by primitive, lengths, class balance and uniqueness."""
+    """Tables of sizes, lengths, class balance and counts by primitive, and a line on uniqueness."""
     return "\n\n".join([summary(tasks), _sizes(tasks), *_primitive_tables(tasks), _uniqueness(tasks)])
 
 
@@ -111,7 +111,7 @@ def _balance(members: Sequence[Task]) -> str:
 
 
 def _primitive_tables(tasks: TaskSet) -> list[str]:
-    """For each slot, how many tasks of each split have which primitive, the most frequent first."""
+    """For each slot, the number of tasks of each split by primitive, the most frequent first."""
     if "name" not in tasks.options and not tasks.primitives:
         return []
     parts = {task.name: task.primitives or tuple(task.name.split(" → ")) for task in tasks}

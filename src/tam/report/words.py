@@ -1,13 +1,13 @@
-"""How numbers, scores, times and lists are written."""
+"""Format numbers, scores, times and lists."""
 
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 
 SCALE = {"accuracy": 100, "perplexity": 1}
-"""What a score is multiplied by to be shown."""
+"""Factor by which a score is multiplied for display."""
 DIGITS = {"accuracy": 1, "perplexity": 2}
-"""Decimals of a score."""
+"""Decimals of a displayed score."""
 UNIT = {"accuracy": " %", "perplexity": ""}
 
 
@@ -22,7 +22,7 @@ def number(value: int) -> str:
 
 
 def span(values: Sequence[int]) -> str:
-    """The smallest and the largest of some integers."""
+    """The smallest and the largest of these integers, as `low to high`."""
     low, high = min(values), max(values)
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
@@ -40,27 +40,27 @@ def score_words(metric: str, value: float) -> str:
 
 
 def as_printed(metric: str, value: float) -> str:
-    """A score of the paper, with an additional decimal where the paper has it."""
+    """A score of the paper, with an additional decimal if the paper has one."""
     short = f"{value:.{DIGITS[metric]}f}"
     return short if float(short) == value else f"{value:.{DIGITS[metric] + 1}f}"
 
 
 def seconds_words(seconds: Sequence[float | None]) -> str:
-    """The mean of the times that are known."""
+    """The mean of the known times."""
     known = [one for one in seconds if one is not None]
     return f"{number(round(statistics.fmean(known)))} s" if known else "–"
 
 
 def k_heads(shots: Iterable[int]) -> list[str]:
-    """The heads of columns with a score for each k."""
+    """Column heads for scores at each k."""
     return [f"k = {k}" for k in shots]
 
 
 def in_prose(words: Sequence[str]) -> str:
-    """Words with commas, and "and" before the last."""
+    """Join words by commas, and the last by "and"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def capitalised(words: str) -> str:
-    """Words with a capital first; others stay."""
+    """Capitalise the first letter, and leave the rest as it is."""
     return words[0].upper() + words[1:]

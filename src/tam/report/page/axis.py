@@ -1,4 +1,4 @@
-"""Axes of a chart: from values to pixels, and where the ticks are."""
+"""Axes of a chart: map values to pixels, and place ticks."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows."""
+    """The label, scale and ticks of an axis."""
 
     label: str
     log: bool = False
     ticks: Sequence[float] = ()
-    """Where to put ticks; chosen by range if not given."""
+    """Values with a tick; by default chosen from the range."""
 
 
 class Scale:
@@ -48,7 +48,7 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers that lie apart on a logarithmic axis."""
+    """Round numbers, well spaced on a logarithmic axis."""
     ratio = high / low
     if ratio < 3:
         return linear_ticks(low, high)

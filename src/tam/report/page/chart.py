@@ -1,7 +1,7 @@
 """Charts as SVG: lines with error bars or bands, labelled at their ends, and scatter plots.
 
-Colours, dashes and weights come from `chart.css`, by the class of a series, so that a chart follows the page
-into dark mode.
+The class of a series selects its colour, dash and weight in `chart.css`, so that charts follow the dark mode
+of the page.
 """
 
 import math
@@ -12,9 +12,9 @@ from tam.report.page.axis import Axis, Scale
 from tam.report.page.html import Markup, join, tag
 
 SIZE = (400.0, 290.0)
-"""Width and height of a chart, in pixels where it is not scaled."""
+"""Width and height of an unscaled chart, in pixels."""
 _LEFT, _TOP, _BOTTOM = 42.0, 30.0, 44.0
-_CHARACTER, _LINE = 6.4, 14.0  # of labels, in pixels: as wide as most, and a line's height
+_CHARACTER, _LINE = 6.4, 14.0  # a typical character's width and a line's height, in pixels
 _SHAPES = {
     "circle": "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0z",
     "square": "M-3.1,-3.1h6.2v6.2h-6.2z",
@@ -25,13 +25,13 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a series, with its error if it has one."""
+    """A point of a series, with its error, if known."""
 
     x: float
     y: float
     error: float | None = None
     words: str = ""
-    """Shown under the pointer."""
+    """The tooltip."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Series:
     look: str
     """Its class in `chart.css`."""
     marker: str = "circle"
-    """Its shape at each point; none if empty."""
+    """The shape of its points; none if empty."""
     band: bool = False
-    """Whether errors are shown as a band instead of bars."""
+    """Whether errors are drawn as a band instead of bars."""
 
     @property
     def shown(self) -> list[Point]:
@@ -56,13 +56,13 @@ class Series:
 
 
 def line_chart(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup:
-    """Lines, each labelled at its end; `label` is for screen readers."""
+    """Draw lines, each labelled at its end; `label` is for screen readers."""
     view = f"0 0 {SIZE[0]:g} {SIZE[1]:g}"
     return tag("svg", line_panel(series, x, y), viewBox=view, role="img", aria_label=label, class_="chart")
 
 
 def line_panel(series: Sequence[Series], x: Axis, y: Axis, size: tuple[float, float] = SIZE) -> Markup:
-    """What is inside a line chart, without the `svg` around it."""
+    """The inside of a line chart, without the `svg` element."""
     drawn = [(one, one.shown) for one in series if one.shown]
     if not drawn:
         raise ValueError("a chart must have a point")
@@ -77,7 +77,7 @@ def line_panel(series: Sequence[Series], x: Axis, y: Axis, size: tuple[float, fl
 
 
 def _heights(drawn: Sequence[tuple[Series, list[Point]]], y: Axis) -> Iterator[float]:
-    """All values the vertical axis must have room for."""
+    """All values that the vertical axis must include."""
     for _, points in drawn:
         for point in points:
             yield point.y
@@ -108,7 +108,7 @@ def _axes(across: Scale, up: Scale, x: Axis, y: Axis, end: float, height: float)
 
 
 def _short(value: float) -> str:
-    """A tick's number; thousands as k."""
+    """A number for a tick, with thousands as k."""
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
@@ -149,7 +149,7 @@ def _bar(x: float, low: float, high: float) -> Markup:
 
 
 def _labels(ends: Sequence[tuple[Series, float, float]], up: Scale, left: float) -> Markup:
-    """The names of the lines at their ends, apart from each other."""
+    """The names of the lines at their ends, moved apart if they would overlap."""
     ordered = sorted(ends, key=lambda end: end[1])
     places = _apart([y for _, y, _ in ordered], up(up.high), up(up.low))
     parts = []
@@ -162,15 +162,15 @@ def _labels(ends: Sequence[tuple[Series, float, float]], up: Scale, left: float)
 
 
 def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
-    """Ascending places, moved as little as possible so that labels do not overlap."""
-    found: list[list[float]] = []  # blocks of neighbouring labels, as their wanted places
+    """Move ascending places as little as possible so that labels do not overlap."""
+    blocks: list[list[float]] = []  # of neighbouring labels, by their original places
     for place in places:
-        found.append([place])
-        while len(found) > 1 and _overlap(found[-2], found[-1], low, high):
-            last = found.pop()
-            found[-1] += last
+        blocks.append([place])
+        while len(blocks) > 1 and _overlap(blocks[-2], blocks[-1], low, high):
+            last = blocks.pop()
+            blocks[-1] += last
     result: list[float] = []
-    for block in found:
+    for block in blocks:
         first = _centre(block, low, high) - _LINE * (len(block) - 1) / 2
         result += [first + _LINE * place for place in range(len(block))]
     return result
@@ -188,7 +188,7 @@ def _centre(block: Sequence[float], low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a scatter plot: its place, and the number that is written on it."""
+    """A point of a scatter plot, with the number written on it and its tooltip."""
 
     x: float
     y: float
@@ -197,14 +197,14 @@ class Dot:
 
 
 def scatter(dots: Sequence[Dot], label: str) -> Markup:
-    """A square of dots, coloured by their value, which is also written on them."""
+    """Draw a square scatter plot of dots, coloured by their value, which is also written on them."""
     side = 400.0
     view, drawn = f"0 0 {side:g} {side:g}", scatter_panel(dots, (side, side))
     return tag("svg", drawn, viewBox=view, role="img", aria_label=label, class_="chart")
 
 
 def scatter_panel(dots: Sequence[Dot], size: tuple[float, float]) -> Markup:
-    """What is inside a scatter plot, without the `svg` around it."""
+    """The inside of a scatter plot, without the `svg` element."""
     (width, height), edge = size, 18.0
     across = Scale(Axis(""), [dot.x for dot in dots], edge, width - edge)
     up = Scale(Axis(""), [dot.y for dot in dots], height - edge, edge)

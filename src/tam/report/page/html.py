@@ -15,7 +15,7 @@ _VOID = {"meta", "br", "hr"}
 
 
 def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """An element; a `_` at the end of an attribute's name is dropped, others become hyphens.
+    """Make an element. In attribute names, a final `_` is dropped and any other `_` becomes a hyphen.
 
     >>> tag("p", "a < b", tag("b", "c"), class_="note")
     '<p class="note">a &lt; b<b>c</b></p>'
@@ -29,7 +29,7 @@ def tag(name: str, /, *children: str, **attributes: str | float | None) -> Marku
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Parts one after the other."""
+    """Join parts, escaping those that are not `Markup`."""
     separator = between if isinstance(between, Markup) else escape(between)
     return Markup(separator.join(str(part) if isinstance(part, Markup) else escape(part) for part in parts))
 
@@ -39,7 +39,7 @@ def _attribute(value: str | float) -> str:
 
 
 def section(anchor: str, title: str, *children: str) -> Markup:
-    """A part of the page with a heading."""
+    """A section of the page with a heading."""
     return tag("section", tag("h2", title), *children, id=anchor)
 
 
@@ -49,24 +49,24 @@ def paragraph(*children: str, class_: str | None = None) -> Markup:
 
 
 def made_by(*commands: str) -> Markup:
-    """The commands that make what stands above; a click selects one whole."""
+    """The commands that make the content above; one click selects a command."""
     lines = join([tag("code", command) for command in commands], Markup("<br>"))
     return tag("p", tag("span", "Made by "), lines, class_="made")
 
 
 def missing(what: str) -> Markup:
-    """That something was not run yet."""
+    """A note that something was not run yet."""
     return tag("p", tag("b", "Missing."), f" {what}", class_="missing")
 
 
 def html_table(
     head: Iterable[str], rows: Iterable[Iterable[str]], label: str, class_: str | None = None
 ) -> Markup:
-    """A table in a box of its own, which scrolls if it is too wide; the first cell of a row is its head."""
+    """A table in a box that scrolls if the table is too wide; the first cell of each row is its head."""
     heads = [tag("th", cell, scope="col") for cell in head]
     body = []
-    for first, *others in rows:
-        body.append(tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others)))
+    for first, *rest in rows:
+        body.append(tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)))
     inner = tag(
         "table", tag("caption", label), tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_
     )
@@ -74,7 +74,7 @@ def html_table(
 
 
 def figures(*charts: str) -> Markup:
-    """Charts side by side, or one below the other where there is no room."""
+    """Charts side by side, or stacked on a narrow screen."""
     return tag("div", *charts, class_="figures")
 
 
@@ -84,12 +84,12 @@ def figure(title: str, chart: str) -> Markup:
 
 
 def style(name: str) -> str:
-    """A file of CSS: `chart` for charts, `page` for the rest."""
+    """Read a CSS file: `chart` for charts, `page` for the rest."""
     return files("tam.report.page").joinpath(f"{name}.css").read_text(encoding="utf-8")
 
 
 def page(title: str, header: str, sections: Iterable[str], made: str) -> str:
-    """A whole document. Its policy forbids it to load anything."""
+    """A whole document, whose security policy forbids loading anything."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = tag(
         "head",

@@ -38,11 +38,11 @@ from tam.tasks.task import metric_of
 
 _SHAPES = ("circle", "square", "diamond", "triangle")
 _COLOURS, _LETTERS = 8, 18
-"""How many colours `chart.css` has for runs, and how many letters of a label a chart has room for."""
+"""Number of run colours in `chart.css`, and the longest label that fits into a chart."""
 
 
 def own_page(runs: Sequence[OwnRun]) -> str:
-    """The whole page: a part for each task set, then the settings."""
+    """The whole page: a section for each task set, then the settings."""
     groups = _by_tasks(runs)
     parts = [_scores(group, place) for place, group in enumerate(groups)]
     labels = ", ".join(run.label for run in runs)
@@ -59,7 +59,7 @@ def own_page(runs: Sequence[OwnRun]) -> str:
 
 
 def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
-    """The runs by task set; one that is not finished goes to the first with the same source."""
+    """Group runs by task set; an unfinished run joins the first group with the same source."""
     groups: dict[tuple[str, str], list[OwnRun]] = {}
     for run in sorted(runs, key=lambda run: run.result is None):
         source = json_text(dict(sorted(run.tasks.items())))
@@ -82,7 +82,7 @@ def _title(tasks: Mapping[str, Any]) -> str:
 
 
 def _scores(group: Sequence[OwnRun], place: int) -> Markup:
-    """The part of one task set: test scores, then how training went."""
+    """The section of one task set: test scores, then training curves."""
     metric, first = _metric(group), group[0]
     parts = [paragraph(f"Test tasks, {metric}: {better_is(metric)}.")]
     if any(run.result is not None for run in group):
@@ -100,12 +100,12 @@ def _scores(group: Sequence[OwnRun], place: int) -> Markup:
 
 
 def _others(group: Sequence[OwnRun]) -> dict[str, dict[int, float]]:
-    """What the paper's methods and, last, the ceiling have on these tasks, if known."""
-    found: dict[str, dict[int, float]] = {}
+    """Scores of the paper's methods on these tasks and, last, the ceiling, if known."""
+    known: dict[str, dict[int, float]] = {}
     for run in group:
         if run.result is not None:
-            found |= {name: row for name, row in rows_of(run.result).items() if name != OURS}
-    return dict(sorted(found.items(), key=lambda row: row[0] == CEILING))
+            known |= {name: row for name, row in rows_of(run.result).items() if name != OURS}
+    return dict(sorted(known.items(), key=lambda row: row[0] == CEILING))
 
 
 def _shots(group: Sequence[OwnRun], metric: str) -> list[int]:
@@ -126,14 +126,14 @@ def _against_k(group: Sequence[OwnRun], metric: str) -> Markup:
 
 
 def _line(run: OwnRun, place: int, points: Sequence[Point], *, marked: bool = True) -> Series:
-    """A line of a run, which looks the same in all charts."""
+    """The line of a run, with the same look in all charts."""
     label = run.label if len(run.label) <= _LETTERS else f"{run.label[: _LETTERS - 1]}…"
     marker = _SHAPES[place % len(_SHAPES)] if marked else ""
     return Series(label, points, f"r{place % _COLOURS}", marker)
 
 
 def _score_table(group: Sequence[OwnRun], metric: str) -> Markup:
-    """A line for each run, compared with the first, then the paper's and the ceiling."""
+    """A row for each run, compared with the first, then the paper's and the ceiling."""
     shots, first = _shots(group, metric), group[0].scores(metric)
     rows: list[list[str]] = []
     for run in group:
@@ -178,7 +178,7 @@ def _validations(run: OwnRun, metric: str, k: int, *, timed: bool) -> Iterator[P
 
 
 def _settings(runs: Sequence[OwnRun]) -> Markup:
-    """What each run is, and in which settings they differ."""
+    """Facts about each run, and the settings in which runs differ."""
     rows = [[name, *map(_plain, values)] for name, values in _facts(runs).items()]
     first, *_ = configs = [run.config.to_json() for run in runs]
     changes = [differing(first, config) for config in configs]
@@ -186,7 +186,7 @@ def _settings(runs: Sequence[OwnRun]) -> Markup:
         if name not in ("method", "device", "seed"):
             base = next(change[name][0] for change in changes if name in change)
             rows.append([name, *(_plain(change[name][1] if name in change else base) for change in changes)])
-    words = "What they are, and the settings in which they differ." if len(runs) > 1 else "What it is."
+    words = "Facts about the runs, and the settings in which they differ." if len(runs) > 1 else "Facts about it."
     listing = html_table(["", *(run.label for run in runs)], rows, "The runs and their settings", "words")
     return section("settings", "Runs", paragraph(words), listing)
 

@@ -1,4 +1,4 @@
-"""The page of the published results: the paper's tables and figures, with ours beside them."""
+"""The page of published results: the paper's tables and figures, with ours beside them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def published_page(results: Results) -> str:
 
 
 def _tiles(results: Results) -> Markup:
-    """How many cells are better than the paper's, within error and worse."""
+    """Tiles that count the cells that are better than the paper's, within error, and worse."""
     shown: dict[str, list[Verdict]] = {
         "TAM with our settings, against the paper's TAM": results.headline_verdicts(),
         "Table 1, every method against the paper's": [each for *_, each in results.verdicts("table1")],
@@ -79,15 +79,15 @@ def _made(group: str, only: str | None = None) -> Markup:
 
 
 def _charts(charts: Sequence[Markup | None], otherwise: str) -> Markup:
-    """The charts that could be drawn, or that there are none."""
-    found = [one for one in charts if one]
-    return figures(*found) if found else missing(otherwise)
+    """The charts that could be drawn, or a note if there are none."""
+    drawn = [one for one in charts if one]
+    return figures(*drawn) if drawn else missing(otherwise)
 
 
 def _quality(results: Results) -> Markup:
     words = (
-        "TAM with our settings (the preset best) against the paper's TAM, the best of all methods in the "
-        "paper at each k, and the ceiling: an exact learner that knows the distribution of tasks. "
+        "TAM with our settings (the preset best), beside the paper's TAM, the paper's best method at each k, "
+        "and the ceiling: the score of an exact learner that knows the distribution of tasks. "
         "Bars are standard deviations over initialisations."
     )
     charts = published_figures.quality_charts(results)
@@ -97,9 +97,9 @@ def _quality(results: Results) -> Markup:
 def _methods(results: Results, group: str, title: str) -> Markup:
     words = {
         "table1": "Each cell: our score, the paper's below it, and how they compare. ± is the standard "
-        "deviation over runs; in brackets, of a single run, half of the 95 % interval over its test tasks. "
+        "deviation over runs; in brackets, for a single run, half of the 95 % interval over its test tasks. "
         "Matching networks and SNAIL train a model for each k.",
-        "table2": "Each new task has one primitive that training never showed. Errors are over hold-outs.",
+        "table2": "Each new task has one primitive never seen in training. Errors are over hold-outs.",
     }
     charts = [published_figures.methods_chart(results, group, name) for name in BENCHMARKS]
     parts = [paragraph(words[group]), legend()]
@@ -112,8 +112,8 @@ def _methods(results: Results, group: str, title: str) -> Markup:
 
 def _reproduction(results: Results) -> Markup:
     words = (
-        "The preset paper: Algorithm 1 as printed, T = 25, N = 300, one task token; one initialisation on "
-        "each benchmark."
+        "The preset paper: Algorithm 1 as printed, T = 25, N = 300, one task token; one initialisation per "
+        "benchmark."
     )
     found = published_tables.reproduction_table(results)
     shown = found or missing("No run of the paper's settings is finished.")
@@ -122,7 +122,7 @@ def _reproduction(results: Results) -> Markup:
 
 def _learning(results: Results) -> Markup:
     words = (
-        "Validation against outer steps; dotted, what the paper's TAM reaches on its test tasks. A band is "
+        "Validation against outer steps; dotted: the score of the paper's TAM on its test tasks. A band is "
         "the standard deviation over initialisations."
     )
     parts = [paragraph(words)]
@@ -143,7 +143,7 @@ def _learning(results: Results) -> Markup:
 def _seconds(results: Results) -> Markup:
     words = (
         f"Validation at k = {published_figures.TIMED_K} against seconds of training, alone on the GPU, "
-        "without compilation and validation; a line for each method that was run."
+        "without compilation and validation; one line per method that was run."
     )
     charts = [published_figures.seconds(results, name) for name in BENCHMARKS]
     shown = _charts(charts, "No timed run is finished.")
@@ -153,8 +153,8 @@ def _seconds(results: Results) -> Markup:
 
 def _levers(results: Results) -> Markup:
     words = (
-        "Our settings with one lever moved, for the same GPU-seconds: taken away, or added where the preset "
-        "best does not use it."
+        "Our settings with one lever moved, for the same GPU-seconds: undone, or added if the preset best "
+        "does not use it."
     )
     found = list(filter(None, (published_tables.levers_table(results, name) for name in BENCHMARKS)))
     shown = [legend("the preset best"), *found]
@@ -163,7 +163,7 @@ def _levers(results: Results) -> Markup:
 
 
 def _ablations(results: Results) -> Markup:
-    parts = [paragraph("The paper gives no errors here, so within error is within ours.")]
+    parts = [paragraph("The paper reports no errors here, so “within error” means within our error.")]
     for title, group in zip(published_tables.ABLATIONS, ("ablation", "architecture"), strict=True):
         parts += [tag("h3", title), published_tables.ablation_table(results, title), _made(group)]
     return section("ablations", "Ablations", *parts)
@@ -171,8 +171,8 @@ def _ablations(results: Results) -> Markup:
 
 def _sweeps(results: Results) -> Markup:
     words = (
-        "Our settings with one number changed, for the same GPU-seconds: the inner steps, T, the examples of "
-        "a task in a step, N, and how many tasks there are to train on."
+        "Our settings with one number changed, for the same GPU-seconds: T, the inner steps; N, the examples "
+        "per task in a step; or the number of training tasks."
     )
     charts = [
         published_figures.sweep(results, runs, name, axis)
@@ -186,8 +186,8 @@ def _sweeps(results: Results) -> Markup:
 
 def _on_a_cpu(results: Results) -> Markup:
     words = (
-        "The same questions at the size of the preset quick, 2 layers of width 64 and minutes of a CPU: one "
-        "thing changed, one initialisation each, TAM always with as many outer steps."
+        "The same questions at the size of the preset quick, 2 layers of width 64 and minutes on a CPU: one "
+        "change and one initialisation each, TAM always with the same number of outer steps."
     )
     found = published_tables.cpu_table(results)
     shown = [legend("the preset quick"), found] if found else [missing("No such run is finished.")]
@@ -198,7 +198,7 @@ def _on_a_cpu(results: Results) -> Markup:
 def _timing(results: Results) -> Markup:
     words = (
         "The paper's table: the test score of the model that validated best, and the seconds of training "
-        "until then, alone on the GPU and without compilation and validation; both averaged over k."
+        "up to that model, alone on the GPU and without compilation and validation; both averaged over k."
     )
     return section(
         "timing",
@@ -215,8 +215,8 @@ def _timing(results: Results) -> Markup:
 
 def _embeddings(results: Results) -> Markup:
     words = (
-        "Path-finding tasks that start at (4,4), each learned from 20 examples: the first two principal "
-        "components of their task embeddings. Number and colour: the row, or the column, of the end. R²: "
+        "The first two principal components of task embeddings: path-finding tasks that start at (4,4), "
+        "each learned from 20 examples. Number and colour: the row, or the column, of the end. R²: "
         "how well a linear map of the embedding predicts it on held-out tasks."
     )
     parts = [paragraph(words)]
@@ -235,7 +235,7 @@ def _embeddings(results: Results) -> Markup:
 def _runs(results: Results) -> Markup:
     counts = Counter(run["group"] for run in results.runs.values())
     words = in_prose([f"{count} of {group}" for group, count in counts.items()]) if counts else "none yet"
-    text = f"The page is made from {len(results.runs)} finished runs: {words}. A run is repeated by its name:"
+    text = f"The page is made from {len(results.runs)} finished runs: {words}. Repeat a run by its name:"
     if not results.runs:
         return section("runs", "All runs", paragraph(text), made_by("tam report"))
     name = min(results.runs)

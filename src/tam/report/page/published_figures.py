@@ -1,4 +1,4 @@
-"""The charts of the published results."""
+"""Charts of the published results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,20 +19,20 @@ TIMED_K = 10
 
 
 def quality_series(results: Results, name: str) -> list[Series]:
-    """A benchmark's ceiling, the paper's TAM and its best, and ours, against k."""
+    """Lines against k: the ceiling of a benchmark, the paper's best, the paper's TAM, and ours."""
     metric = results.metric(name)
     ceiling = {k: value for k, value in results.ceiling(name).items() if k in results.shots}
-    found = [
+    series = [
         against_k("ceiling", metric, exact(ceiling), "ceiling", ""),
         against_k("paper's best", metric, exact(results.paper_best(name)), "paper-best", "triangle"),
         against_k("paper's TAM", metric, results.paper_estimates(name)["tam"], "paper", "square"),
         against_k("ours", metric, estimates_of(results.headline(name), metric), "ours"),
     ]
-    return [one for one in found if one.shown]
+    return [one for one in series if one.shown]
 
 
 def quality_charts(results: Results) -> Markup:
-    """Quality against k, a chart for each benchmark."""
+    """Quality against k, one chart per benchmark."""
     charts = []
     for name, title in BENCHMARKS.items():
         metric, series = results.metric(name), quality_series(results, name)
@@ -43,7 +43,7 @@ def quality_charts(results: Results) -> Markup:
 
 
 def methods_chart(results: Results, table: str, name: str) -> Markup | None:
-    """Every method against k on a benchmark; None without runs."""
+    """Every method's score against k on a benchmark; None without runs."""
     metric, title = results.metric(name), BENCHMARKS[name]
     series = [
         against_k(_short(what, shown), metric, estimates_of(runs, metric), _look(what))
@@ -72,7 +72,7 @@ def _short(what: str, title: str) -> str:
 
 
 def learning(results: Results, runs: Sequence[Facts], name: str) -> Markup:
-    """Validation scores against outer steps, a line for each k; dotted, what the paper's TAM reaches."""
+    """Validation scores against outer steps, one line per k; dotted, the test scores of the paper's TAM."""
     title, series = BENCHMARKS[name], learning_series(results, runs, name)
     label = f"{title}: validation against outer steps"
     return figure(title, line_chart(series, Axis("outer steps"), score_axis(results.metric(name)), label))
@@ -92,7 +92,7 @@ def learning_series(results: Results, runs: Sequence[Facts], name: str) -> list[
 
 
 def _mean_curve(runs: Sequence[Facts], metric: str, k: int) -> Iterator[Point]:
-    """The mean over runs at each step that all of them validated, with the standard deviation."""
+    """The mean over runs, with the standard deviation, at each step where all of them were validated."""
     curves = [
         {one["step"]: one["scores"][str(k)] for one in run["curve"] if str(k) in one["scores"]}
         for run in runs
@@ -103,7 +103,7 @@ def _mean_curve(runs: Sequence[Facts], metric: str, k: int) -> Iterator[Point]:
 
 
 def seconds(results: Results, name: str) -> Markup | None:
-    """Quality against seconds of training, a line for each method; None without timed runs."""
+    """Quality against seconds of training, one line per method; None without timed runs."""
     metric, title = results.metric(name), BENCHMARKS[name]
     series = []
     for what, shown, _ in ROWS["table1"]:
@@ -132,7 +132,7 @@ def _timed_curve(run: Facts, metric: str) -> Iterator[Point]:
 
 
 def sweep(results: Results, runs: Mapping[int, Sequence[Facts]], name: str, axis: str) -> Markup:
-    """Scores against the value of a setting, a line for each k."""
+    """Scores against the value of a setting, one line per k."""
     metric = results.metric(name)
     series = []
     for place, k in enumerate(results.shots):
@@ -153,7 +153,7 @@ def embedding_chart(facts: Mapping[str, Any], part: str) -> Markup:
 
 
 def embedding_dots(facts: Mapping[str, Any], part: str) -> list[Dot]:
-    """The places of a map of task embeddings, with the row or the column of each task's end."""
+    """The points of a map of task embeddings, with the row or the column of each task's end."""
     return [
         Dot(one["x"], one["y"], one[part], f"end in row {one['row']}, column {one['column']}")
         for one in facts["points"]

@@ -1,4 +1,4 @@
-"""The tables of the published results: ours beside the paper's."""
+"""Tables of the published results: ours beside the paper's."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,11 +32,11 @@ ABLATIONS = {
         "Transformer, TAM": ("tam-token-ablation", "transformer", "tam"),
     },
 }
-"""For each row of a table, our runs, and where paper.json has the paper's."""
+"""For each row of a table: the stem of our runs, and the keys of the paper's numbers in paper.json."""
 
 
 def methods_table(results: Results, group: str, name: str) -> Markup:
-    """A table of the paper on one benchmark; every method that it or we have."""
+    """One of the paper's tables on one benchmark, with every method that has the paper's numbers or ours."""
     compositional = group == "table2"
     metric, paper = results.metric(name), results.paper_estimates(name, compositional)
     rows = []
@@ -53,7 +53,7 @@ def methods_table(results: Results, group: str, name: str) -> Markup:
 
 
 def _effort(runs: Sequence[Facts]) -> Markup | str:
-    """How long the runs of a row were trained, and how many there are."""
+    """The training steps and GPU-seconds of a row, and its number of runs."""
     if not runs:
         return "–"
     trials = max(one.runs for one in estimates_of(runs, "accuracy").values())
@@ -80,7 +80,7 @@ def reproduction_table(results: Results) -> Markup | None:
 
 
 def levers_table(results: Results, name: str) -> Markup | None:
-    """`best` beside runs with one lever moved; None without them."""
+    """The preset `best` beside runs with one lever moved; None without such runs."""
     metric, base = results.metric(name), results.headline(name)
     before = estimates_of(base, metric)
     rows = []
@@ -112,7 +112,7 @@ def ablation_table(results: Results, title: str) -> Markup:
 
 
 def cpu_table(results: Results) -> Markup | None:
-    """The preset `quick` beside runs with one thing changed; None without them."""
+    """The preset `quick` beside runs with one change; None without such runs."""
     base, changed = quick_runs(results), changed_runs(results)
     if not (base and changed):
         return None
@@ -127,7 +127,7 @@ def cpu_table(results: Results) -> Markup | None:
 
 
 def timing_table(results: Results) -> Markup:
-    """The paper's table of times: to the best validated model, and the quality there, means over k."""
+    """The paper's table of times: time to the best validated model, and its quality, means over k."""
     rows = []
     for method, paper in results.paper["timing"].items():
         cells = [_timing_cell(results, method, name, paper[name]) for name in BENCHMARKS]
@@ -152,13 +152,13 @@ def _hours(minutes: float) -> str:
 
 
 def time_to_quality_table(results: Results) -> Markup | None:
-    """Seconds from the start of a process until TAM validates as well as the paper's; None without runs."""
+    """Seconds from process start until TAM validates as well as the paper's; None without runs."""
     rows = time_to_quality_rows(results)
     return html_table(*rows, "Seconds until validation is as good as the paper's TAM") if rows[1] else None
 
 
 def runs_table(results: Results) -> Markup:
-    """A line for each run that is behind the page."""
+    """A row for each run behind the page."""
     rows = []
     for name, run in sorted(results.runs.items()):
         facts = (number(run["steps"]), seconds_words([run["gpu_seconds"]]), run["device"])

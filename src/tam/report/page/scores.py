@@ -1,4 +1,4 @@
-"""Scores in cells and charts: ours beside others, and how they compare."""
+"""Scores in cells and charts: ours beside theirs, and how they compare."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ CLASSES: dict[Verdict, str] = {
 
 
 def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, whose: str = "paper") -> Markup:
-    """Our score, theirs below it, and how they compare; or that a score is missing."""
+    """Our score, theirs below it, and how they compare; or a mark for a missing score."""
     parts = [] if ours is None else [estimate_words(metric, ours)]
     if theirs is not None:
         error = "" if theirs.error is None else f" ± {bare_score(metric, theirs.error)}"
@@ -28,7 +28,7 @@ def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, who
 
 
 def estimate_words(metric: str, one: Estimate) -> Markup:
-    """A score with its error: over runs, or in brackets over the test tasks of a single run."""
+    """A score with its error over runs, or, in brackets, over the test tasks of a single run."""
     parts = [tag("b", bare_score(metric, one.mean))]
     if one.error is not None:
         error = f"± {bare_score(metric, one.error)}"
@@ -37,7 +37,7 @@ def estimate_words(metric: str, one: Estimate) -> Markup:
 
 
 def _mean(metric: str, one: Estimate) -> str:
-    """A mean; the paper's as printed there."""
+    """A mean; the paper's as printed in the paper."""
     if one.runs:
         return bare_score(metric, one.mean)
     return as_printed(metric, round(SCALE[metric] * one.mean, 6))
@@ -45,12 +45,12 @@ def _mean(metric: str, one: Estimate) -> str:
 
 def chip(metric: str, ours: Estimate | None, theirs: Estimate) -> Markup:
     """How ours compares: a sign, a number, and words for screen readers."""
-    found = verdict(metric, ours, theirs)
-    if ours is None or found == "within error":
-        return mark(found)
+    judged = verdict(metric, ours, theirs)
+    if ours is None or judged == "within error":
+        return mark(judged)
     by = abs(gain(metric, ours, theirs))
     words = "" if math.isinf(by) else f" {bare_score(metric, by)}"
-    return mark(found, words)
+    return mark(judged, words)
 
 
 def mark(found: Verdict, by: str = "") -> Markup:
@@ -60,7 +60,7 @@ def mark(found: Verdict, by: str = "") -> Markup:
 
 
 def legend(whose: str = "the paper") -> Markup:
-    """What the labels in cells mean."""
+    """Explain the labels in cells."""
     words = {
         "better": f"than {whose}, by this much",
         "within error": "the difference is at most √(our error² + the other error²)",
