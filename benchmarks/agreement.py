@@ -1,4 +1,4 @@
-"""How far the kernels, and plain code, are from plain code in float64."""
+"""Measure the errors of the kernels and of plain code against plain code in float64."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tam.models.fast import context, gpu_blocks
 
 
 class Case(NamedTuple):
-    """Sequences that kernels are checked on."""
+    """Sequences on which to check the kernels."""
 
     rows: int
     length: int
@@ -19,14 +19,14 @@ class Case(NamedTuple):
     heads: int = 4
     layers: int = 4
     causal: bool = True
-    masked: bool = True  # whether they differ in length
-    first: int = 0  # the places from here on are read
+    masked: bool = True  # whether sequences differ in length
+    first: int = 0  # first place to read
     last: int | None = None
-    before: int = 0  # places before these, which kernels are given apart
+    before: int = 0  # places before these, which kernels get as cached keys and values
 
 
 class Example:
-    """A transformer with the weights that training starts from, but no bias of 0, and random vectors."""
+    """A freshly initialised transformer, except that no bias is 0, and random vectors."""
 
     def __init__(self, case: Case, device: str) -> None:
         self.case, self.read = case, slice(case.first, case.last)
@@ -34,7 +34,7 @@ class Example:
         sizes = {"layers": case.layers, "width": case.width, "heads": case.heads}
         self.model = Transformer(**sizes, bottleneck=None, generator=generator)
         for parameter in self.model.parameters():
-            if parameter.dim() == 1:  # of LayerNorms and biases, which start as 1 and 0
+            if parameter.dim() == 1:  # LayerNorms and biases, which start at 1 and 0
                 parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
         self.model.to(device)
         shape = (case.rows, case.before + case.length, case.width)
@@ -55,12 +55,12 @@ class Example:
 
     @property
     def valid_before(self) -> Tensor:
-        """Which places before these do."""
+        """Which earlier places hold a token, `[R, before]`."""
         return torch.arange(self.case.before, device=self.lengths.device) < self.lengths_before.unsqueeze(1)
 
     @property
     def mask(self) -> Tensor:
-        """Which place sees which, if all are together."""
+        """Which place attends to which, over all places."""
         seen = torch.cat([self.valid_before, self.valid], dim=1)
         places = seen.shape[1]
         square = torch.ones(places, places, dtype=torch.bool, device=seen.device)
@@ -68,10 +68,10 @@ class Example:
         return seen | torch.eye(places, dtype=torch.bool, device=seen.device)
 
     def outputs(self, hidden: Tensor, kernels: bool) -> Tensor:
-        """What is read, by the kernels or by plain code."""
+        """The hidden states at the places to read, by the kernels or by plain code."""
         before = self.case.before
         if not kernels:
-            with context.plain():  # long sequences would be given to torch's kernel on a GPU
+            with context.plain():  # otherwise long sequences would use torch's kernel on a GPU
                 return self.model(hidden, self.mask)[:, before:][:, self.read]
         cache: list[Tensor] = []
         if before:
@@ -82,17 +82,17 @@ class Example:
         return gpu_blocks.transform(self.model, hidden[:, before:], mask, self.read, cache)
 
     def gradients(self, kernels: bool, half: bool) -> list[Tensor]:
-        """The outputs, and gradients of vectors and weights."""
+        """The outputs, and the gradients of vectors and weights."""
         hidden = self.hidden.clone().requires_grad_()
         with torch.autocast(hidden.device.type, torch.bfloat16, enabled=half):
             out = self.outputs(hidden, kernels)
-        out = out * self.valid[:, self.read].unsqueeze(2)  # what is read of other places does not matter
-        found = torch.autograd.grad((out * self.weights).sum(), [hidden, *self.model.parameters()])
-        return [out.detach(), *found]
+        out = out * self.valid[:, self.read].unsqueeze(2)  # outputs at padding do not matter
+        gradients = torch.autograd.grad((out * self.weights).sum(), [hidden, *self.model.parameters()])
+        return [out.detach(), *gradients]
 
 
 def disagreement(case: Case, device: str, *, half: bool = False) -> dict[str, Any]:
-    """How far kernels and plain code are from float64, relative: outputs, and the worst gradient."""
+    """Relative errors of kernels and plain code against float64: of outputs, and of the worst gradient."""
     example = Example(case, device)
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

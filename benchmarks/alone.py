@@ -1,8 +1,8 @@
-"""Jobs that take long to set up and must be measured alone: set up side by side, then measured one by one.
+"""Set up slow jobs in parallel, then measure them one at a time, so that each is measured alone.
 
-A script has a context manager that sets a job up and yields a function that measures it:
+A script has a context manager that sets up a job and yields a function that measures it:
 
-    for job, found in one_by_one(jobs, set_up):
+    for job, result in one_by_one(jobs, set_up):
         ...
 
 Every job has its own process. While one measures, the others wait.
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 Job = TypeVar("Job")
 
 SetUp = Callable[[Job], AbstractContextManager[Callable[[], Any]]]
-"""A function of a module, which the processes import."""
+"""A function at the top level of a module, which the processes import."""
 
 
 class FailedError(Exception):
@@ -27,7 +27,7 @@ class FailedError(Exception):
 
 
 def one_by_one(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, Any]]:
-    """What each job measures, as they come."""
+    """Yield each job with its measurement, as they finish."""
     if not jobs:
         return
     context = multiprocessing.get_context("spawn")
@@ -56,7 +56,7 @@ def one_by_one(jobs: Sequence[Job], set_up: SetUp[Job]) -> Iterator[tuple[Job, A
 
 
 def _check_alive(jobs: Sequence[Any], left: Sequence[Any], started: Sequence[BaseProcess]) -> None:
-    """Raise an error if a process ended without an outcome: killed for memory, for one."""
+    """Raise an error if a process ended without an outcome, for example because it was out of memory."""
     for job, process in zip(jobs, started, strict=True):
         if job in left and process.exitcode not in (None, 0):
             raise FailedError(f"{job}: its process ended with the code {process.exitcode}")
@@ -69,7 +69,7 @@ def _work(job: Any, set_up: SetUp[Any], ready: Any, alone: Any, outcomes: Any) -
             with alone:
                 found = measure()
     except BrokenBarrierError:
-        pass  # another job has said why
+        pass  # another job has reported the error
     except Exception as error:
         outcomes.put((job, None, f"{type(error).__name__}: {error}"))
         ready.abort()

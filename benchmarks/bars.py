@@ -1,4 +1,4 @@
-"""How much faster tam must be than its peers, and how much faster it is."""
+"""The speed-ups over its peers that tam must reach, and those it does reach."""
 
 from collections.abc import Sequence
 
@@ -36,11 +36,11 @@ BARS = (
     ),
     (("tam: adapt", 3.0, 10.0), ("PEFT prompt tuning, an adapter a task", "loop over tasks, adaptation")),
 )
-"""One of ours, how many times faster it must be, and what we aim at; and than which others."""
+"""One of our contenders, its required speed-up and our aim; and the peers that these apply to."""
 
 
 def ratios(rows: Sequence[Facts]) -> list[Facts]:
-    """How much faster ours are than the others, and must be."""
+    """The speed-ups of ours over the peers, with the required ones."""
     times = {row["name"]: row["ms"] for row in rows if "ms" in row}
     return [
         {
@@ -56,7 +56,7 @@ def ratios(rows: Sequence[Facts]) -> list[Facts]:
 
 
 def verdict(one: Facts) -> str:
-    """A ratio with its bar."""
+    """A speed-up with the required one."""
     if one["ratio"] is None:
         return "not measured"
     aim = "" if one["aim"] is None else f", aim {one['aim']:g}×"

@@ -2,8 +2,8 @@
 
     python benchmarks/check_wheel.py [--python /path/to/python3]
 
-torch and the other packages come from where pip is set to look; torch must exist for the Python that is
-given.
+torch and the other packages come from the index that pip is configured for, which must have torch for the
+given Python.
 """
 
 import argparse

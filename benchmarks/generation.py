@@ -1,7 +1,7 @@
-"""How long the benchmarks take to generate and split, and how much memory, on one core.
+"""Measure the time and memory of generating and splitting the benchmarks, on one core.
 
 Run `.venv/bin/python benchmarks/generation.py`; it writes results/generation.json and fails if a limit
-is passed. Every set is made in a process of its own, without the cache.
+is exceeded. Each set is generated in its own process, without the cache.
 """
 
 import os
@@ -26,7 +26,7 @@ SECONDS = {
     "pathfinding compositional": 180,
 }
 MIB = 4096
-"""What each set may take."""
+"""The limits for each set."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def generate(name: str) -> Facts:
-    """Make one set, in this process and on one core."""
+    """Generate one set, in this process and on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     benchmark, *form = name.split()
@@ -69,7 +69,7 @@ def generate(name: str) -> Facts:
 
 
 def facts(sets: dict[str, Facts]) -> Facts:
-    """What the result says."""
+    """The contents of the result file."""
     return {
         "what": "time and memory of generating and splitting the benchmarks, one core, no cache",
         "command": "python benchmarks/generation.py",

@@ -1,13 +1,12 @@
-"""How soon and how fast outer steps of Algorithm 1 are on a GPU, and that the fast code computes the same.
+"""Time the start and the outer steps of Algorithm 1 on a GPU, and check the fast code against plain code.
 
-Run `python benchmarks/gpu.py` where there is a CUDA GPU; it needs only torch, triton, numpy and
+Run `python benchmarks/gpu.py` on a machine with a CUDA GPU; it needs only torch, triton, numpy and
 safetensors, takes about two minutes and writes results/gpu.json.
 
-The paper's model and bfloat16 products; B = 16, N = 300, or what the preset best has. Work is counted as the
-paper's algorithm does it: 6 operations a weight of the blocks and a token, T + 1 passes; tokens are those of
-[x, z, y₁ … y_{m−1}]. What is saved by reuse, or lost to padding, shows in the rate. The start is timed from
-the start of a process to the end of its first outer step: cold, where Triton has compiled nothing before, and
-warm.
+The network is the paper's, with bfloat16 products; B = 16 and N = 300, or as in the preset best. The work
+counted is that of the paper's algorithm: 6 operations per token and weight of the blocks, T + 1 passes, with
+the tokens [x, z, y₁ … y_{m−1}]. Reuse raises the rate, padding lowers it. The start of a process is timed up
+to the end of its first outer step: cold, with an empty Triton cache, and warm.
 """
 
 import argparse
@@ -45,7 +44,7 @@ FILE = ROOT / "results" / "gpu.json"
 
 
 class Step(NamedTuple):
-    """An outer step that is timed; of the preset best with its own inner steps and update of θ."""
+    """An outer step to time; without `inner_steps`, that of the preset best."""
 
     benchmark: str
     inner_steps: int | None = None
@@ -53,7 +52,7 @@ class Step(NamedTuple):
     kernels: bool = True
 
     def config(self) -> Config:
-        """The settings of the run that it is a step of."""
+        """The settings of the run to which the step belongs."""
         if self.inner_steps is None:
             return Config.from_preset("best", "tam", self.benchmark, device="cuda")
         return _config(self.benchmark, theta_update=self.theta_update, inner_steps=self.inner_steps)
@@ -77,11 +76,11 @@ MUST = {
     ("transduction", "accumulated"): 30.0,
     ("transduction", "interleaved"): 45.0,
 }
-"""Milliseconds an outer step; path-finding must be twice as fast as the plain captured step."""
+"""Milliseconds per outer step; path-finding must be twice as fast as the captured step of plain code."""
 MUST_TFLOPS = 140.0
-"""Of the preset best."""
+"""For the preset best."""
 MUST_START = {"cold": 15.0, "warm": 5.0}
-"""Seconds to the first outer step."""
+"""Seconds from process start to the end of the first outer step."""
 
 CASES = (
     Case(601, 6, causal=False, last=1),
@@ -94,7 +93,7 @@ CASES = (
     Case(37, 1, masked=False, before=1),
     Case(31, 40, heads=2, before=64),
 )
-"""Sequences that kernels are checked on."""
+"""Sequences on which to check the kernels."""
 
 _MIXED = {"support": "mixed", "small_after": 10}
 CAPTURED = (
@@ -111,10 +110,10 @@ Row = dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=FILE, help="where the results go; other parts there stay")
-    parser.add_argument("--only", choices=["times", "checks"], help="a part of it")
+    parser.add_argument("--out", type=Path, default=FILE, help="result file; parts not measured are kept")
+    parser.add_argument("--only", choices=["times", "checks"], help="run only this part")
     names = ["classification", "transduction", "pathfinding"]
-    parser.add_argument("--benchmarks", nargs="+", choices=names, default=names, help="to time")
+    parser.add_argument("--benchmarks", nargs="+", choices=names, default=names, help="benchmarks to time")
     arguments = parser.parse_args()
     with command():
         check_device("cuda")
@@ -151,7 +150,7 @@ class Job(NamedTuple):
 
 @contextmanager
 def set_up(job: Job) -> Generator[Callable[[], Any]]:
-    """A job in a process of its own: checks are done at once, and steps timed when all are set up."""
+    """Set up a job in its own process; checks run now, steps are timed once all jobs are set up."""
     if job.what == "step":
         with timed(*job.given) as measure:
             yield measure
@@ -162,7 +161,7 @@ def set_up(job: Job) -> Generator[Callable[[], Any]]:
 
 
 class Facts:
-    """The results so far, written whenever something is added."""
+    """The results so far, which are written on every addition."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -178,20 +177,20 @@ class Facts:
         }
 
     def add(self, name: str, value: Any) -> None:
-        """Note a value, in the place of one that is there."""
+        """Set a value and write the file."""
         self.values[name] = value
         self.values["finished"] = now()
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(json.dumps(self.values, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
     def add_step(self, row: Row) -> None:
-        """Note a time, in the place of one of the same step."""
+        """Add the time of a step, replacing an earlier one of the same step."""
         same = ("preset", "benchmark", "theta_update", "kernels")
         others = [r for r in self.values["steps"] if any(r.get(name) != row[name] for name in same)]
         self.add("steps", [*others, row])
 
     def add_check(self, name: str, value: Any) -> None:
-        """Note the outcome of a check."""
+        """Add the outcome of a check."""
         print(name, value, flush=True)
         before = self.values["checks"].get(name)
         if name == "training":
@@ -217,7 +216,7 @@ def words(row: Row) -> str:
 
 @contextmanager
 def timed(*given: Any) -> Generator[Callable[[], Row]]:
-    """A trainer that has recorded its outer step; what is given times it."""
+    """Set up a trainer that has recorded its outer step; yield a function that times it."""
     step = Step(*given)
     tasks = make(BenchmarkOptions(name=step.benchmark))  # pyright: ignore[reportArgumentType]
     config = step.config()
@@ -256,7 +255,7 @@ def timed(*given: Any) -> Generator[Callable[[], Row]]:
 
 def start() -> dict[str, Row]:
     """Seconds from the start of a process to the end of its first outer step, cold and then warm."""
-    make(BenchmarkOptions(name="classification"))  # is in the cache then
+    make(BenchmarkOptions(name="classification"))  # so that it is in the cache
     found: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as cache:
         for name, must in MUST_START.items():
@@ -269,7 +268,7 @@ def start() -> dict[str, Row]:
 
 
 def tokens(tasks: TaskSet) -> float:
-    """Mean length of the sequences of the training tasks, as the paper's model sees them."""
+    """Mean length of the training tasks' sequences, as the paper's model reads them."""
     lengths = [
         float((task.x.lengths + 1).mean())
         + (float((task.y.lengths - 1).clip(0).mean()) if isinstance(task.y, Sequences) else 0.0)
@@ -279,7 +278,7 @@ def tokens(tasks: TaskSet) -> float:
 
 
 def compare_kernels() -> list[Row]:
-    """How far kernels and plain code are from float64."""
+    """The errors of kernels and plain code against float64."""
     precisions = [(case, half) for case in CASES for half in (False, True)]
     with compile_only():
         for case, half in precisions:
@@ -288,7 +287,7 @@ def compare_kernels() -> list[Row]:
 
 
 def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps: int = 20) -> list[Row]:
-    """How far θ of captured outer steps is from that of eager ones, with the same kernels."""
+    """The relative difference in θ between captured and eager outer steps, with the same kernels."""
     tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
     given = {"precision": "float32", "inner_steps": 3, "tasks": 4, "rows": 32, "steps": 100, **settings}
     config = Config.from_preset("paper", method, name, device="cuda", **given)
@@ -301,7 +300,7 @@ def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps:
 
 
 def _weights_after(config: Config, tasks: TaskSet, steps: int, captured: bool) -> torch.Tensor:
-    """θ after some outer steps."""
+    """θ after this many outer steps."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(prepare(config, tasks), Path(folder), captured=captured)
         for _ in range(steps):
@@ -310,7 +309,7 @@ def _weights_after(config: Config, tasks: TaskSet, steps: int, captured: bool) -
 
 
 def compare_training(kernels: str, steps: int = 300) -> Row:
-    """The loss after a short training with our kernels or with plain code, of four seeds."""
+    """The losses of four seeds after a short training with our kernels or with plain code."""
     tasks = make(BenchmarkOptions(name="classification"))
     values: list[float] = []
     for seed in range(4):

@@ -1,7 +1,7 @@
-"""How much memory an outer step of MAML and CAVIA takes, with the paper's network on one core.
+"""Measure the memory of an outer step of MAML and CAVIA, with the paper's network on one core.
 
-Run `.venv/bin/python benchmarks/memory.py`; it writes results/memory.json. Every step is taken in a process
-of its own: what is reported is how far its peak is above what it held before.
+Run `.venv/bin/python benchmarks/memory.py`; it writes results/memory.json. Each step runs in its own process;
+the result is its peak memory above what the process held before.
 """
 
 import os
@@ -53,9 +53,9 @@ def measure(name: str, order: str, steps: int) -> int:
         )
         method.training_step(model, batch, lambda _: None, 0)
 
-    step(1)  # libraries set up
+    step(1)  # warm up the libraries
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    step(1 + TASKS)  # the first task's share is in `before` already
+    step(1 + TASKS)  # `before` already includes the share of one task
     return round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 

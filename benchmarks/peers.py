@@ -1,12 +1,12 @@
-"""One meta-step on a CPU, through tam and through the libraries that people use instead.
+"""Time a meta-step on a CPU, with tam and with the libraries that people use instead.
 
 Install the extra `peers`, then run `.venv/bin/python benchmarks/peers.py`; it writes results/peers.json.
 
 All contenders have the same network, the same examples and one thread. They take turns, round after round,
-so that a busy machine slows all of them. Times are those of the processor; the clock's are written too. The
-process keeps freed memory, so that nobody pays for what others gave back. A meta-step ends with the gradient
-of θ: what an optimiser then does with it is the same for all. First, contenders that compute the same thing
-are compared, in double precision: their results must agree.
+so that a busy machine slows all of them alike. Times are CPU times; wall-clock times are recorded too. The
+process keeps freed memory, so that no contender pays for memory that another one released. A meta-step ends
+with the gradient of θ, since the optimiser's update is the same for all. First, contenders that compute the
+same thing are compared in double precision: their results must agree.
 """
 
 import statistics
@@ -31,11 +31,11 @@ PEERS = ("higher", "torchopt", "peft")
 
 ROUNDS = 15
 ALIKE = 1e-5
-"""How far two results that should be equal may differ, relative to the largest number in them."""
+"""Allowed difference of results that should be equal, relative to the largest number in them."""
 
 
 def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTENDERS) -> list[Facts]:
-    """A row for each contender: how long it takes, and how far its result is from the first of its kind."""
+    """For each contender, its time, and the difference of its result from the first of its kind."""
     given = problem(sizes)
     rows: list[Facts] = []
     steps: dict[str, Step] = {}
@@ -51,7 +51,7 @@ def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTEND
             step = contender.prepare(given)
             step()
         except Exception as error:
-            # A peer that cannot run is a row that says why. Ours must run.
+            # If a peer cannot run, its row has the reason. Ours must run.
             if contender.name.startswith(("tam: ", "loop")):
                 raise
             row["error"] = reason(error)
@@ -75,14 +75,14 @@ def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTEND
 
 
 def reason(error: Exception) -> str:
-    """Why a contender did not run, in a line."""
+    """One line on why a contender did not run."""
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed"
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def distance(found: list[Tensor], expected: list[Tensor]) -> float:
-    """The largest difference of two results, relative to the largest number of the second."""
+    """The largest difference of two results, relative to the largest number in the second."""
     if [value.shape for value in found] != [value.shape for value in expected]:
         raise ValueError("two results that should be the same have different shapes")
     pairs = list(zip(found, expected, strict=True))

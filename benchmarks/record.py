@@ -1,4 +1,4 @@
-"""Results: where they go, and what they say about the machine."""
+"""Write results, with facts about the machine."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ def write(name: str, facts: Facts) -> None:
 
 
 def about(name: str, what: str) -> Facts:
-    """What a result says first: what it is, how it was made, and on which machine."""
+    """The first facts of a result: its description, the command, and the machine."""
     return {
         "what": what,
         "command": f"python benchmarks/{name}.py",
@@ -41,13 +41,13 @@ def about(name: str, what: str) -> Facts:
 
 
 def no_options(description: str | None) -> None:
-    """Parse the command line of a script that has no options: `--help` alone."""
+    """Parse the command line of a script without options other than `--help`."""
     form = argparse.RawTextHelpFormatter
     argparse.ArgumentParser(description=description, formatter_class=form).parse_args()
 
 
 def cpu() -> Facts:
-    """The processor."""
+    """The processor and its number of cores."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -58,9 +58,9 @@ def cpu() -> Facts:
 
 
 def in_fresh_process(function: Any, *arguments: Any) -> Any:
-    """What a function returns in a process of its own.
+    """Call a function in a new process, and return its result.
 
-    On Linux its peak of memory starts at what this process takes, which therefore must stay small.
+    On Linux, the peak memory of the new process starts at that of this one, which therefore must stay small.
     """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

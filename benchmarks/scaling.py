@@ -1,14 +1,14 @@
-"""What a training step and an adaptation of TAM cost, against each size of the problem.
+"""Measure the cost of a training step and of an adaptation of TAM against each size of the problem.
 
-Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json, in minutes, on one thread of a
-CPU. `make pages` draws the figure.
+Run `.venv/bin/python benchmarks/scaling.py`; it writes results/scaling.json, in minutes, on one CPU thread.
+`make pages` draws the figure.
 
-One size at a time is doubled and doubled, the others stay. Costs are times of the processor, medians of
-rounds in which every point is run once; the process keeps freed memory, as the command `tam` does. The
-exponent of a cost is the slope of log cost over log size, by least squares.
+One size at a time is doubled repeatedly, with the others fixed. Costs are CPU times, medians over rounds in
+which every point runs once; the process keeps freed memory, as the command `tam` does. The exponent of a cost
+is the least-squares slope of log cost against log size.
 
-Memory is counted, not sampled: it is the most bytes that autograd keeps for backward passes at one moment.
-Memory that several tensors share counts once, and that of the weights not at all.
+Memory is counted, not sampled: the peak number of bytes that autograd keeps for backward passes. Memory
+shared by several tensors counts once, and the weights do not count.
 """
 
 import statistics
@@ -44,7 +44,7 @@ COSTS: dict[str, Callable[[Any], Step]] = {"training": tam_step, "adaptation": t
 
 
 def measure(base: Sizes, sweeps: dict[str, tuple[int, ...]], rounds: int) -> list[Facts]:
-    """For each size its values, the costs there in ms, and their exponents."""
+    """For each size: its values, the costs in ms, and the exponents."""
     steps: dict[str, Step] = {}
     for quantity, values in sweeps.items():
         for value in values:
@@ -69,7 +69,7 @@ def measure(base: Sizes, sweeps: dict[str, tuple[int, ...]], rounds: int) -> lis
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The slope of log cost over log size, by least squares."""
+    """The least-squares slope of log cost against log size."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
@@ -77,8 +77,8 @@ class Kept:
     """Counts the bytes that autograd keeps for backward passes, inside `with kept.counting():`.
 
     Attributes:
-        now: Bytes that are kept.
-        peak: The most that were kept at one moment.
+        now: Bytes currently kept.
+        peak: The maximum of `now`.
     """
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
@@ -92,7 +92,7 @@ class Kept:
         )
 
     def count(self, tensor: Tensor, holders: int) -> None:
-        """Autograd keeps this tensor once more (1), or once less (-1)."""
+        """Count one holder of this tensor more (1) or less (-1)."""
         storage = tensor.untyped_storage()
         place = storage.data_ptr()
         if place in self._ignored:
@@ -105,11 +105,11 @@ class Kept:
 
 
 class _Keeper:
-    """Held by autograd in place of a tensor: as long as this lives, the tensor is kept."""
+    """Held by autograd in place of a tensor, which is kept as long as this object lives."""
 
     def __init__(self, kept: Kept, tensor: Tensor) -> None:
         self._kept = kept
-        self.tensor = tensor.detach()  # without its history, which would keep itself alive
+        self.tensor = tensor.detach()  # its history would keep this object alive
         kept.count(self.tensor, 1)
 
     def __del__(self) -> None:
@@ -117,7 +117,7 @@ class _Keeper:
 
 
 def kept_bytes(sizes: Sizes, method: str) -> int:
-    """The most bytes kept for backward passes at one moment of a method's training step."""
+    """The peak number of bytes kept for backward passes in a training step of a method."""
     learner, model, batch = setup(method, problem(sizes))
     count = Kept(list(model.parameters()))
     with count.counting():
@@ -126,7 +126,7 @@ def kept_bytes(sizes: Sizes, method: str) -> int:
 
 
 def memory(base: Sizes, steps: Sequence[int]) -> Facts:
-    """The memory of TAM and of CAVIA against the number of inner steps, in MiB."""
+    """The memory of TAM and CAVIA in MiB, against the number of inner steps."""
     mib = {
         method: [round(kept_bytes(replace(base, inner_steps=count), method) / 2**20, 3) for count in steps]
         for method in ("tam", "cavia")

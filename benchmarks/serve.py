@@ -1,10 +1,10 @@
-"""A server under load, beside one that answers one row at a time; and the nearest of 100 000 stored tasks.
+"""Measure `tam serve` and a server that answers one row at a time; and the nearest of 100 000 stored tasks.
 
 Run `.venv/bin/python benchmarks/serve.py`; it writes results/serve.json and fails if an answer is an error,
-the server is less than 10 times faster, or the nearest tasks take 10 ms. 32 clients send the same requests of
-32 rows of different tasks to `tam serve` and to the other server, which has the same web framework, model and
-store: for five minutes with the pretrained model, and for half a minute with one so small that HTTP takes
-most of the time. Everything runs on two cores, which servers and clients share, with one thread for matrices.
+the server is less than 10 times faster, or the nearest tasks take 10 ms or more. 32 clients send the same
+requests of 32 rows of different tasks to both servers, which have the same web framework, model and store:
+for five minutes with the pretrained model, and for half a minute with one so small that HTTP takes most of
+the time. Servers and clients share two cores, with one thread for matrix products.
 """
 
 import argparse
@@ -42,16 +42,14 @@ SMALL: Facts = {"layers": 2, "width": 64}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=300, help="how long tam serve is under load")
-    parser.add_argument(
-        "--nearest", action="store_true", help="measure the nearest tasks again, and no server"
-    )
+    parser.add_argument("--seconds", type=float, default=300, help="time under load for tam serve")
+    parser.add_argument("--nearest", action="store_true", help="measure only the nearest tasks again")
     given = parser.parse_args()
     seconds = given.seconds
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
     os.environ["OMP_NUM_THREADS"] = "1"
-    torch.set_num_threads(1)  # it is loaded already; processes that start from here on read the variable
+    torch.set_num_threads(1)  # torch is already loaded here; new processes read the variable
     if given.nearest:
         found = read_json(RESULTS / "serve.json") | {"nearest": in_fresh_process(nearest)}
         write("serve", found)
@@ -70,15 +68,15 @@ def main() -> None:
 
 
 def check(found: Facts) -> None:
-    """End with an error unless all is as it must be."""
+    """Exit with an error unless all requirements are met."""
     compared = found["models"].values()
     errors = sum(one["errors"] for each in compared for one in each["servers"].values())
     if errors or min(each["ratio"] for each in compared) < MUST or found["nearest"]["ms"] >= NEAREST_MS:
-        sys.exit(f"there must be no errors, {MUST} times as many rows, and nearest in {NEAREST_MS} ms")
+        sys.exit(f"there must be no errors, {MUST} times as many rows, and nearest in under {NEAREST_MS} ms")
 
 
 def nearest() -> Facts:
-    """How long it takes to find the nearest of many tasks of a store, after the first time."""
+    """Time the search for the nearest of many stored tasks, apart from the first one."""
     points = np.random.default_rng(0).normal(size=(STORED, 128)).astype(np.float32)
     with tempfile.TemporaryDirectory() as folder, tam.Store(Path(folder) / "tasks.db") as store:
         examples = plain_examples("", [([1], 0), ([2], 1)])
@@ -110,7 +108,7 @@ def nearest() -> Facts:
 
 
 def compare(name: str, seconds: float, beside: float) -> Facts:
-    """The servers side by side: the other one before and after ours, and then ours with one row a request."""
+    """Measure both servers, the other one before and after ours; then ours with one row per request."""
     with tempfile.TemporaryDirectory() as folder:
         model, store = prepare(name, Path(folder))
         script = Path(__file__).with_name("serve_one_row.py")
@@ -133,7 +131,7 @@ def compare(name: str, seconds: float, beside: float) -> Facts:
 
 
 def prepare(name: str, folder: Path) -> tuple[str, str]:
-    """A model and a store of its tasks: names and embeddings of their own, though few are learned."""
+    """A model and a store of tasks, each with its own name and embedding, of which only a few are learned."""
     if name == "pretrained":
         learner, model = tam.load(PRETRAINED, "cpu"), PRETRAINED
     else:
@@ -152,7 +150,7 @@ def prepare(name: str, folder: Path) -> tuple[str, str]:
 
 @contextmanager
 def started(*words: str) -> Generator[int]:
-    """A server of its own process, and its port."""
+    """Start a server in its own process; yield its port."""
     with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -165,7 +163,7 @@ def started(*words: str) -> Generator[int]:
 
 
 def load(port: int, seconds: float, rows: int = ROWS) -> Facts:
-    """What the clients measure, until the last answer to what they sent in this time."""
+    """Let all clients send requests for this many seconds, and measure until the last answer."""
     times: list[float] = []
     errors: list[str] = []
     messages = [[request(client, number, rows) for number in range(8)] for client in range(CLIENTS)]
@@ -184,7 +182,7 @@ def load(port: int, seconds: float, rows: int = ROWS) -> Facts:
 
 
 def request(client: int, number: int, rows: int) -> bytes:
-    """A request, made beforehand: the clients should take little of the cores that they share."""
+    """Prepare a request in advance, so that clients use little CPU time on the shared cores."""
     names = [(client * 31 + number * 7 + row * 13) % TASKS for row in range(rows)]
     asked = [{"task": f"task {name}", "x": [name % 10, row % 10, 3, 1, 2]} for row, name in enumerate(names)]
     body = json.dumps({"rows": asked}).encode()
@@ -195,7 +193,7 @@ def request(client: int, number: int, rows: int) -> bytes:
 def ask(
     port: int, messages: list[bytes], rows: int, end: float, times: list[float], errors: list[str]
 ) -> None:
-    """Send one request after another on one connection, as long as there is no error."""
+    """Send one request after another on one connection, until the end or the first error."""
     try:
         with (
             socket.create_connection(("127.0.0.1", port), timeout=300) as connection,
@@ -235,7 +233,7 @@ def measured(times: list[float], errors: list[str], seconds: float, rows: int) -
 
 
 def joined(pieces: list[Facts]) -> Facts:
-    """Two measurements of one server: rates are means, times the better ones, to its advantage."""
+    """Combine measurements of one server: mean rates, and the better times, in its favour."""
     rates = [piece["rows_a_second"] for piece in pieces]
     better = {key: min(piece[key] for piece in pieces) for key in ("p50_ms", "p99_ms", "slowest_ms")}
     return {

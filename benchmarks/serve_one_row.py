@@ -1,7 +1,7 @@
-"""A server that answers one row at a time, for serve.py to compare with: `serve_one_row.py MODEL STORE`.
+"""A server that answers one row at a time, as the baseline of serve.py: `serve_one_row.py MODEL STORE`.
 
-It has the web framework, the requests and the responses of `tam serve`, the same learner and the same store,
-and a thread per request; what it lacks is the batch.
+It has the same web framework, requests, responses, learner and store as `tam serve`, and a thread per
+request; it only lacks batching.
 """
 
 import socket

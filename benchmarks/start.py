@@ -1,6 +1,6 @@
-"""From the start of a process to its first outer step on a GPU, and to the first that is replayed.
+"""Time the start of a process up to its first outer step on a GPU, and up to the first replayed step.
 
-Run by gpu.py with the time at which it started this process. Prints what took how long, in seconds, as JSON.
+gpu.py runs this script with the time at which it started the process. It prints seconds by part, as JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ marks: list[tuple[str, float]] = []
 
 
 def mark(name: str) -> None:
-    """What came until now was this."""
+    """Mark the end of the part with this name."""
     marks.append((name, time.time()))
 
 

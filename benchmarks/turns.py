@@ -1,4 +1,4 @@
-"""Times of several things that run in turn, round after round, so that a busy machine slows all of them."""
+"""Time several functions in turn, round after round, so that a busy machine slows all of them alike."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Milliseconds(NamedTuple):
-    """How long something took."""
+    """CPU time and wall-clock time."""
 
     processor: float
     clock: float
 
 
 def time_in_turn(steps: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[Milliseconds]]:
-    """The times of each in every round; in a round each runs once."""
+    """The times of each step in every round; in a round, each runs once."""
     times: dict[str, list[Milliseconds]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():

@@ -1,6 +1,6 @@
-"""Write what the documentation shows but nobody types: its figures, and its numbers from results/.
+"""Write the generated parts of the documentation: its figures, and its numbers from results/.
 
-Run `make pages`. What README.md and the pages of docs/ have between `<!-- begin: NAME -->` and
+Run `make pages`. In README.md and the pages of docs/, the text between `<!-- begin: NAME -->` and
 `<!-- end: NAME -->` is replaced by the block of that name; docs/blocks/page.py lists the blocks. With --check
 nothing is written: files that are out of date are listed, and the exit code is 1 if there are any.
 """
@@ -18,7 +18,7 @@ from drawings.benchmarks import FIGURES
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Every file that is made, with what should be in it."""
+    """All generated files, with their contents."""
     results = Results()
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield page, fill(page.read_text(encoding="utf-8"), results)

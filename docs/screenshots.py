@@ -1,7 +1,7 @@
-"""Take the pictures of what runs in a browser or a terminal: `python docs/screenshots.py [NAME…]`.
+"""Take screenshots of the browser and the terminal: `python docs/screenshots.py [NAME…]`.
 
 Needs Chromium and the extras `serve` and `dev`. It serves the pretrained models for playground.png, store.png
-and serve.png, and runs the demo for demo.svg, all in docs/figures; some minutes on two cores.
+and serve.png, and runs the demo for demo.svg, all in docs/figures. This takes a few minutes on two cores.
 """
 
 import json
@@ -32,7 +32,7 @@ SECONDS = 600
 
 
 def playground(page: Page, address: str) -> None:
-    """The answers to new inputs, after some examples of a rule."""
+    """The answers to new inputs, after ten examples of a rule."""
     page.goto(f"{address}/#transduction/teach")
     page.get_by_text("Learned 4 examples").wait_for()
     for count in range(5, 11):
@@ -42,7 +42,7 @@ def playground(page: Page, address: str) -> None:
 
 
 def store(page: Page, address: str) -> None:
-    """The map of a store: path-finding from (4,4) to places all over the grid, each from 8 examples."""
+    """The map of a store: path-finding from (4,4) to cells all over the grid, each from 8 examples."""
     family = PathfindingFamily(waypoint=False)
     for row, column in product(PLACES, PLACES):
         recipe = (4 * SIDE + 4, row * SIDE + column)
@@ -57,14 +57,14 @@ def store(page: Page, address: str) -> None:
 
 
 def serve(page: Page, address: str) -> None:
-    """What the server describes at /docs."""
+    """The API documentation of the server at /docs."""
     page.goto(f"{address}/docs")
     page.get_by_text("/predict").first.wait_for()
     _shoot(page, "serve", 900)
 
 
 def demo() -> None:
-    """A demo without questions, as a terminal shows it."""
+    """A demo that is not interactive, as a terminal shows it."""
     command = ["tam", "demo", "classification", "--examples", "examples.jsonl"]
     known = {"31415": "low", "99897": "high", "12031": "low", "87996": "high", "02110": "low"}
     rows = [{"x": [*map(int, x)], "y": y} for x, y in known.items()]
@@ -77,7 +77,7 @@ def demo() -> None:
     shown = "\n".join(["$ cat examples.jsonl", *lines, f"$ {' '.join(command)}"])
     console.print(Text(shown), Text.from_ansi(done.stdout.strip()), sep="\n")
     drawn = console.export_svg(title="tam demo")
-    drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # they are fetched from a server
+    drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts would be fetched from a server
     (FIGURES / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
@@ -92,7 +92,7 @@ def _shoot(page: Page, name: str, height: int) -> None:
 
 @contextmanager
 def _server() -> Generator[str]:
-    """The pretrained models, served; the address."""
+    """Serve the pretrained models; yield the address."""
     models = ("classification", "transduction", "pathfinding")
     command = [sys.executable, "-m", "tam", "serve", *models, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -105,7 +105,7 @@ def _server() -> Generator[str]:
 
 
 def main(names: list[str]) -> None:
-    """Take the pictures with these names, or all."""
+    """Take the screenshots with these names, or all."""
     chosen = names or [*IN_A_BROWSER, "demo"]
     if "demo" in chosen:
         demo()

@@ -1,6 +1,6 @@
-"""A customer's own labels: train on the labels of others, then learn a new one from eight requests.
+"""Customer-specific labels: train on other customers' labels, then learn a new one from eight requests.
 
-Every task is one label against the rest. Run it: `python examples/customer_labels.py`.
+Each task is one label against the rest. Run it: `python examples/customer_labels.py`.
 """
 
 import tam
@@ -31,7 +31,7 @@ def requests(subject: str) -> list[list[str]]:
 
 
 def task(subject: str) -> list[tuple[list[str], str]]:
-    """Requests of a subject, and as many of the others."""
+    """Requests on a subject, and as many on other subjects."""
     others = [text for other in SUBJECTS if other != subject for text in requests(other)]
     own = [(text, subject) for text in requests(subject)]
     return own + [(text, "other") for text in others[:: len(others) // len(own)]]

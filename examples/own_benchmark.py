@@ -1,4 +1,4 @@
-"""A benchmark of your own: write the rule of a family of tasks, and compare a method with the floors.
+"""Your own benchmark: write the rule of a family of tasks, and compare a method with the floors.
 
 Here a task is "how many of two given tokens are in x?". Run it: `python examples/own_benchmark.py`.
 """

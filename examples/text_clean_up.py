@@ -1,4 +1,4 @@
-"""Text clean-up by example: show three corrected entries, and the others are corrected alike.
+"""Text clean-up by example: show three corrected entries, and the rest is corrected in the same way.
 
 The model is trained on other clean-ups, character by character. Run it: `python examples/text_clean_up.py`.
 """

@@ -1,14 +1,14 @@
-"""Ways to do the same work: through tam, in plain PyTorch, and through each peer, a file for each.
+"""The same work done by tam, in plain PyTorch, and by each peer, one file each.
 
-There are four kinds of work, by the end of a function's name:
+There are four kinds of work, named by the suffix of a function:
 
-- `_step`: shared weights and an embedding for each task, first order. The gradient of θ is summed over the
+- `_step`: shared weights and an embedding per task, first order. The gradient of θ is summed over the
   tasks and over the embeddings z₁ … z_T that the inner steps reach.
-- `_maml`: all weights for each task, second order. The gradient of the query loss after the inner steps on
-  the support, through them, summed over the tasks.
-- `_cavia`: an embedding for each task, second order. As for MAML, but the inner steps move z alone. Peers
-  are given z alone: they differentiate in nothing else.
-- `_adapt`: adaptation alone. An embedding for each new task, θ frozen.
+- `_maml`: separate weights for each task, second order. The gradient of the query loss through the inner
+  steps on the support, summed over the tasks.
+- `_cavia`: an embedding per task, second order. As for MAML, but the inner steps update only z. Peers get
+  only z as a parameter, so that they differentiate nothing else.
+- `_adapt`: adaptation only. An embedding for each new task, with θ frozen.
 """
 
 from collections.abc import Callable
@@ -33,13 +33,13 @@ from contenders.torchopt import (
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to do the work.
+    """One implementation of the work.
 
     Attributes:
-        name: What it is called in the tables.
-        group: What it is timed beside: "first order", "second order" or "adaptation".
-        prepare: Makes its step; what it does here is not timed. Its docstring says what the step does.
-        result: Contenders with the same word compute the same thing.
+        name: Its name in the tables.
+        group: The contenders to compare it with: "first order", "second order" or "adaptation".
+        prepare: Makes its step, untimed. Its docstring describes the step.
+        result: Contenders with the same value compute the same thing.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The work through `higher`.
+"""The work done with `higher`.
 
 Grefenstette et al.: Generalized Inner Loop Meta-Learning, arXiv 2019.
 """
@@ -15,10 +15,10 @@ from tam.models import Batch, Model
 
 
 def higher_step(p: Problem) -> Step:
-    """`higher`, without higher gradients: one task after another; a callback adds up the gradient of θ.
+    """`higher`, without higher gradients: one task after another; a callback sums the gradient of θ.
 
-    `higher` differentiates in all weights of the network at each of its steps. The network holds z, and
-    the optimiser moves z alone, so one backward pass gives both.
+    At each step, `higher` differentiates all weights of the network. The network holds z, and the optimiser
+    updates only z, so one backward pass gives both gradients.
     """
     higher = import_module("higher")
     network = Prompted(p.model)
@@ -27,14 +27,14 @@ def higher_step(p: Problem) -> Step:
     def step() -> list[Tensor]:
         total = [torch.zeros_like(weight) for weight in p.weights]
 
-        def collect(found: Sequence[Tensor]) -> Sequence[Tensor]:
-            for place, gradient in zip(total, found[1:], strict=True):
+        def collect(grads: Sequence[Tensor]) -> Sequence[Tensor]:
+            for place, gradient in zip(total, grads[1:], strict=True):
                 place.add_(gradient)
-            return found
+            return grads
 
         for task in p.each(p.batch):
             with higher.innerloop_ctx(network, inner, track_higher_grads=False) as (copy, differentiable):
-                differentiable.step(copy(task))  # from z = 0, where θ learns nothing
+                differentiable.step(copy(task))  # from z = 0, where θ does not learn
                 for _ in range(p.sizes.inner_steps):
                     differentiable.step(copy(task), grad_callback=collect)
         return total
@@ -78,7 +78,7 @@ def higher_cavia(p: Problem) -> Step:
 
 
 class Prompted(nn.Module):
-    """The network with the embedding of a task as one more parameter, the first."""
+    """The network with a task's embedding as an additional first parameter."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The loss of one task at its embedding, the embedding as a parameter, and the gradient of θ.
+"""The loss of one task, its embedding as a parameter, and the gradient of θ.
 
 Shapes: S components of a task embedding.
 """
@@ -10,13 +10,13 @@ from tam.models import Batch, Model
 
 
 def loss_of(model: nn.Module, z: Tensor | None, task: Batch) -> Tensor:
-    """The loss of one task at z, `[1, S]`, if the model has one."""
+    """The loss of one task, at z `[1, S]` if the model has one."""
     log_prob = model(None if z is None else z.unsqueeze(1), task)
     return F.nll_loss(log_prob.flatten(0, 1), task.y.flatten())
 
 
 class Context(nn.Module):
-    """The embedding of a task as the only parameter."""
+    """A task's embedding as the only parameter."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
@@ -24,5 +24,5 @@ class Context(nn.Module):
 
 
 def gradients(model: nn.Module) -> list[Tensor]:
-    """The gradient of θ that `backward` has added up."""
+    """The gradient of θ accumulated by `backward`."""
     return [weight.grad for weight in model.parameters() if weight.grad is not None]

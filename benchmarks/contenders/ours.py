@@ -1,4 +1,4 @@
-"""The work through tam."""
+"""The work done with tam."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def tam_step(p: Problem) -> Step:
 
 
 def tam_maml(p: Problem) -> Step:
-    """Tam's MAML: the tasks' weights side by side, one pass for all tasks."""
+    """Tam's MAML: one pass for all tasks, with their weights in batched tensors."""
     return method_step("maml", p)
 
 
@@ -44,7 +44,7 @@ def method_step(name: str, p: Problem) -> Step:
 
 
 def setup(name: str, p: Problem) -> tuple[Method, Model, Batch]:
-    """One of tam's methods with the problem's inner steps, the network that it needs, and its examples."""
+    """One of tam's methods with the problem's inner steps, its network, and its examples."""
     inner: dict[str, Any] = {"inner_steps": p.sizes.inner_steps, "inner_rate": p.sizes.rate}
     if name == "tam":
         return TAM(**inner, patience=None), p.model, p.batch

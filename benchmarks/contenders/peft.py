@@ -1,4 +1,4 @@
-"""Adaptation through PEFT, by prompt tuning.
+"""Adaptation with PEFT, by prompt tuning.
 
 Lester, Al-Rfou, Constant: The Power of Scale for Parameter-Efficient Prompt Tuning, EMNLP 2021.
 """
@@ -17,11 +17,11 @@ from tam.models.fast import engine
 
 
 def peft_adapt(p: Problem) -> Step:
-    """PEFT's prompt tuning: one adapter of one virtual token a task, one after another, on the same network.
+    """PEFT's prompt tuning: one adapter with one virtual token per task, one after another, on one network.
 
     The network is tam's, with the token embeddings where PEFT looks for them, so that both adapt the same
-    vector at the same place. Adapters are made before the clock starts and set to zero after. The network
-    gets no mask, which spares PEFT some work that tam does.
+    vector at the same place. Adapters are created before the clock starts and set to zero afterwards. The
+    network gets no mask, which saves PEFT some work that tam does.
     """
     peft = import_module("peft")
     network = PromptNetwork(deepcopy(p.model))
@@ -39,7 +39,7 @@ def peft_adapt(p: Problem) -> Step:
     model.to(next(p.model.parameters()).dtype)
 
     def step() -> list[Tensor]:
-        found: list[Tensor] = []
+        embeddings: list[Tensor] = []
         for name, x, y in zip(names, p.new.x, p.new.y, strict=True):
             model.set_adapter(name)
             prompt = model.prompt_encoder[name].embedding.weight
@@ -50,14 +50,14 @@ def peft_adapt(p: Problem) -> Step:
                 inner.zero_grad()
                 F.cross_entropy(model(input_ids=x), y).backward()
                 inner.step()
-            found.append(prompt.detach()[0].clone())
-        return found
+            embeddings.append(prompt.detach()[0].clone())
+        return embeddings
 
     return step
 
 
 class PromptNetwork(nn.Module):
-    """The network as PEFT wants it: from embedded tokens, the prompt before them, to logits."""
+    """The network in the form that PEFT needs: it maps embedded tokens, after the prompt, to logits."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()

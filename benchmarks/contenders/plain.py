@@ -1,4 +1,4 @@
-"""The work in plain PyTorch, a loop over tasks."""
+"""The work done in plain PyTorch, with a loop over tasks."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -15,7 +15,7 @@ from tam.models import Batch
 
 def loop_step(optimiser: Callable[..., torch.optim.Optimizer]) -> Callable[[Problem], Step]:
     def prepare(p: Problem) -> Step:
-        """Plain PyTorch: one task after another, `backward` adding up the gradient of θ."""
+        """Plain PyTorch: one task after another; `backward` sums the gradient of θ."""
 
         def step() -> list[Tensor]:
             p.model.zero_grad()
@@ -35,7 +35,7 @@ def loop_step(optimiser: Callable[..., torch.optim.Optimizer]) -> Callable[[Prob
 
 
 def loop_maml(p: Problem) -> Step:
-    """Plain PyTorch: one task after another, by `functional_call` and `autograd.grad` with a graph."""
+    """Plain PyTorch: one task after another, by `functional_call` and `autograd.grad(create_graph=True)`."""
     start = dict(p.bare.named_parameters())
 
     def loss(weights: list[Tensor], task: Batch) -> Tensor:
@@ -47,8 +47,8 @@ def loop_maml(p: Problem) -> Step:
         for support, query in p.episodes():
             fast: list[Tensor] = list(start.values())
             for _ in range(p.sizes.inner_steps):
-                found = torch.autograd.grad(loss(fast, support), fast, create_graph=True)
-                fast = [weight - p.sizes.rate * change for weight, change in zip(fast, found, strict=True)]
+                grads = torch.autograd.grad(loss(fast, support), fast, create_graph=True)
+                fast = [weight - p.sizes.rate * grad for weight, grad in zip(fast, grads, strict=True)]
             loss(fast, query).backward()
         return gradients(p.bare)
 
@@ -56,15 +56,15 @@ def loop_maml(p: Problem) -> Step:
 
 
 def loop_cavia(p: Problem) -> Step:
-    """Plain PyTorch: one task after another, by `autograd.grad` with a graph."""
+    """Plain PyTorch: one task after another, by `autograd.grad(create_graph=True)`."""
 
     def step() -> list[Tensor]:
         p.model.zero_grad()
         for support, query in p.episodes():
             z = p.model.blank(1).requires_grad_()
             for _ in range(p.sizes.inner_steps):
-                (found,) = torch.autograd.grad(loss_of(p.model, z, support), z, create_graph=True)
-                z = z - p.sizes.rate * found
+                (grad,) = torch.autograd.grad(loss_of(p.model, z, support), z, create_graph=True)
+                z = z - p.sizes.rate * grad
             loss_of(p.model, z, query).backward()
         return gradients(p.model)
 
@@ -76,7 +76,7 @@ def loop_adapt(p: Problem) -> Step:
     model = deepcopy(p.model).requires_grad_(False)
 
     def step() -> list[Tensor]:
-        found: list[Tensor] = []
+        embeddings: list[Tensor] = []
         for task in p.each(p.new):
             z = model.blank(1).requires_grad_()
             inner = torch.optim.Adam([z], lr=p.sizes.rate)
@@ -84,7 +84,7 @@ def loop_adapt(p: Problem) -> Step:
                 inner.zero_grad()
                 loss_of(model, z, task).backward()
                 inner.step()
-            found.append(z.detach()[0])
-        return found
+            embeddings.append(z.detach()[0])
+        return embeddings
 
     return step

@@ -1,6 +1,6 @@
-"""What every contender is given: a network and examples.
+"""The network and examples that every contender gets.
 
-Shapes: N rows of each task, in second order N of the support and N of the query.
+Shapes: N rows per task; in second order, N in the support and N in the query.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from tam.models import Batch, Model, ModelSpec, build_model
 
 Step = Callable[[], list[Tensor]]
-"""One meta-step, or one adaptation; returns θ's gradient, or the task embeddings."""
+"""One meta-step or one adaptation; returns the gradient of θ or the task embeddings."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the problem is."""
+    """The sizes of the problem."""
 
     layers: int = 2
     width: int = 64
@@ -30,9 +30,9 @@ class Sizes:
     tokens: int = 10
     inner_steps: int = 5
     new_tasks: int = 64
-    """Tasks that are adapted to, when that is all that is timed."""
+    """The number of tasks in adaptation."""
     rate: float = 0.01
-    """Of the inner steps; so small that each lowers every loss, and the best embedding is the last."""
+    """Inner learning rate: so small that every step lowers every loss, and the last embedding is the best."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -49,15 +49,15 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Problem:
-    """What every contender is given.
+    """The network and examples that every contender gets.
 
     Attributes:
-        sizes: How large it is.
+        sizes: Its sizes.
         model: The network, conditioned on a task embedding.
-        bare: The network without one, for MAML.
+        bare: The network without a task embedding, for MAML.
         batch: Tasks with N rows each.
-        split: Tasks with 2 N rows each, for second order: N of the support, then N of the query.
-        new: The tasks that are adapted to.
+        split: Tasks with 2 N rows each, for second order: N support rows, then N query rows.
+        new: The tasks of the adaptation.
     """
 
     sizes: Sizes
@@ -74,12 +74,12 @@ class Problem:
 
     @property
     def support(self) -> Batch:
-        """What the tasks of `split` are learned from."""
+        """The support of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows))
 
     @property
     def query(self) -> Batch:
-        """What they are then asked."""
+        """The queries of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows, None))
 
     def episodes(self) -> Iterator[tuple[Batch, Batch]]:
@@ -91,12 +91,12 @@ class Problem:
         return (batch.part(slice(place, place + 1)) for place in range(batch.tasks))
 
     def in_double(self) -> "Problem":
-        """The same in double precision."""
+        """The same problem in double precision."""
         return replace(self, model=deepcopy(self.model).double(), bare=deepcopy(self.bare).double())
 
 
 def problem(sizes: Sizes) -> Problem:
-    """Random weights and random examples; nothing is zero that would not be in training."""
+    """Random weights and random examples; nothing is zero that would be nonzero in training."""
     generator = torch.Generator().manual_seed(0)
 
     def examples(tasks: int, rows: int) -> Batch:

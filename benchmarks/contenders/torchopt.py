@@ -1,4 +1,4 @@
-"""The work through TorchOpt.
+"""The work done with TorchOpt.
 
 Ren et al.: TorchOpt: An Efficient Library for Differentiable Optimization, JMLR 2023.
 Shapes: S components of a task embedding.
@@ -18,7 +18,7 @@ from tam.models import Batch, Model
 
 
 def torchopt_tasks_step(p: Problem) -> Step:
-    """TorchOpt's functional SGD: what is done for one task, its gradient of θ included, under `vmap`."""
+    """TorchOpt's functional SGD: all work of one task, including its gradient of θ, under `vmap`."""
     torchopt = import_module("torchopt")
     optimiser = torchopt.sgd(lr=p.sizes.rate)
     weights, loss = functional(p.model, p.batch)
@@ -45,9 +45,9 @@ def torchopt_tasks_step(p: Problem) -> Step:
 
 def torchopt_losses_step(optimiser: str) -> Callable[[Problem], Step]:
     def prepare(p: Problem) -> Step:
-        """TorchOpt's functional optimiser on all z at once; only the losses are under `vmap`.
+        """TorchOpt's functional optimiser on all z together; only the losses are under `vmap`.
 
-        So θ has one gradient, not one for each task: the fastest way to use TorchOpt that we found.
+        So θ has one gradient, not one per task: the fastest way to use TorchOpt that we found.
         """
         torchopt = import_module("torchopt")
         inner = getattr(torchopt, optimiser)(lr=p.sizes.rate)
@@ -76,7 +76,7 @@ def torchopt_losses_step(optimiser: str) -> Callable[[Problem], Step]:
 
 
 def torchopt_maml(p: Problem) -> Step:
-    """TorchOpt's MetaSGD: the network is moved, differentiably, and set back for the next task."""
+    """TorchOpt's MetaSGD: update the network differentiably, then restore it for the next task."""
     torchopt = import_module("torchopt")
     model = deepcopy(p.bare)
     inner = torchopt.MetaSGD(model, lr=p.sizes.rate)
@@ -97,9 +97,9 @@ def torchopt_maml(p: Problem) -> Step:
 
 
 def torchopt_losses_maml(p: Problem) -> Step:
-    """TorchOpt's functional SGD on all tasks' weights at once; only the losses are under `vmap`.
+    """TorchOpt's functional SGD on the weights of all tasks together; only the losses are under `vmap`.
 
-    With the gradients under `vmap` too, torch's second derivatives are off by 2e-4.
+    If the gradients are under `vmap` too, torch's second derivatives are off by 2e-4.
     """
     torchopt = import_module("torchopt")
     inner = torchopt.sgd(lr=p.sizes.rate)
@@ -120,7 +120,7 @@ def torchopt_losses_maml(p: Problem) -> Step:
 
 
 def torchopt_cavia(p: Problem) -> Step:
-    """TorchOpt's MetaSGD: z is moved, differentiably, and set back for the next task."""
+    """TorchOpt's MetaSGD: update z differentiably, then restore it for the next task."""
     torchopt = import_module("torchopt")
     context = Context(p.model)
     inner = torchopt.MetaSGD(context, lr=p.sizes.rate)
@@ -141,7 +141,7 @@ def torchopt_cavia(p: Problem) -> Step:
 
 
 def torchopt_losses_cavia(p: Problem) -> Step:
-    """TorchOpt's functional SGD on all z at once; only the losses are under `vmap`."""
+    """TorchOpt's functional SGD on all z together; only the losses are under `vmap`."""
     torchopt = import_module("torchopt")
     inner = torchopt.sgd(lr=p.sizes.rate)
     weights, loss = functional(p.model, p.support)
@@ -162,7 +162,7 @@ def torchopt_losses_cavia(p: Problem) -> Step:
 
 
 def functional(model: Model, batch: Batch) -> tuple[dict[str, Tensor], Callable[..., Tensor]]:
-    """The weights, and the loss of one task as a function of them, of z `[1, S]` and of its examples."""
+    """The weights, and the loss of one task as a function of the weights, z `[1, S]` and its examples."""
     weights = {name: weight.detach() for name, weight in model.named_parameters()}
 
     def loss(weights: dict[str, Tensor], z: Tensor | None, x: Tensor, y: Tensor) -> Tensor:

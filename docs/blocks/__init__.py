@@ -1,5 +1,5 @@
-"""The blocks of the documentation: text that is made from results/, one module for each kind of it.
+"""The generated blocks of the documentation: text made from results/, one module per kind.
 
-`page` lists the blocks and fills them in. All share `results`, which reads the files, and `table` and
-`words`, which say how things are written.
+`page` lists the blocks and fills them in. All modules share `results`, which reads the files, and `table` and
+`words`, which format text.
 """

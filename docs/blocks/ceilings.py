@@ -8,7 +8,7 @@ from tam.report.words import k_heads, score_words
 
 
 def all_ceilings(results: Results, compositional: bool) -> str:
-    """The paper's best beside the ceiling, for each k that has a ceiling."""
+    """Table of the paper's best scores and the ceiling, for each k that has a ceiling."""
     shots = results.tasks["ceiling"]["shots"]
     rows = []
     for name, title in BENCHMARKS.items():
@@ -21,7 +21,7 @@ def all_ceilings(results: Results, compositional: bool) -> str:
 
 
 def how_measured(results: Results) -> str:
-    """What the ceilings are means of."""
+    """The test tasks, supports and queries behind the ceilings."""
     settings = results.tasks["ceiling"]
     return (
         f"Each number is a mean over the test tasks of the set with seed 0 (compositional: hold-out 0), with "
@@ -30,11 +30,11 @@ def how_measured(results: Results) -> str:
 
 
 def reference(results: Results) -> str:
-    """What a run is shown beside, for the package: the paper's methods and the ceiling, as JSON."""
-    found: dict[str, Facts] = {}
+    """The package's reference scores as JSON: the paper's methods and the ceiling."""
+    scores: dict[str, Facts] = {}
     for name in BENCHMARKS:
         for compositional in (False, True):
             paper = results.paper_scores(name, compositional)
             ceiling = results.task_set(name, compositional)["ceiling"]
-            found[set_name(name, compositional)] = {"paper": paper, "ceiling": ceiling}
-    return json.dumps(found, indent=1) + "\n"
+            scores[set_name(name, compositional)] = {"paper": paper, "ceiling": ceiling}
+    return json.dumps(scores, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""What the tables say: where ours is better than the paper, equal and worse, in numbers."""
+"""Count the cells of the tables where ours is better than the paper, within error, or worse."""
 
 from blocks.results import BENCHMARKS, Results
 from blocks.tam_runs import NOT_RUN
@@ -10,7 +10,7 @@ _TABLES = {"table1": "Table 1, every method", "table2": "Table 2, compositional 
 
 
 def conclusions(results: Results) -> str:
-    """A line for each comparison with the paper."""
+    """One line per comparison with the paper."""
     lines = [f"- **TAM with our settings** against the paper's TAM: {_counts(results.headline_verdicts())}."]
     for table, title in _TABLES.items():
         found = list(results.verdicts(table))
@@ -29,7 +29,7 @@ def _counts(verdicts: list[Verdict]) -> str:
 
 
 def _worse(results: Results, table: str) -> str:
-    """Which cells are worse, by method and benchmark."""
+    """List the cells that are worse, by method and benchmark."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, method, k, each in results.verdicts(table):
         if each == "worse":

@@ -1,4 +1,4 @@
-"""What steps cost on a CPU: beside other libraries, against every size, and in memory."""
+"""Cost of steps on a CPU: compared with other libraries, against each size, and in memory."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from tam.report.words import number
 
 
 def peers_setting(results: Results) -> str:
-    """What the contenders do, where, and which versions they are."""
+    """The work of the contenders, the machine, and the versions of the libraries."""
     facts = results.peers
     sizes = facts["sizes"]
     versions = ", ".join(f"{name} {version or 'missing'}" for name, version in facts["versions"].items())
@@ -22,7 +22,7 @@ def peers_setting(results: Results) -> str:
 
 
 def peers(results: Results) -> str:
-    """The time of every contender, and how much longer it takes than tam."""
+    """Table of the time of each contender, and how much faster tam is."""
     compared: dict[str, list[Facts]] = {}
     for one in results.peers["ratios"]:
         compared.setdefault(one["other"], []).append(one)
@@ -40,7 +40,7 @@ def peers(results: Results) -> str:
 
 
 def _ratio_words(found: Sequence[Facts]) -> str:
-    """How much faster tam is, by which of its methods if there are several."""
+    """How much faster tam is; with the name of tam's method if there are several."""
     names = [f" ({one['ours'].removeprefix('tam: ')})" if len(found) > 1 else "" for one in found]
     return "; ".join(
         f"{one['ratio']:.1f}×{name}" for one, name in zip(found, names, strict=True) if one["ratio"]
@@ -48,14 +48,14 @@ def _ratio_words(found: Sequence[Facts]) -> str:
 
 
 def _must_words(one: Facts) -> str:
-    """How much faster tam is to be, and whether it is not."""
+    """How much faster tam must be, with a note if it is not."""
     aim = f", aim {one['aim']:g}×" if one["aim"] else ""
     missed = ", missed" if one["ratio"] and one["ratio"] < one["must"] else ""
     return f"{one['must']:g}×{aim}{missed}"
 
 
 def scaling(results: Results) -> str:
-    """The exponents of cost in every size."""
+    """Table of the exponents of cost in each size."""
     rows = [
         [
             SIZES[sweep["quantity"]],
@@ -76,7 +76,7 @@ def _rounds_words(facts: Facts) -> str:
 
 
 def kept_memory(results: Results) -> str:
-    """What TAM and CAVIA keep for their backward passes."""
+    """The memory that TAM and CAVIA keep for their backward passes."""
     facts = results.scaling["memory"]
     few, many = facts["inner_steps"][0], facts["inner_steps"][-1]
     return " ".join(
@@ -87,7 +87,7 @@ def kept_memory(results: Results) -> str:
 
 
 def step_memory(results: Results, method: str) -> str:
-    """What an outer step of a second-order method takes."""
+    """Table of the memory of an outer step of a second-order method."""
     facts = results.memory
     cases = [case for case in facts["measured"] if case["method"] == method]
     tasks = f"{facts['tasks']} tasks of {facts['support']} + {facts['query']} rows"

@@ -1,4 +1,4 @@
-"""The experiments of `tam reproduce`: what they are, and how many runs they have."""
+"""The experiments of `tam reproduce`: their purposes and numbers of runs."""
 
 from blocks.results import Results
 from blocks.table import table
@@ -7,7 +7,7 @@ from tam.experiments.jobs import EXPERIMENTS
 
 
 def experiments(_: Results) -> str:
-    """Every experiment with its runs, those of others apart, and their GPU-seconds."""
+    """Table of experiments, with the numbers of their own and shared runs, and their GPU-seconds."""
     rows = []
     for name, experiment in EXPERIMENTS.items():
         jobs = list(experiment.jobs())
@@ -22,11 +22,11 @@ def experiments(_: Results) -> str:
 
 
 def sharing(results: Results) -> str:
-    """What a second of the GPU gives, by how many runs share it; of runs that were never stopped."""
-    found: dict[int, list[float]] = {}
+    """Table of training per second of GPU, by the number of runs that share it; without interrupted runs."""
+    by_count: dict[int, list[float]] = {}
     for run in results.runs.values():
         if run.get("gpu_seconds") and run["processes"] == 1:
-            found.setdefault(run["at_once"], []).append(
+            by_count.setdefault(run["at_once"], []).append(
                 run["gpu_seconds"] * run["at_once"] / run["wall_seconds"]
             )
     rows = [
@@ -35,7 +35,7 @@ def sharing(results: Results) -> str:
             f"{len(gains)}",
             " to ".join(dict.fromkeys(f"{x:.2f}" for x in (min(gains), max(gains)))),
         ]
-        for at_once, gains in sorted(found.items())
+        for at_once, gains in sorted(by_count.items())
     ]
     head = ["runs at once", "finished runs", "GPU-seconds of training per second of the machine"]
     return table(head, rows) if rows else NOT_RUN

@@ -1,4 +1,4 @@
-"""What an outer step takes on a GPU, and what was checked there."""
+"""Times of outer steps on a GPU, and the checks of the fast code."""
 
 import statistics
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from blocks.table import table
 
 
 def steps(results: Results) -> str:
-    """What an outer step takes."""
+    """Table of the time, work and memory of outer steps."""
     facts = results.gpu
     order = list(BENCHMARKS)
     rows = []
@@ -23,14 +23,14 @@ def steps(results: Results) -> str:
         rows.append([*row, f"{step['gib']:.1f}"])
     head = ["outer step", "ms", "must be", "TFLOP/s", "of the peak", "GiB"]
     where = (
-        f"{facts['device']}, torch {facts['torch']}, bfloat16, 16 tasks × 300 examples unless said. "
-        f"The peak is that of one large matrix product: {facts['peak_tflops']:.0f} TFLOP/s."
+        f"{facts['device']}, torch {facts['torch']}, bfloat16, 16 tasks × 300 examples unless stated. "
+        f"The peak is measured on one large matrix product: {facts['peak_tflops']:.0f} TFLOP/s."
     )
     return f"{table(head, rows)}\n\n{where}"
 
 
 def _words(step: Facts) -> str:
-    """Which outer step it is."""
+    """Describe an outer step."""
     best = f", preset best: {step['tasks']} × {step['rows']}" if step.get("preset") == "best" else ""
     plain = "" if step["kernels"] == "ours" else ", plain code"
     return (
@@ -39,7 +39,7 @@ def _words(step: Facts) -> str:
 
 
 def _must(step: Facts) -> str:
-    """What we ask of it, and whether it is met."""
+    """The required time or rate, with a note if it is not met."""
     if step.get("must_tflops"):
         missed = step["tflops"] < step["must_tflops"]
         return f"{step['must_tflops']:.0f} TFLOP/s{', **not met**' if missed else ''}"
@@ -49,7 +49,7 @@ def _must(step: Facts) -> str:
 
 
 def start(results: Results) -> str:
-    """What the start of a process takes until its first outer step, and of what that is made up."""
+    """Table of the time from process start to the end of the first outer step, by part."""
     found = results.gpu.get("start")
     if found is None:
         return "Not measured yet."
@@ -65,7 +65,7 @@ def start(results: Results) -> str:
 
 
 def kernels(results: Results) -> str:
-    """How far kernels and plain code are from float64."""
+    """Table of the errors of kernels and plain code against float64."""
     rows = []
     for one in results.gpu["checks"]["kernels"]:
         before = f" after {one['before']}" if one.get("before") else ""
@@ -77,7 +77,7 @@ def kernels(results: Results) -> str:
 
 
 def checks(results: Results) -> str:
-    """Whether captured and eager steps agree, and how short trainings end."""
+    """Whether captured and eager steps agree, and the losses after short trainings."""
     captured, training = (results.gpu["checks"][name] for name in ("captured", "training"))
     captured = sorted(captured, key=lambda row: row["precision"], reverse=True)
     must = captured[0]["must"]
@@ -98,7 +98,7 @@ def checks(results: Results) -> str:
 
 
 def _worst(rows: Sequence[Facts], name: str) -> str:
-    """The largest difference of that name in each precision."""
+    """The largest value of this difference in each precision."""
     worst: dict[str, float] = {}
     for row in rows:
         worst[row["precision"]] = max(worst.get(row["precision"], 0.0), row[name])

@@ -1,4 +1,4 @@
-"""The list functions: what a prior gives, beside the floors."""
+"""The list functions: scores with and without a prior, beside the floors."""
 
 from blocks.results import Facts, Results
 from blocks.table import table
@@ -7,7 +7,7 @@ from tam.report.words import number
 
 
 def scores(results: Results) -> str:
-    """Exact match of every run, and of the floors; and the commands."""
+    """Table of the exact matches of all runs and floors, and the commands."""
     files = sorted((results.folder / "own").glob("list_functions-*.json"))
     if not files:
         return "Not run yet."

@@ -1,4 +1,4 @@
-"""The paper's Tables 1 and 2: every method, ours beside the paper's."""
+"""The paper's Tables 1 and 2: all methods, ours beside the paper's."""
 
 from statistics import fmean
 
@@ -12,7 +12,7 @@ from tam.report.words import as_printed, k_heads, span
 
 
 def table1(results: Results) -> str:
-    """Every method on the plain benchmarks."""
+    """All methods on the plain benchmarks."""
     return _tables(results, "table1")
 
 
@@ -34,7 +34,7 @@ def _tables(results: Results, group: str) -> str:
 
 
 def _caption(results: Results, group: str) -> str:
-    """The budget of the runs that are trained, and where they ran."""
+    """The budget and device of the trained runs."""
     runs = [run for run in results.runs.values() if run["group"] == group and run["steps"]]
     devices = " or ".join(sorted({run["device"] for run in runs}))
     seconds = {
@@ -47,11 +47,11 @@ def _caption(results: Results, group: str) -> str:
     overtrained = f" {early}" if any(map(_is_overtrained, runs)) else ""
     as_tam = " as TAM" if group == "table1" else ""
     budgets = f"as many GPU-seconds{as_tam}: {', '.join(seconds)}"
-    return f"Every method was trained for {budgets}; {devices}. Our best of a column is bold.{overtrained}"
+    return f"Every method was trained for {budgets}; {devices}. Bold: our best in a column.{overtrained}"
 
 
 def _rows(results: Results, group: str, name: str) -> list[list[str]]:
-    """The rows of one benchmark: those of methods that were run; our best of a column is bold."""
+    """The rows of one benchmark, for methods that were run; our best score in a column is bold."""
     metric, paper_rows = results.metric(name), results.paper_rows(name, group == "table2")
     scores = {what: results.scores(stem(what, group, name), metric) for what, _, _ in ROWS[group]}
     top = {}
@@ -78,6 +78,6 @@ def _rows(results: Results, group: str, name: str) -> list[list[str]]:
 
 
 def _is_overtrained(run: Facts) -> bool:
-    """Whether the first validation was the best one at every k, of several."""
+    """Whether the first of several validations was the best at every k."""
     first = run["config"]["training"]["validate_every"]
     return first < run["steps"] and all(step <= first for step in run["best_steps"].values())

@@ -1,4 +1,4 @@
-"""Runs on data that people have, from results/own."""
+"""Runs on real data, from results/own."""
 
 from blocks.results import Facts, Results
 from blocks.table import table
@@ -10,12 +10,12 @@ _SETS = {
     "banking77_binary": "[customers' requests](https://github.com/PolyAI-LDN/task-specific-datasets), "
     "one intent against the rest",
 }
-"""The files in results/own, each the result.json of a run, with the data's title."""
+"""The names of files in results/own, each the result.json of a run, with the titles of their data."""
 _SPLITS = {"test_unseen_tag": "new forms", "test_unseen_language": "new languages", "test": "new intents"}
 
 
 def own_data(results: Results) -> str:
-    """The share of right answers of each run beside the best floor at each k."""
+    """Table of the share of right answers of each run and of the best floor at each k."""
     rows: list[list[str]] = []
     shots: list[int] = []
     for name, title in _SETS.items():
@@ -42,7 +42,7 @@ def _floor(result: Facts, split: str, gain: Facts) -> float:
 
 
 def commands(results: Results) -> str:
-    """How the runs were made."""
+    """The commands that made the runs."""
     lines = []
     for name in _SETS:
         result = read_json(results.folder / "own" / f"{name}.json")

@@ -1,4 +1,4 @@
-"""A page with its blocks: what each is called there, and how they are filled in."""
+"""The names of all blocks, and how they are filled into a page."""
 
 import re
 from collections.abc import Callable
@@ -84,10 +84,10 @@ _BLOCK = re.compile(r"(<!-- begin: (.*?) -->\n).*?(<!-- end: \2 -->)", re.DOTALL
 
 
 def fill(page: str, results: Results) -> str:
-    """The page with every marked block as it should be."""
+    """Replace every marked block of a page by its current text."""
     marks = _MARK.findall(page)
     if marks != [(kind, name) for _, name in marks[::2] for kind in ("begin", "end")]:
-        raise ValueError(f"every begin is followed by the end of the same name, but the marks are {marks}")
+        raise ValueError(f"every begin must be followed by the end of the same name: the marks are {marks}")
     if unknown := {name for _, name in marks} - set(BLOCKS):
         raise ValueError(f"there is no block {sorted(unknown)[0]!r}: the blocks are {list(BLOCKS)}")
     return _BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]](results)}\n\n{found[3]}", page)

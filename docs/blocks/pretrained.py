@@ -8,7 +8,7 @@ from tam.tasks.task import metric_of
 
 
 def scores(_: Results) -> str:
-    """The scores of each model, as in its card."""
+    """Table of the scores of each model, as in its card."""
     rows: list[list[str]] = []
     for name in names():
         card = read_card(folder_of(name))

@@ -1,10 +1,10 @@
-"""What is quoted as it is: what commands print, and files of the package."""
+"""Verbatim quotes: the output of commands, and files of the package."""
 
 from blocks.results import ROOT, Results
 
 
 def output(results: Results, command: str) -> str:
-    """A command and what it prints."""
+    """A command and its output."""
     return f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
 
 

@@ -1,4 +1,4 @@
-"""What there is to show: the files under results/."""
+"""Read the files under results/ for the documentation."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Results(Published):
-    """Everything under results/ that the documentation quotes."""
+    """Everything under results/ that the documentation uses."""
 
     def __init__(self) -> None:
         super().__init__(ROOT / "results")
@@ -21,7 +21,7 @@ class Results(Published):
         )
 
     def scores(self, stem: str, metric: str) -> dict[int, list[float]]:
-        """The scores of these runs at each k, one for each seed or hold-out."""
+        """The scores of runs at each k, one per seed or hold-out."""
         found: dict[int, list[float]] = {}
         for run in self.runs_of(stem):
             for one in run["scores"]:

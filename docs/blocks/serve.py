@@ -1,4 +1,4 @@
-"""What a server answers under load, and how long the nearest stored tasks take."""
+"""The server under load, and the time to find the nearest stored tasks."""
 
 from blocks.results import Facts, Results
 from blocks.table import table
@@ -6,7 +6,7 @@ from tam.report.words import number
 
 
 def load(results: Results) -> str:
-    """The servers side by side, with each model."""
+    """Table of both servers, with each model."""
     facts = results.serve
     rows: list[list[str]] = []
     for name, compared in facts["models"].items():
@@ -24,25 +24,25 @@ def load(results: Results) -> str:
         "seconds",
         "faster by",
     ]
-    machine = f"{facts['cpu']}, of which others used a part: load {facts['load_at_start']:g} before"
+    machine = f"{facts['cpu']}, partly used by other processes: load {facts['load_at_start']:g} before"
     return (
         f"{table(head, rows, left=(0, 1))}\n\n"
         f"{facts['clients']} clients, {number(facts['tasks'])} stored tasks, torch {facts['torch']} with one "
         f"thread; servers and clients share two cores of {machine} and {facts['load']:g} at the end. "
-        f"Requests have {_rows_a_request(facts)} rows unless said; must be {_must(facts)}× faster."
+        f"Requests have {_rows_a_request(facts)} rows unless stated; must be {_must(facts)}× faster."
     )
 
 
 def nearest(results: Results) -> str:
-    """How long the nearest of many stored tasks take."""
+    """The time to find the nearest of many stored tasks."""
     facts = results.serve["nearest"]
     missed = "" if facts["ms"] < facts["must_ms"] else ", **not met**"
     return (
-        f"The nearest of {number(facts['tasks'])} tasks with {facts['numbers']} numbers each are found in "
-        f"{facts['ms']:.1f} ms, of which {facts['computing_ms']:.1f} ms are computing (one core of "
+        f"Finding the nearest of {number(facts['tasks'])} tasks with {facts['numbers']} numbers each takes "
+        f"{facts['ms']:.1f} ms, {facts['computing_ms']:.1f} ms of it CPU time (one core of "
         f"{facts['cpu']}, load {facts['load']:g}; must be under {facts['must_ms']} ms{missed}). The first "
-        f"question takes {facts['first_ms'] / 1e3:.1f} s, which reads them into memory. "
-        "`python benchmarks/serve.py` measures it."
+        f"query takes {facts['first_ms'] / 1e3:.1f} s, since it reads the tasks into memory. "
+        "`python benchmarks/serve.py` measures this."
     )
 
 

@@ -1,4 +1,4 @@
-"""TAM beside the paper's: the presets `best`, `paper` and `quick`, and what each lever gives."""
+"""Our TAM beside the paper's: the presets `best`, `paper` and `quick`, and the effect of each lever."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ NOT_RUN = "Not run yet."
 
 
 def best(results: Results, ceiling: bool = False) -> str:
-    """The preset `best` beside the paper's TAM and the best of the paper's methods."""
+    """Table of the preset `best`, the paper's TAM and the best of the paper's methods."""
     rows: list[list[str]] = []
     for name in BENCHMARKS:
         rows += _beside_the_paper(results, name, ceiling)
@@ -52,7 +52,7 @@ def _beside_the_paper(results: Results, name: str, ceiling: bool) -> Iterator[li
 
 
 def _marked(results: Results, name: str, k: int, values: list[float]) -> str:
-    """Our score at one k: bold if it is better than all of the paper's, in italics if better than its TAM."""
+    """Our score at one k: bold if better than all of the paper's methods, italic if better than its TAM."""
     metric = results.metric(name)
     if not values:
         return "–"
@@ -63,7 +63,7 @@ def _marked(results: Results, name: str, k: int, values: list[float]) -> str:
 
 
 def _about_best(results: Results, found: list[Facts]) -> str:
-    """How many cells are better than the paper's, and of how many runs they are means."""
+    """A caption: the number of runs behind each mean, and of cells that are better than the paper's."""
     cells = [
         (name, k, fmean(values))
         for name in BENCHMARKS
@@ -85,7 +85,7 @@ def _or(values: set[int] | set[str]) -> str:
 
 
 def intervals(results: Results) -> str:
-    """How far a score may be off because the test tasks are a sample."""
+    """The 95 % intervals over test tasks, for one run of `best`."""
     parts = []
     for name, title in BENCHMARKS.items():
         metric = results.metric(name)
@@ -101,7 +101,7 @@ def intervals(results: Results) -> str:
 
 
 def reproduction(results: Results) -> str:
-    """The preset `paper` beside the paper's TAM."""
+    """Table of the preset `paper`, with the difference from the paper's TAM."""
     rows, short = [], []
     for name, title in BENCHMARKS.items():
         metric, theirs = results.metric(name), results.paper_scores(name)["tam"]
@@ -119,12 +119,12 @@ def reproduction(results: Results) -> str:
     if not rows:
         return NOT_RUN
     head = ["", "outer steps", "GPU alone", *k_heads(results.shots)]
-    where = f"It falls short on {in_prose(short)}." if short else "It falls short nowhere."
+    where = f"It falls short on {in_prose(short)}." if short else "It is never worse."
     return f"{table(head, rows)}\n\nIn brackets: the difference from the paper's TAM. {where}"
 
 
 def learning_curves(results: Results) -> str:
-    """The figure of the reproduction's validations."""
+    """The figure of validations of the preset `paper`."""
     if not results.reproductions:
         return NOT_RUN
     return (
@@ -134,7 +134,7 @@ def learning_curves(results: Results) -> str:
 
 
 def levers(results: Results) -> str:
-    """`best` beside runs with one lever moved, for the same GPU-seconds."""
+    """Tables of `best` and of runs with one lever moved, for the same GPU-seconds."""
     parts = []
     for name, title in BENCHMARKS.items():
         base = results.runs.get(f"tam-best-{name}-0")
@@ -164,7 +164,7 @@ def _lever_rows(results: Results, name: str, base: Facts) -> Iterator[list[str]]
 
 
 def quick(results: Results) -> str:
-    """The preset `quick` as `make run` trains it."""
+    """The scores of the preset `quick` as trained by `make run`."""
     run = results.runs.get("tam-quick-classification-0")
     if run is None:
         return NOT_RUN
@@ -177,7 +177,7 @@ def quick(results: Results) -> str:
 
 
 def on_a_cpu(results: Results) -> str:
-    """The preset `quick` beside runs with one thing changed."""
+    """Table of the preset `quick` and of runs with one change."""
     base, changed = results.scores("tam-quick-classification", "accuracy"), changed_runs(results)
     if not (base and changed):
         return NOT_RUN

@@ -1,4 +1,4 @@
-"""How many tasks the benchmarks have, and how large they are."""
+"""The numbers and sizes of tasks in the benchmarks."""
 
 from blocks.results import BENCHMARKS, Results
 from blocks.table import table
@@ -6,7 +6,7 @@ from tam.report.words import number, span
 
 
 def sizes(results: Results) -> str:
-    """How large the six sets are."""
+    """Table of the sizes of the six task sets."""
     rows = []
     for compositional in (False, True):
         for name, title in BENCHMARKS.items():
@@ -19,7 +19,7 @@ def sizes(results: Results) -> str:
 
 
 def classification_counts(results: Results) -> str:
-    """How many classification tasks there are, for each n."""
+    """Table of the numbers of classification tasks, for each n."""
     rows = []
     for family in results.tasks["classification_families"]:
         primitives = " · ".join(number(count) for count in family["primitives"])
@@ -27,7 +27,7 @@ def classification_counts(results: Results) -> str:
         rows.append([str(family["n"]), f"same {family['same']}", primitives, *map(number, counts)])
     head = [
         "n",
-        "two tasks are one with",
+        "two tasks are the same with",
         "primitives",
         "choices",
         "with 4 outputs or more",
@@ -37,7 +37,7 @@ def classification_counts(results: Results) -> str:
 
 
 def slot_counts(results: Results, name: str) -> str:
-    """How many primitives and tasks transduction or path-finding has."""
+    """The numbers of primitives and tasks of transduction or path-finding."""
     facts = results.task_set(name)
     *others, last = map(number, facts["primitives"])
     return (
@@ -47,13 +47,13 @@ def slot_counts(results: Results, name: str) -> str:
 
 
 def waypoint_counts(results: Results) -> str:
-    """How many tasks path-finding with a waypoint has."""
+    """The number of tasks of path-finding with a waypoint."""
     facts = results.task_set("pathfinding", compositional=True)
     return f"There are {number(facts['different_tasks'])} tasks with a waypoint."
 
 
 def smallest_class(results: Results) -> str:
-    """That every class has enough inputs."""
+    """The size of the rarest class, which is large enough."""
     family = next(each for each in results.tasks["classification_families"] if each["n"] == 11)
     needed = -(-results.task_set("classification")["examples"]["test"] // 4)
     return (
@@ -63,7 +63,7 @@ def smallest_class(results: Results) -> str:
 
 
 def path_lengths(results: Results) -> str:
-    """How long paths are."""
+    """The lengths of paths."""
     plain, via = (results.task_set("pathfinding", form)["path_cells"] for form in (False, True))
     return (
         f"Paths have {plain['min']} to {plain['max']} cells, {plain['mean']:.1f} on average; "
@@ -72,7 +72,7 @@ def path_lengths(results: Results) -> str:
 
 
 def training_tasks(results: Results) -> str:
-    """How many training tasks there are to draw from, in each hold-out."""
+    """Table of the number of training tasks to draw from, in each hold-out."""
     sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
     rows = []
     for holdout, small in enumerate(results.tasks["classification_n11_holdouts"]):
@@ -81,7 +81,7 @@ def training_tasks(results: Results) -> str:
 
 
 def test_tasks(results: Results) -> str:
-    """How many tasks with an unseen primitive there are to draw from, in each hold-out."""
+    """Table of the number of tasks with an unseen primitive to draw from, in each hold-out."""
     sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
     rows = []
     for holdout in range(len(sets[0])):
@@ -91,7 +91,7 @@ def test_tasks(results: Results) -> str:
 
 
 def near_equal_tasks(results: Results) -> str:
-    """How many test tasks cannot be told from a training task by their own examples."""
+    """The number of test tasks whose own examples do not distinguish them from some training task."""
     plain, composed = (results.task_set("classification", form) for form in (False, True))
     held = span([each["near_equal_test_tasks"] for each in composed["holdouts"]])
     return (
@@ -102,7 +102,7 @@ def near_equal_tasks(results: Results) -> str:
 
 
 def known_labels(results: Results) -> str:
-    """How many tasks with an unseen primitive have new outputs but known labels, in each hold-out."""
+    """Table of the tasks with an unseen primitive and new outputs, and of those with known classes."""
     rows = []
     for holdout, facts in enumerate(results.task_set("classification", compositional=True)["holdouts"]):
         counts = (facts["new_outputs_by_unseen_slot"], facts["of_these_known_labels"])
@@ -111,7 +111,7 @@ def known_labels(results: Results) -> str:
 
 
 def unseen(results: Results) -> str:
-    """How many primitives are held out of each slot."""
+    """Table of the number of held-out primitives per slot."""
     rows = []
     for name, title in BENCHMARKS.items():
         facts = results.task_set(name, compositional=True)
@@ -132,5 +132,5 @@ def why_15(results: Results) -> str:
         f"With n = 11 the hold-outs leave {span(small)} different training tasks, and only {enough} of "
         f"{len(small)} reach {number(wanted)}. With n = {facts['options']['n']} they leave "
         f"{span([each['train'] for each in facts['holdouts']])}, and all do. For the {held} valid and test "
-        f"tasks, a third of them for each slot, no slot of any hold-out has fewer than {fewest} to draw from."
+        f"tasks, a third of them per slot, every slot of every hold-out has at least {fewest} to draw from."
     )

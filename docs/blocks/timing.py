@@ -1,4 +1,4 @@
-"""How long training takes: to the paper's quality, and an outer step."""
+"""Training times: until TAM is as good as the paper's, and per outer step."""
 
 from blocks.results import Results
 from blocks.table import table
@@ -7,7 +7,7 @@ from tam.report.collect import time_to_quality_rows
 
 
 def time_to_quality(results: Results) -> str:
-    """From the start of the process to the paper's TAM, and what an outer step of `best` takes."""
+    """Table of the time until TAM is as good as the paper's, and of an outer step of `best`."""
     head, rows = time_to_quality_rows(results)
     for row in rows:
         row[2] = f"**{row[2]}**" if row[2].endswith(" s") else row[2]

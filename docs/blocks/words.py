@@ -1,4 +1,4 @@
-"""How scores are written in the tables of the documentation, beside `tam.report.words`."""
+"""Format scores for the tables of the documentation, in addition to `tam.report.words`."""
 
 import math
 import statistics
@@ -8,7 +8,7 @@ from tam.report.words import DIGITS, SCALE, bare_score
 
 
 def mean_score(metric: str, values: Sequence[float]) -> str:
-    """The mean of some scores, with their standard deviation if there are several, without the unit."""
+    """The mean of scores without unit, with the standard deviation if there are several."""
     mean = bare_score(metric, statistics.fmean(values))
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return mean
@@ -16,7 +16,7 @@ def mean_score(metric: str, values: Sequence[float]) -> str:
 
 
 def signed_difference(metric: str, value: float, other: float) -> str:
-    """How much a score is above another, with its sign."""
+    """The difference of two scores, with its sign."""
     if math.isinf(value) or math.isinf(other):
         return "–"
     shown = f"{SCALE[metric] * (value - other):+.{DIGITS[metric]}f}"
@@ -24,6 +24,6 @@ def signed_difference(metric: str, value: float, other: float) -> str:
 
 
 def is_better(metric: str, value: float, other: float) -> bool:
-    """Whether a score, as it is shown, is better than another."""
+    """Whether a score, rounded as displayed, is better than another."""
     ours, theirs = float(bare_score(metric, value).replace("∞", "inf")), SCALE[metric] * other
     return ours > theirs + 1e-9 if metric == "accuracy" else ours < theirs - 1e-9

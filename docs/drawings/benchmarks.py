@@ -1,4 +1,4 @@
-"""A picture of each benchmark: `classification().svg()`."""
+"""Figures of the benchmarks, such as `classification().svg()`."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -32,7 +32,7 @@ CLASS_COLOURS = (BLUE, PURPLE, GREEN, RED)
 ROW = CELL * LENGTH
 MAP_CELL = 25.0
 
-# The tasks of the paper's text and appendix.
+# The tasks in the paper's text and appendix.
 LABELLED = ("mul 2", "not greater than 5", "count")
 LABELLED_INPUTS = ([3, 10, 6, 4, 7], [7, 1, 9, 4, 11], [0, 8, 2, 5, 10], [1, 6, 0, 11, 2], [2, 0, 9, 1, 0])
 TRANSDUCED = ("add 2", "replace 2 with 1", "reverse")
@@ -165,7 +165,7 @@ def pathfinding() -> Canvas:
 
 
 def composition() -> Canvas:
-    """Three examples of a compositional task, and which of its primitives training has shown."""
+    """Three examples of a compositional task, with the primitives that were seen in training."""
     canvas = Canvas(960, 440)
     family = PathfindingFamily(waypoint=True)
     _title(canvas, "Path-finding, compositional", family.title(WAYPOINT_STOPS))
@@ -224,7 +224,7 @@ def _transduced_panel(canvas: Canvas, left: float) -> None:
 
 
 def _example(canvas: Canvas, left: float, number: int, x: Sequence[int]) -> tuple[float, float]:
-    """An input and an arrow to its answer; where the answer goes: its top and its left."""
+    """Draw an input and an arrow to its answer; return the top and left of the answer."""
     y = 64 + 38 * number
     canvas.tokens(left, y, x, fill=LIGHT_BLUE)
     canvas.arrow((left + ROW + 10, y + CELL / 2), (left + ROW + 34, y + CELL / 2))
@@ -247,7 +247,7 @@ FIGURES: dict[str, Callable[[], Canvas]] = {
     "composition": composition,
     "benchmarks": benchmarks,
 }
-"""The figures by the names of their files."""
+"""The figures, by file name."""
 
 
 def _choice(family: Family, names: Sequence[str]) -> Recipe:
@@ -255,13 +255,13 @@ def _choice(family: Family, names: Sequence[str]) -> Recipe:
 
 
 def _unseen_slot(family: Family, choice: Recipe) -> int:
-    """The slot of this task's unseen primitive, in the first hold-out where it has exactly one."""
+    """The slot of the task's unseen primitive, in the first hold-out where it has exactly one."""
     for holdout in range(HOLDOUTS):
         unseen = hold_out(family, 0, holdout).unseen
         slots = [slot for slot, place in enumerate(choice) if place in unseen[slot]]
         if len(slots) == 1:
             return slots[0]
-    raise ValueError(f"{family.title(choice)} has one unseen primitive in no hold-out")
+    raise ValueError(f"{family.title(choice)} must have exactly one unseen primitive in some hold-out")
 
 
 def _title(canvas: Canvas, benchmark: str, task: str) -> None:
@@ -270,7 +270,7 @@ def _title(canvas: Canvas, benchmark: str, task: str) -> None:
 
 
 def _rows(canvas: Canvas, labels: Sequence[tuple[str, str]], hidden: slice) -> list[float]:
-    """Label the stages at the left; the learner does not see those on the grey band."""
+    """Label the stages on the left; a grey band marks those hidden from the learner."""
     tops = [66.0 + 64 * number for number in range(len(labels))]
     band = tops[hidden]
     height = band[-1] - band[0] + CELL
@@ -284,7 +284,7 @@ def _rows(canvas: Canvas, labels: Sequence[tuple[str, str]], hidden: slice) -> l
 
 
 def _links(canvas: Canvas, left: float, above: float, below: float, order: Sequence[int]) -> None:
-    """Lines from the cells of a row to where they are in the next one."""
+    """Draw lines from the cells of a row to their places in the next one."""
     for place, target in enumerate(order):
         start, end = (left + (each + 0.5) * CELL for each in (place, target))
         canvas.line([(start, above + CELL + 3), (end, below - 3)], FAINT)

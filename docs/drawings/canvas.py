@@ -45,7 +45,7 @@ class Canvas:
         align: Align = "left",
         upward: bool = False,
     ) -> None:
-        """One line of text, centred on `y`; upward, it reads from bottom to top."""
+        """Draw one line of text, centred on `y`; with `upward`, it reads from bottom to top."""
         self.axes.text(
             x,
             y,
@@ -73,25 +73,25 @@ class Canvas:
         thickness: float = 1,
         dashed: bool = False,
     ) -> None:
-        """A rectangle with round corners."""
+        """Draw a rectangle with round corners."""
         style = f"round,pad=0,rounding_size={radius}"
         look: dict[str, Any] = {"facecolor": fill, "edgecolor": edge, "linewidth": thickness}
         dashes = (0, (3, 2)) if dashed else "-"
         self._add(FancyBboxPatch((x, y), width, height, boxstyle=style, linestyle=dashes, **look))
 
     def circle(self, x: float, y: float, radius: float, fill: str) -> None:
-        """A filled circle."""
+        """Draw a filled circle."""
         self._add(Circle((x, y), radius, facecolor=fill, edgecolor=WHITE, linewidth=1.2))
 
     def line(self, points: Sequence[Point], colour: str = RULE, width: float = 1) -> None:
-        """A line through points."""
+        """Draw a line through points."""
         look: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round", "zorder": 1}
         self.axes.plot(*zip(*points, strict=True), color=colour, linewidth=width, **look)
 
     def arrow(
         self, start: Point, end: Point, colour: str = MUTED, width: float = 1.4, head: float = 9
     ) -> None:
-        """An arrow from point to point."""
+        """Draw an arrow."""
         look: dict[str, Any] = {"color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
         self._add(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=head, **look))
 
@@ -105,7 +105,7 @@ class Canvas:
         marked: Sequence[bool] = (),
         fill: str = PALE,
     ) -> None:
-        """A row of numbers in cells, its top left corner at (x, y); dropped ones fade, marked ones glow."""
+        """Draw numbers in cells, the top left at (x, y); fade dropped ones and highlight marked ones."""
         for place, value in enumerate(values):
             gone = bool(dropped) and dropped[place]
             colour = LIGHT_ORANGE if marked and marked[place] else fill
@@ -117,14 +117,14 @@ class Canvas:
     def chip(
         self, x: float, y: float, words: str, colour: str, *, width: float, dashed: bool = False
     ) -> None:
-        """A label as high as a cell, its top left corner at (x, y): filled, or a dashed outline."""
+        """Draw a label as high as a cell, top left corner at (x, y), filled or with a dashed outline."""
         fill = "none" if dashed else colour
         self.box(x, y, width, CELL, fill=fill, edge=colour, radius=CELL / 2, thickness=1.3, dashed=dashed)
         ink = colour if dashed else WHITE
         self.text(x + width / 2, y + CELL / 2, words, size=11, colour=ink, bold=True, align="center")
 
     def svg(self) -> str:
-        """The figure as SVG, the same text every time."""
+        """The figure as reproducible SVG."""
         file = StringIO()
         with rc_context({"svg.hashsalt": "tam", "svg.fonttype": "path", "path.simplify": False}):
             self.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})

@@ -1,4 +1,4 @@
-"""The charts of the documentation, side by side in one picture, drawn as in the report."""
+"""Charts of the documentation: those of the report, side by side in one picture."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,13 +27,13 @@ SIZES = {
     "tokens": "tokens of an example",
     "width": "width of the network",
 }
-"""What benchmarks/scaling.py changes."""
+"""The sizes that benchmarks/scaling.py varies."""
 _COSTS = {"training": "tam", "adaptation": "cavia"}
-"""What it measures, with the looks of their lines."""
+"""The costs that it measures, with the looks of their lines."""
 
 
 class _Panel(NamedTuple):
-    """A chart, its title and what stands beside that."""
+    """A chart, its title, and a note beside the title."""
 
     title: str
     note: str
@@ -55,7 +55,7 @@ def quality(results: Results) -> str:
 
 
 def learning(results: Results) -> str:
-    """Validations of the preset `paper`, a line for each k; dotted, what the paper's TAM reaches."""
+    """Validations of the preset `paper`, one line per k; dotted, the test scores of the paper's TAM."""
     panels = []
     for name, run in results.reproductions.items():
         series, y = learning_series(results, [run], name), score_axis(results.metric(name))
@@ -78,7 +78,7 @@ def embeddings(results: Results) -> str:
 
 
 def scaling(facts: Mapping[str, Any]) -> str:
-    """What results/scaling.json has: cost against every size, and memory against inner steps."""
+    """Cost against each size, and memory against inner steps, from results/scaling.json."""
     base, panels = facts["base"], list[_Panel]()
     for sweep in facts["sweeps"]:
         quantity, values = SIZES[sweep["quantity"]], sweep["values"]
@@ -102,7 +102,7 @@ def _line(label: str, xs: Sequence[float], ys: Sequence[float], look: str) -> Se
 
 
 def _picture(title: str, panels: Sequence[_Panel]) -> str:
-    """Charts, three in a row, as a picture of its own for light and dark pages."""
+    """Arrange charts, three in a row, in one picture for light and dark pages."""
     rows, columns = -(-len(panels) // 3), max(2, min(3, len(panels)))  # the title needs two
     width, height = columns * (_WIDTH + _GAP) + _GAP, _TOP + rows * (_HEAD + _HEIGHT + 14)
     parts = [

@@ -1,4 +1,4 @@
-"""What an ONNX file computes: rows of different tasks in one batch, each with its own task embedding."""
+"""Figure of an ONNX file: rows of different tasks in one batch, each with its own task embedding."""
 
 from drawings.canvas import BLUE, INK, LIGHT_BLUE, LIGHT_ORANGE, MUTED, ORANGE, PALE, RULE, Canvas
 
@@ -6,7 +6,7 @@ _ROWS = (("rule A", "2 7 1 8 2", "low"), ("rule B", "2 7 1 8 2", "no"), ("rule A
 
 
 def draw() -> Canvas:
-    """Three rows of two tasks go through one file."""
+    """Three rows of two tasks that go through one file."""
     canvas = Canvas(760, 250)
     canvas.text(24, 30, "One file serves every task: z is an input", size=15, bold=True)
     heads = ((24, "in Python, with torch"), (214, "anywhere, with onnxruntime"))

@@ -1,4 +1,4 @@
-"""Path-finding examples drawn as maps."""
+"""Draw path-finding examples as maps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from tam.tasks.pathfinding import OFFSET, SIDE, blob, shortest_path
 STOP_COLOURS = {"S": GREEN, "W": ORANGE, "E": RED}
 LEG_COLOURS = (BLUE, PURPLE)
 
-_SMALL = 16  # numbers are not legible in cells of this many pixels
-_TIP = 0.68  # of a step: where the head of its arrow is
-_APART = (0.16, 0.05)  # of a cell: keeps two legs apart that use the same cells
+_SMALL = 16  # cells of this many pixels are too small for numbers
+_TIP = 0.68  # position of the arrow head, as a fraction of a step
+_APART = (0.16, 0.05)  # shift between two legs through the same cells, as a fraction of a cell
 
 
 @dataclass(frozen=True)
 class Map:
-    """An example of path-finding, and where its grid is on a canvas."""
+    """An example of path-finding, and the place of its grid on a canvas."""
 
     canvas: Canvas
     left: float
@@ -41,7 +41,7 @@ class Map:
     stops: Sequence[int]
 
     def draw(self, *, solved: bool = True) -> None:
-        """The grid with its obstacles and stops and, if solved, the path."""
+        """Draw the grid with its obstacles and stops and, if solved, the path."""
         canvas, cell, side = self.canvas, self.cell, SIDE * self.cell
         canvas.box(self.left, self.top, side, side, fill=PALE, edge=RULE, radius=3)
         for place in range(1, SIDE):
@@ -61,14 +61,14 @@ class Map:
             canvas.text(x, y, letter, size=cell * 0.5, colour=WHITE, bold=True, align="center")
 
     def draw_axes(self) -> None:
-        """The numbers of the rows and columns."""
+        """Draw the numbers of the rows and columns."""
         for place in range(SIDE):
             middle = (place + 0.5) * self.cell
             for x, y in ((self.left - 9, self.top + middle), (self.left + middle, self.top - 9)):
                 self.canvas.text(x, y, str(place), size=9, colour=FAINT, align="center")
 
     def draw_tokens(self) -> None:
-        """The example as the learner sees it, below the grid: the tokens of x, and then those of y."""
+        """Write the example as the learner sees it below the grid: the tokens of x, then those of y."""
         path = shortest_path(self.obstacles, self.stops[0], self.stops[-1], *self.stops[1:-1])
         lines = (("x", self.obstacles, SLATE), ("y", [cell + OFFSET for cell in path], BLUE))
         for number, (name, tokens, colour) in enumerate(lines):

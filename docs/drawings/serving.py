@@ -1,4 +1,4 @@
-"""What results/serve.json says: rows a second of the server, and of one that answers one row at a time."""
+"""Rows per second of the server, and of one that answers one row at a time, from results/serve.json."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _LEFT, _LONGEST = 190.0, 420.0
 
 
 def draw(facts: Mapping[str, Any]) -> Canvas:
-    """Bars of both servers for each model, as long as its faster one allows."""
+    """Bars of both servers for each model, scaled to the faster one."""
     canvas = Canvas(760, 230)
     title = f"Rows answered per second, {facts['clients']} clients, {facts['cores']} cores"
     canvas.text(24, 30, title, size=15, bold=True)

@@ -186,7 +186,7 @@ def _settings(runs: Sequence[OwnRun]) -> Markup:
         if name not in ("method", "device", "seed"):
             base = next(change[name][0] for change in changes if name in change)
             rows.append([name, *(_plain(change[name][1] if name in change else base) for change in changes)])
-    words = "Facts about the runs, and the settings in which they differ." if len(runs) > 1 else "Facts about it."
+    words = "The runs, and the settings in which they differ." if len(runs) > 1 else "The run."
     listing = html_table(["", *(run.label for run in runs)], rows, "The runs and their settings", "words")
     return section("settings", "Runs", paragraph(words), listing)
 
