@@ -1,4 +1,4 @@
-"""List functions: the published scores of a prior on an independent benchmark.
+"""List functions: the published scores of a prior on a third-party benchmark.
 
 `python -m tam.experiments.lists DATA --prior` trains on the tasks of a folder and on generated ones, scores
 its test tasks and writes `results/own/NAME.json`. It needs only torch, numpy and safetensors.

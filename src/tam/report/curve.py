@@ -80,7 +80,7 @@ def _verdicts(result: Mapping[str, Any]) -> list[str]:
         words = []
         for one in gains:
             interval = "" if one["interval"] is None else f" ± {100 * one['interval']:.1f}"
-            words.append(f"k = {one['k']}: {100 * one['difference']:+.1f}{interval} % beside {one['floor']}")
+            words.append(f"k = {one['k']}: {100 * one['difference']:+.1f}{interval} % against {one['floor']}")
         verdict = "the model is better than every floor"
         if short := [one for one in gains if one["difference"] <= (one["interval"] or 0.0)]:
             ks = ", ".join(str(one["k"]) for one in short)
