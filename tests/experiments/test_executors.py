@@ -103,6 +103,7 @@ def test_here_a_failed_run_does_not_stop_the_others(places: Places) -> None:
 
 def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     job = small("endless", values={"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10})
+    in_this_process(places, [small("good")])
     before, started = signal.getsignal(signal.SIGTERM), time.monotonic()
     in_this_process(places, [small("good"), job, small("after")], "--seconds", "4")
     assert 3 <= time.monotonic() - started < 8  # asked after 3; then a step and a checkpoint, if busy slowly
