@@ -27,7 +27,7 @@ class Job:
     """Settings that differ from the preset."""
     seed: int = 0
     seconds: float | None = None
-    """GPU-seconds to train for, instead of the preset's number of steps."""
+    """The most GPU-seconds to train for; the preset's number of steps is a limit too."""
     seconds_of: str | None = None
     """The name of the job whose GPU-seconds are this job's budget."""
     device: str | None = None

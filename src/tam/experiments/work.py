@@ -98,7 +98,7 @@ def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: d
 
 
 def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
-    """The settings; with a budget, as many steps as fit into it."""
+    """The settings; with a budget, at most as many steps as fit into it."""
     if job.seconds is None:
         return config
     prepare(config, tasks)
@@ -106,6 +106,8 @@ def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
         diary.step_times = dict(step_times(config, tasks))
         diary.write()
     steps = steps_within(make_method(config), diary.step_times, job.seconds)
+    if steps >= config.training.steps:
+        return config
     return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
 
 
