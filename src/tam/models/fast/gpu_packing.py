@@ -21,7 +21,7 @@ def gather(rows: Tensor, source: Tensor) -> Tensor:
     out = rows.new_empty(len(source), width)
     constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
     grid = (-(-len(source) // constants["span"]), width // constants["part"])
-    launch(kernels.gather, grid, rows.contiguous(), source, out, len(source), width, **constants)
+    launch(kernels.gather, grid, rows.contiguous(), source.contiguous(), out, len(source), width, **constants)
     return out
 
 
