@@ -45,9 +45,9 @@ def _caption(results: Results, group: str) -> str:
     }
     early = "† Best at its first validation, after a third of the training: fewer steps should score higher."
     overtrained = f" {early}" if any(map(_is_overtrained, runs)) else ""
-    as_tam = " as TAM" if group == "table1" else ""
-    budgets = f"as many GPU-seconds{as_tam}: {', '.join(seconds)}"
-    return f"Every method was trained for {budgets}; {devices}. Bold: our best in a column.{overtrained}"
+    budgets = f"Every method had {'the GPU-seconds of TAM' if group == 'table1' else 'equal GPU-seconds'}"
+    shorter = "task-agnostic and multitask networks use few of them, since more steps make them worse at new tasks"
+    return f"{budgets}, {', '.join(seconds)}; {shorter}. {devices}. Bold: our best in a column.{overtrained}"
 
 
 def _rows(results: Results, group: str, name: str) -> list[list[str]]:

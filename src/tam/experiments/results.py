@@ -80,9 +80,9 @@ def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
         config, before = job.config(device), Config.from_json(result["config"])
     except (KeyError, TypeError, UserError) as error:
         return f"its config cannot be read: {error}"
-    if job.seconds is not None or job.seconds_of is not None:
-        if before.training.steps < config.training.steps:  # as many as fitted into the seconds
-            config = config.override(**{name: getattr(before.training, name) for name in PLANNED})
+    budgeted = job.seconds is not None or job.seconds_of is not None
+    if budgeted and before.training.steps < config.training.steps:
+        config = config.override(**{name: getattr(before.training, name) for name in PLANNED})
     return "; ".join(config.differences(before.to_json())) or None
 
 
