@@ -46,7 +46,7 @@ def _caption(results: Results, group: str) -> str:
     early = "† Best at its first validation, after a third of the training: fewer steps should score higher."
     overtrained = f" {early}" if any(map(_is_overtrained, runs)) else ""
     budgets = f"Every method had {'the GPU-seconds of TAM' if group == 'table1' else 'equal GPU-seconds'}"
-    shorter = "task-agnostic and multitask networks use few of them, since more steps make them worse at new tasks"
+    shorter = "task-agnostic and multitask networks use few of them: more steps make them worse"
     return f"{budgets}, {', '.join(seconds)}; {shorter}. {devices}. Bold: our best in a column.{overtrained}"
 
 
