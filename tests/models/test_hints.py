@@ -17,7 +17,7 @@ from tam.methods import make_method
 from tam.models import ModelSpec, build_model
 from tam.models.batch import collate
 from tam.models.copying import follow
-from tam.models.hints import TIMES, Hints, rarity, ridge_scores
+from tam.models.hints import TIMES, Hints, ridge_scores, token_weights
 from tam.tasks.task import Sequences, Task
 
 VERBS = ["walk", "talk", "bake", "go", "make", "sit", "kick", "like", "see", "ask", "pick", "joke"]
@@ -140,7 +140,7 @@ def test_classes_are_told_by_the_words_that_are_rare_elsewhere() -> None:
     texts = [["my", word, "is", "late"] for word in ("card", "cash", "card", "cash", "card", "cash")]
     tasks = tam.tasks_from({f"{i}": [(x, int(x[1] == "card")) for x in texts] for i in range(4)})
     task, spec = tasks.train[0], spec_for(tasks)
-    weights = rarity(tasks.train, spec)
+    weights = token_weights(tasks.train, spec)
     ids = {token: number for number, token in enumerate(task.vocabulary.tokens)}
     assert weights[ids["my"]] == weights[ids["late"]] < weights[ids["card"]]
     assert not weights[spec.named :].any()

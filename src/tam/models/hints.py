@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 
 from tam.models.model import Model
 from tam.models.spec import HINT_LEVELS, ModelSpec
-from tam.tasks.edits import Row, VotedEdits
+from tam.tasks.edits import Row
 from tam.tasks.lists.search import ListRule
 from tam.tasks.rng import Rng
+from tam.tasks.separate_edits import alternating
 from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.voted_edits import VotedEdits
 
 TIMES = 8
 """Copies of each training example, each with hints from another support."""
@@ -47,7 +49,8 @@ class Hints:
     """Adds hints to tasks that are encoded with the ids of a model with this spec."""
 
     spec: ModelSpec
-    token_weights: Floats | None = None  # [V], for classification
+    token_weights: Floats | None = None
+    """From `token_weights`, `[V]`; None for sequences edited as a whole only."""
     memory: Mapping[Row, Mapping[int, Row]] = field(default_factory=dict)
     """For sequences: the training tasks' answers to an input, by task number."""
 
@@ -141,7 +144,9 @@ class Hints:
         rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
         recalled = (self.memory.get(x, {}) for x, _ in rows)
         others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
-        rule, separator = self._rule(task, rows, VotedEdits(rows, others), episodes), self.spec.named
+        members = None if self.token_weights is None else set(np.flatnonzero(self.token_weights).tolist())
+        edits, separator = VotedEdits(rows, others, members), self.spec.named
+        rule = self._rule(task, rows, edits, episodes)
         inputs: list[list[int]] = []
         for support, queries in episodes:
             by_row = rule.answers(support.tolist(), queries.tolist(), self.spec.hints)
@@ -251,12 +256,15 @@ def _recalled(rows: NDArray[np.int32], spec: ModelSpec) -> dict[Row, dict[int, R
     return answers
 
 
-def rarity(tasks: Sequence[Task], spec: ModelSpec) -> Floats:
-    """The weight of every token, `[V]`: log (n + 1) / (c + 1) if it is in c of n different inputs.
+def token_weights(tasks: Sequence[Task], spec: ModelSpec) -> Floats:
+    """What hints know of every token, `[V]`, from the inputs of training tasks.
 
-    The unknown token has weight 0: it may stand for different tokens.
+    For classes, log (n + 1) / (c + 1) for a token in c of n different inputs. The unknown token has weight 0:
+    it may stand for different tokens. For sequences, 1 for tokens that are `alternating`, else 0.
     """
     inputs = {tuple(task.x.row(i).tolist()) for task in tasks for i in range(len(task))}
+    if isinstance(tasks[0].y, Sequences):
+        return np.isin(np.arange(spec.vocabulary), [*alternating(sorted(inputs))]).astype(np.float64)
     counts = np.bincount(
         np.array([token for x in inputs for token in set(x)], dtype=np.int64), minlength=spec.vocabulary
     )

@@ -62,7 +62,8 @@ class Model(nn.Module):
         task_embeddings: The training tasks' embeddings `[tasks, S]`, for a method that keeps them in θ.
         kept: The training tasks' last embeddings `[tasks, S]`; a buffer.
         unknown: The embedding that all unknown primitives share, `[1, S]`.
-        token_weights: Weight of each token in hints about classes, `[V]`; a buffer.
+        token_weights: For hints, `[V]`: the weight of each token, for sequences 1 for one class and 0 for the
+            other; a buffer.
         memory: Training examples that hints look up, `[examples, …]`; a buffer.
     """
 
@@ -98,7 +99,8 @@ class Model(nn.Module):
         self.copier = Copier(width, generator, spec.hints) if spec.copies else None
         self.proposer = Proposer(spec, size, generator) if spec.proposer else None
         self.token_weights: Tensor | None
-        weights = self.places.new_ones(spec.vocabulary) if spec.hints and not decodes else None
+        weighted = spec.token_classes or (spec.hints > 0 and not decodes)
+        weights = self.places.new_ones(spec.vocabulary) if weighted else None
         self.register_buffer("token_weights", weights)
         self.memory: Tensor | None
         rows = spec.memory, 3 + spec.max_x + spec.max_y

@@ -125,6 +125,8 @@ class ModelSpec:
     separator, or one per class and level."""
     memory: int = 0
     """Number of training examples that hints look up; for sequences only."""
+    token_classes: bool = False
+    """Whether hints about sequences know which tokens alternate with the others, see `SeparateEdits`."""
     programs: int = 0
     """Number of random programs that hints try, see `tam.tasks.lists.search`; for lists of integers."""
 

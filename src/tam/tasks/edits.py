@@ -1,14 +1,12 @@
 """Edits of the beginning and the end of a sequence, taken from examples, as a rule for answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Row = tuple[int, ...]
-
-FURTHER = 0.3  # share of its rule's votes for each answer but the best
 
 
 class Edit(NamedTuple):
@@ -50,6 +48,22 @@ def edit_of(x: Row, y: Row) -> Edit:
     return Edit(x[: in_x - longest], x[in_x:], y[: in_y - longest], y[in_y:])
 
 
+def padded(sequences: Sequence[Row]) -> NDArray[np.int64]:
+    """Sequences as rows of a matrix, followed by −1."""
+    matrix = np.full((len(sequences), max(map(len, sequences), default=0)), -1)
+    for row, tokens in enumerate(sequences):
+        matrix[row, : len(tokens)] = tokens
+    return matrix
+
+
+def common_runs(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many first tokens each padded row has in common with each row of the other matrix."""
+    width = min(one.shape[1], other.shape[1])
+    pairs = one[:, None, :width] == other[None, :, :width]
+    pairs &= other[None, :, :width] >= 0
+    return pairs.cumprod(-1).sum(-1)
+
+
 class EditRule:
     """Answers inputs of a task with the edits of its examples.
 
@@ -67,9 +81,7 @@ class EditRule:
         self._numbers: dict[Edit, int] = {}
         self._of_row: dict[int, int] = {}
         self._made: dict[tuple[int, int], Row | None] = {}
-        self._reversed = np.full((len(rows), max((len(x) for x, _ in rows), default=0)), -1)
-        for row, (x, _) in enumerate(rows):
-            self._reversed[row, : len(x)] = x[::-1]
+        self._reversed = padded([x[::-1] for x, _ in rows])
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row asked, different answers by the edits of other rows in the support, best first.
@@ -97,9 +109,7 @@ class EditRule:
         self, support: NDArray[np.int64], asked: NDArray[np.int64], edits: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """The score of each support row's edit for each row asked: `[asked, support]`."""
-        pairs = self._reversed[asked][:, None] == self._reversed[support][None]
-        pairs &= self._reversed[support][None] >= 0
-        ends = pairs.cumprod(-1).sum(-1)
+        ends = common_runs(self._reversed[asked], self._reversed[support])
         same = edits == edits[:, None]
         itself = asked[:, None] == support  # not counted
         counts = same.sum(1) - itself.astype(np.int64) @ same
@@ -120,59 +130,3 @@ class EditRule:
             x, one = self._rows[row][0], self._edits[edit]
             self._made[edit, row] = one.apply(x) if one.fits(x) else None
         return self._made[edit, row]
-
-
-class VotedEdits:
-    """A vote among edits of the input and edits of other tasks' answers to the same input.
-
-    Where tasks share inputs, like the columns of a table, another task's answer may be closer than the input:
-    "of lives" is an easier edit of the plural "lives" than of "life". The input and each other task have an
-    `EditRule`. The votes for its best answer are the square of its leave-one-out accuracy on the support;
-    its further answers have fewer.
-
-    Args:
-        rows: Examples, as for `EditRule`.
-        others: For each row, the answers of other tasks to the same input, by task number.
-    """
-
-    def __init__(self, rows: Sequence[tuple[Row, Row]], others: Sequence[Mapping[int, Row]]) -> None:
-        self._rows = rows
-        self._rules = [(EditRule(rows), {row: row for row in range(len(rows))})]
-        tasks = dict.fromkeys(task for answers in others for task in answers)
-        for task in tasks:
-            having = [row for row, answers in enumerate(others) if task in answers]
-            rule = EditRule([(others[row][task], rows[row][1]) for row in having])
-            self._rules.append((rule, {row: place for place, row in enumerate(having)}))
-
-    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
-        """For each row asked, different answers by other rows in the support, best first."""
-        votes = [dict[Row, float]() for _ in asked]
-        for rule, places in self._rules:
-            members = [row for row in support if row in places]
-            rows = [row for row in asked if row in places]
-            if members and rows:
-                self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
-        return [sorted(one, key=lambda answer: -one[answer])[:most] for one in votes]
-
-    def _vote(
-        self,
-        rule: EditRule,
-        places: Mapping[int, int],
-        members: Sequence[int],
-        asked: Sequence[int],
-        votes: Mapping[int, dict[Row, float]],
-        most: int,
-    ) -> None:
-        answers_of_rule = rule.answers(
-            [places[row] for row in members], [places[row] for row in (*members, *asked)], most
-        )
-        right = {
-            row: answers[:1] == [self._rows[row][1]]
-            for row, answers in zip(members, answers_of_rule[: len(members)], strict=True)
-        }
-        for row, answers in zip(asked, answers_of_rule[len(members) :], strict=True):
-            hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
-            weight = ((hits + 0.5) / (count + 1)) ** 2
-            for number, answer in enumerate(answers):
-                share = weight * (1.0 if number == 0 else FURTHER)
-                votes[row][answer] = votes[row].get(answer, 0.0) + share

@@ -167,6 +167,7 @@ def _spec(
     if encoder is not None:
         network |= encoder.sizes | {"encoder": encoder.spec}
     unknown_tokens = config.network.mask_tokens > 0 or encoder is not None
+    programs = _programs(config, tasks)
     y = [task.y.lengths.max(initial=0) for task in tasks if isinstance(task.y, Sequences)]
     try:
         spec = ModelSpec(
@@ -178,7 +179,8 @@ def _spec(
             max_x=max(int(task.x.lengths.max(initial=0)) for task in tasks),
             max_y=max(1, *map(int, y)) if y else 0,
             memory=memory_size(tasks.train) if config.network.hints else 0,
-            programs=_programs(config, tasks),
+            programs=programs,
+            token_classes=config.network.hints > 0 and tasks.kind == "transduction" and not programs,
             primitives=len(primitives or ()),
             slots=len(tasks.train[0].primitives) if primitives else 0,
             **network,

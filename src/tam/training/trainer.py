@@ -21,7 +21,7 @@ from tam.models.dropout import dropping
 from tam.models.encoder import load_pretrained
 from tam.models.fast.engine import compiles_ahead
 from tam.models.fast.gpu_device import compile_only
-from tam.models.hints import Hints, memorised, rarity
+from tam.models.hints import Hints, memorised, token_weights
 from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
@@ -84,7 +84,7 @@ class Trainer:
         if config.network.encoder is not None:
             load_pretrained(model, config.network.encoder)
         if model.token_weights is not None:
-            model.token_weights.copy_(torch.from_numpy(rarity(train, spec)))
+            model.token_weights.copy_(torch.from_numpy(token_weights(train, spec)))
         if model.memory is not None:
             model.memory.copy_(torch.from_numpy(memorised(train, spec)))
         return model

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tam
-from tam.tasks.edits import Row, VotedEdits
+from tam.tasks.edits import Row
 from tam.tasks.lists.grammar import UNDEFINED
 from tam.tasks.lists.search import ListRule, draw_distinct, explain_some
+from tam.tasks.voted_edits import VotedEdits
 
 DRAWS = 400
 ROW = st.lists(st.integers(0, 9), max_size=5).map(tuple)

@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.edits import FURTHER, Row, VotedEdits
+from tam.tasks.edits import Row
 from tam.tasks.lists.grammar import Expression, Grammar
 from tam.tasks.lists.programs import DEPTHS, FORMS, answer_of
 from tam.tasks.rng import Dice, Rng
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
+from tam.tasks.voted_edits import FURTHER, VotedEdits
 
 _MISS = 0.05
 """The share of its votes that a program keeps for each example that it gets wrong."""

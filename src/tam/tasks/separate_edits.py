@@ -1,0 +1,170 @@
+"""Edits of beginnings and of ends, taken from different examples.
+
+`EditRule` copies the whole edit of one example. Here the beginning may be edited as in one example and the
+end as in another, and a token that an edit keeps may be any token: after s… → sh…, b… becomes bh….
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tam.tasks.edits import Row, common_runs, edit_of, padded
+
+Step = tuple[int | None, int | None]
+"""One step of a partial edit: the token to delete and the one to insert, each or None; twice None: keep."""
+
+_KEEP: Step = (None, None)
+_TRIED = 6  # partial edits of each kind, best first
+_LIKE_START, _LIKE_END = 1, 3  # most places at which tokens of the same class count
+
+
+def steps_of(old: Row, new: Row) -> tuple[Step, ...]:
+    """The shortest edit of one sequence into another, insertions before deletions.
+
+    >>> steps_of((7,), (3, 7, 5))
+    ((None, 3), (None, None), (None, 5))
+    """
+    kept = np.zeros((len(old) + 1, len(new) + 1), dtype=int)  # most tokens kept from here on
+    for i, j in np.ndindex(len(old), len(new)):
+        i, j = len(old) - 1 - i, len(new) - 1 - j
+        kept[i, j] = kept[i + 1, j + 1] + 1 if old[i] == new[j] else max(kept[i + 1, j], kept[i, j + 1])
+    steps: list[Step] = []
+    i = j = 0
+    while i < len(old) or j < len(new):
+        if i < len(old) and j < len(new) and old[i] == new[j]:
+            steps.append(_KEEP)
+            i, j = i + 1, j + 1
+        elif j < len(new) and (i == len(old) or kept[i, j + 1] >= kept[i + 1, j]):
+            steps.append((None, new[j]))
+            j += 1
+        else:
+            steps.append((old[i], None))
+            i += 1
+    return tuple(steps)
+
+
+def apply_steps(steps: Sequence[Step], x: Row) -> tuple[Row, int] | None:
+    """Edit a sequence's beginning: the new one, and how many tokens it replaces; None if it does not fit.
+
+    >>> apply_steps(steps_of((7,), (3, 7, 5)), (1, 2))
+    ((3, 1, 5), 1)
+    """
+    new: list[int] = []
+    used = 0
+    for deleted, inserted in steps:
+        if inserted is not None:
+            new.append(inserted)
+            continue
+        if used == len(x) or (deleted is not None and x[used] != deleted):
+            return None
+        if deleted is None:
+            new.append(x[used])
+        used += 1
+    return tuple(new), used
+
+
+def alternating(sequences: Sequence[Row]) -> set[int]:
+    """The tokens of one of two classes that tend to alternate, such as vowels (Sukhotin's algorithm).
+
+    >>> alternating([(1, 8, 2, 8), (3, 9, 1, 8)]) == {8, 9}
+    True
+    """
+    beside: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for tokens in sequences:
+        for one, other in pairwise(tokens):
+            if one != other:
+                beside[one][other] += 1
+                beside[other][one] += 1
+    sums = {token: counts.total() for token, counts in beside.items()}
+    chosen: set[int] = set()
+    while rest := {token: number for token, number in sums.items() if token not in chosen and number > 0}:
+        found = max(rest, key=lambda token: rest[token])
+        chosen.add(found)
+        for token in rest:
+            sums[token] -= 2 * beside[found][token]
+    return chosen
+
+
+class SeparateEdits:
+    """Answers inputs of a task with partial edits of its examples.
+
+    Edits of the end rank by how many final tokens the input of their example has in common with the query,
+    then by up to three final tokens of the same class, then by how many examples have them; edits of the
+    beginning likewise, by initial tokens and the class of the first.
+
+    Args:
+        rows: Examples; the answers of queries are not read.
+        members: The tokens of one of the two classes, such as those that are `alternating`.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Row, Row]], members: Collection[int]) -> None:
+        self._rows, self._members = rows, members
+        self._edits: dict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = {}
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row asked, different answers by the edits of other rows in the support, best first.
+
+        >>> rule = SeparateEdits([((1, 2), (8, 1, 2)), ((3, 4), (8, 3, 9)), ((5, 4), ())], members={2, 4})
+        >>> rule.answers([0, 1], asked=[2], most=1)
+        [[(8, 5, 9)]]
+        """
+        starts = self._ranked(support, asked, at_end=False)
+        ends = self._ranked(support, asked, at_end=True)
+        answers: list[list[Row]] = []
+        for row, start, end in zip(asked, starts, ends, strict=True):
+            made = dict.fromkeys(_answers(self._rows[row][0], start[:_TRIED], end[:_TRIED]))
+            answers.append([*made][:most])
+        return answers
+
+    def _ranked(
+        self, support: Sequence[int], asked: Sequence[int], *, at_end: bool
+    ) -> list[list[tuple[Step, ...]]]:
+        """For each row asked, the edits of the end or of the beginning of other rows, best first."""
+        edits = [self._edit(row)[at_end] for row in support]
+        numbers = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
+        of_support = np.array([numbers[edit] for edit in edits], dtype=np.int64)
+        scores = self._scores(support, asked, of_support, at_end=at_end)
+        order = np.argsort(-scores, axis=1, kind="stable").tolist()
+        return [
+            [*dict.fromkeys(edits[place] for place in places if support[place] != row)]
+            for row, places in zip(asked, order, strict=True)
+        ]
+
+    def _scores(
+        self, support: Sequence[int], asked: Sequence[int], edits: NDArray[np.int64], *, at_end: bool
+    ) -> NDArray[np.int64]:
+        """The score of each support row's edit for each row asked: `[asked, support]`."""
+        step = -1 if at_end else 1
+        one, other = ([self._rows[row][0][::step] for row in rows] for rows in (asked, support))
+        same = common_runs(padded(one), padded(other))
+        one, other = (
+            [tuple(int(token in self._members) for token in x) for x in rows] for rows in (one, other)
+        )
+        alike = np.minimum(common_runs(padded(one), padded(other)), _LIKE_END if at_end else _LIKE_START)
+        equal = edits == edits[:, None]
+        itself = np.equal.outer(np.array(asked), np.array(support))  # not counted
+        counts = equal.sum(1) - itself.astype(np.int64) @ equal
+        return (same * (_LIKE_END + 1) + alike) * (len(support) + 1) + counts
+
+    def _edit(self, row: int) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+        """The edits of a row's beginning and of its end, the latter from the end backwards."""
+        if row not in self._edits:
+            edit = edit_of(*self._rows[row])
+            start = steps_of(edit.start, edit.new_start)
+            self._edits[row] = start, steps_of(edit.end[::-1], edit.new_end[::-1])
+        return self._edits[row]
+
+
+def _answers(x: Row, starts: Sequence[Sequence[Step]], ends: Sequence[Sequence[Step]]) -> Iterator[Row]:
+    """For each edit of the end, the answer with the best edit of the beginning that fits beside it."""
+    made = [found for steps in starts if (found := apply_steps(steps, x)) is not None]
+    for steps in ends:
+        if (end := apply_steps(steps, x[::-1])) is None:
+            continue
+        for start in made:
+            if start[1] + end[1] <= len(x):
+                yield start[0] + x[start[1] : len(x) - end[1]] + end[0][::-1]
+                break

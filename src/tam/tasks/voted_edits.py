@@ -1,0 +1,84 @@
+"""A vote among rules of edits, each of which starts from the input or from another task's answer to it."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tam.tasks.edits import EditRule, Row
+from tam.tasks.separate_edits import SeparateEdits
+
+FURTHER = 0.3  # share of its rule's votes for each answer but the best
+_POWER = 2
+_POWER_OF_TWO_RULES, _WHOLE = 3, 0.5  # if edits are also taken apart; whole ones have half the votes
+
+
+class VotedEdits:
+    """A vote among edits of the input and edits of other tasks' answers to the same input.
+
+    Where tasks share inputs, like the columns of a table, another task's answer may be closer than the input:
+    "of lives" is an easier edit of the plural "lives" than of "life". The input and each other task have an
+    `EditRule` and, if token classes are given, `SeparateEdits`. The votes for a rule's best answer are a
+    power of its leave-one-out accuracy on the support; its further answers have fewer.
+
+    Args:
+        rows: Examples, as for `EditRule`.
+        others: For each row, the answers of other tasks to the same input, by task number.
+        members: The tokens of one class, for `SeparateEdits`.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[tuple[Row, Row]],
+        others: Sequence[Mapping[int, Row]],
+        members: Collection[int] | None = None,
+    ) -> None:
+        self._rows, self._members = rows, members
+        self._rules: list[tuple[EditRule | SeparateEdits, dict[int, int]]] = []
+        self._add(rows, {row: row for row in range(len(rows))})
+        tasks = dict.fromkeys(task for answers in others for task in answers)
+        for task in tasks:
+            having = [row for row, answers in enumerate(others) if task in answers]
+            pairs = [(others[row][task], rows[row][1]) for row in having]
+            self._add(pairs, {row: place for place, row in enumerate(having)})
+
+    def _add(self, pairs: Sequence[tuple[Row, Row]], places: dict[int, int]) -> None:
+        self._rules.append((EditRule(pairs), places))
+        if self._members is not None:
+            self._rules.append((SeparateEdits(pairs, self._members), places))
+
+    def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
+        """For each row asked, different answers by other rows in the support, best first."""
+        votes = [dict[Row, float]() for _ in asked]
+        for rule, places in self._rules:
+            members = [row for row in support if row in places]
+            rows = [row for row in asked if row in places]
+            if members and rows:
+                self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
+        return [sorted(one, key=lambda answer: -one[answer])[:most] for one in votes]
+
+    def _vote(
+        self,
+        rule: EditRule | SeparateEdits,
+        places: Mapping[int, int],
+        members: Sequence[int],
+        asked: Sequence[int],
+        votes: Mapping[int, dict[Row, float]],
+        most: int,
+    ) -> None:
+        answers_of_rule = rule.answers(
+            [places[row] for row in members], [places[row] for row in (*members, *asked)], most
+        )
+        right = {
+            row: answers[:1] == [self._rows[row][1]]
+            for row, answers in zip(members, answers_of_rule[: len(members)], strict=True)
+        }
+        for row, answers in zip(asked, answers_of_rule[len(members) :], strict=True):
+            hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
+            weight = self._votes(rule, (hits + 0.5) / (count + 1))
+            for number, answer in enumerate(answers):
+                share = weight * (1.0 if number == 0 else FURTHER)
+                votes[row][answer] = votes[row].get(answer, 0.0) + share
+
+    def _votes(self, rule: EditRule | SeparateEdits, accuracy: float) -> float:
+        """The votes for a rule's best answer."""
+        if self._members is None:
+            return accuracy**_POWER
+        return accuracy**_POWER_OF_TWO_RULES * (_WHOLE if isinstance(rule, EditRule) else 1.0)

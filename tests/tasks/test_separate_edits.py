@@ -1,0 +1,108 @@
+"""Edits of beginnings and ends apart, against a reading of the definition one example at a time."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tam.tasks.edits import Row, edit_of
+from tam.tasks.separate_edits import SeparateEdits, Step, alternating, apply_steps, steps_of
+
+ROW = st.lists(st.integers(0, 3), max_size=6).map(tuple)
+ROWS = st.lists(st.tuples(ROW, ROW), min_size=1, max_size=7)
+
+
+@given(ROW, ROW, ROW)
+def test_steps_make_the_new_sequence(old: Row, new: Row, rest: Row) -> None:
+    steps = steps_of(old, new)
+    assert apply_steps(steps, old + rest) == (new, len(old))
+    kept = sum(step == (None, None) for step in steps)
+    assert len(steps) == len(old) + len(new) - kept
+
+
+def test_a_kept_token_may_be_any() -> None:
+    assert apply_steps(steps_of((1,), (1, 9)), (5, 6)) == ((5, 9), 1)
+    assert apply_steps(steps_of((1,), (9,)), (5, 6)) is None
+
+
+def both(x: Row, y: Row) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    edit = edit_of(x, y)
+    return steps_of(edit.start, edit.new_start), steps_of(edit.end[::-1], edit.new_end[::-1])
+
+
+def run(one: Row, other: Row) -> int:
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    return same
+
+
+def ranked(
+    rows: list[tuple[Row, Row]], others: list[int], asked: int, *, end: bool
+) -> list[tuple[Step, ...]]:
+    step, most = (-1, 3) if end else (1, 1)
+    x = rows[asked][0][::step]
+    edits = {row: both(*rows[row])[end] for row in others}
+    counts = Counter(edits.values())
+
+    def key(row: int) -> tuple[int, int, int]:
+        other = rows[row][0][::step]
+        odd = (tuple(token % 2 for token in tokens) for tokens in (x, other))
+        return -run(x, other), -min(run(*odd), most), -counts[edits[row]]
+
+    return [*dict.fromkeys(edits[row] for row in sorted(others, key=key))][:6]
+
+
+def slowly(rows: list[tuple[Row, Row]], support: list[int], asked: int) -> list[Row]:
+    others = [row for row in support if row != asked]
+    x, answers = rows[asked][0], []
+    for at_end in ranked(rows, others, asked, end=True):
+        for at_start in ranked(rows, others, asked, end=False):
+            start, end = apply_steps(at_start, x), apply_steps(at_end, x[::-1])
+            if start and end and start[1] + end[1] <= len(x):
+                answers.append(start[0] + x[start[1] : len(x) - end[1]] + end[0][::-1])
+                break
+    return list(dict.fromkeys(answers))
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 3), st.data())
+def test_answers_are_those_of_the_definition(
+    rows: list[tuple[Row, Row]], most: int, data: st.DataObject
+) -> None:
+    everything = list(range(len(rows)))
+    support = data.draw(st.lists(st.sampled_from(everything), unique=True))
+    found = SeparateEdits(rows, members={1, 3}).answers(support, everything, most)
+    assert found == [slowly(rows, support, asked)[:most] for asked in everything]
+
+
+def test_beginning_and_end_come_from_different_examples() -> None:
+    """Irish: the first consonant softens, and the ending follows the last vowel."""
+    words = {"seas": "sheasaimis", "cuir": "chuirimis", "maraigh": "mharaímis", "brúigh": "bhrúimis"}
+    rows = [(tuple(map(ord, x)), tuple(map(ord, y))) for x, y in words.items()]
+    rows.append((tuple(map(ord, "tapaigh")), ()))
+    (answers,) = SeparateEdits(rows, set(map(ord, "aiueoíú"))).answers([0, 1, 2, 3], [4], 1)
+    assert "".join(map(chr, answers[0])) == "thapaímis"
+
+
+def test_vowels_alternate_with_consonants() -> None:
+    words = [
+        "banana",
+        "potato",
+        "tomato",
+        "melody",
+        "animal",
+        "pelican",
+        "minute",
+        "galaxy",
+        "remedy",
+        "vitamin",
+    ]
+    found = alternating([tuple(map(ord, word)) for word in words])
+    assert {chr(token) for token in found} >= set("aeio")
+    assert not {chr(token) for token in found} & set("btmnpld")
+
+
+@given(st.lists(ROW))
+def test_classes_do_not_depend_on_repetition(sequences: list[Row]) -> None:
+    assert alternating(sequences) == alternating([*sequences, *sequences])
