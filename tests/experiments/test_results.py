@@ -95,12 +95,14 @@ def test_a_result_that_is_not_timed_is_completed(places: Places) -> None:
 
 
 def test_with_a_budget_the_steps_follow_from_the_time() -> None:
-    planned = small().config("cpu").override(steps=77, validate_every=16).to_json()
+    planned = small().config("cpu").override(steps=3, validate_every=1).to_json()
     assert mismatch(small(), result(config=planned), "cpu") is not None
     job = small(seconds=2.0)
     assert mismatch(job, result(config=planned, budget_seconds=2.0), "cpu") is None
     assert mismatch(job, result(config=planned, budget_seconds=1.97), "cpu") is None  # measured again
     assert mismatch(job, result(config=planned, budget_seconds=1.9), "cpu") is not None
+    longer = small().config("cpu").override(steps=77).to_json()  # the preset's number of steps is a limit
+    assert mismatch(job, result(config=longer, budget_seconds=2.0), "cpu") is not None
 
 
 def test_a_folder_is_of_one_config(places: Places) -> None:

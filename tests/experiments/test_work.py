@@ -60,7 +60,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
 
 
 def test_a_budget_plans_the_steps(places: Places, measured: list[Config]) -> None:
-    job = small(seconds=0.4)
+    job = small(seconds=0.4, values={"steps": 100})
     found = do(job, places)
     assert found["budget_seconds"] == found["gpu_seconds"] == 0.4
     assert found["config"]["training"]["steps"] == found["steps"] == 8
@@ -69,6 +69,13 @@ def test_a_budget_plans_the_steps(places: Places, measured: list[Config]) -> Non
     assert found["step_ms"] == 50
     assert status(job, places).done
     assert measured == [job.config("cpu")]
+
+
+def test_a_budget_never_lengthens_a_run(places: Places, measured: list[Config]) -> None:
+    found = do(small(seconds=60.0), places)
+    assert found["steps"] == measured[0].training.steps == 4
+    assert [point["step"] for point in found["curve"]] == [2, 4]
+    assert found["gpu_seconds"] == 0.2
 
 
 @pytest.mark.parametrize("seconds", [None, 0.2])

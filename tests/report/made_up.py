@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import product
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
-from tam.experiments.results import Places, versions
+from tam.experiments.results import Places, versions, with_budget
 from tam.io import json_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +26,8 @@ def complete(folder: Path, only: str = "*") -> Path:
     places.results.mkdir()
     for job in all_jobs():
         if job.trial < 2 and fnmatch(job.name, only):
-            budget = STEPS * STEP_MS / 1000 if job.seconds_of else job.seconds
-            ready = replace(job, seconds=budget, seconds_of=None)
+            ready = with_budget(job, places)
+            assert ready is not None  # the runs of TAM come first
             places.result_file(ready).write_text(json_text(result_of(ready, places.device)))
     for method in ("tam", "multitask") if only == "*" else ():
         (folder / f"embeddings-{method}.json").write_text(json_text(embedding_map(method)))
@@ -38,8 +37,8 @@ def complete(folder: Path, only: str = "*") -> Path:
 def result_of(job: Job, device: str) -> dict[str, Any]:
     """What the result file of a job says."""
     config = job.config(device)
-    steps = 0 if job.method == "nearest" else STEPS
-    if job.seconds is not None:
+    steps = 0 if job.method == "nearest" else min(STEPS, config.training.steps)
+    if job.seconds is not None and config.training.steps > STEPS:
         config = config.override(steps=STEPS, validate_every=STEPS // 5)
     quality = _SKILL.get(job.method, 0.45) - 0.02 * (job.seed + job.tasks.get("holdout", 0))
     classes = job.options["name"] == "classification"
@@ -49,7 +48,7 @@ def result_of(job: Job, device: str) -> dict[str, Any]:
             "seconds": step * 0.05,
             "scores": {str(k): _score(quality * share, k) for k in config.protocol.shots},
         }
-        for step, share in ((STEPS * part // 5, 1 - 0.5**part) for part in range(1, 6))
+        for step, share in ((steps * part // 5, 1 - 0.5**part) for part in range(1, 6))
     ]
     shots = config.protocol.shots
     timed = config.device != "cpu" and steps
@@ -61,7 +60,7 @@ def result_of(job: Job, device: str) -> dict[str, Any]:
         "fingerprint": "0" * 64,
         "config": config.to_json(),
         "scores": [{"k": k, **_score(quality, k), "steps": 5, "rate": 0.1, "tasks": 64} for k in shots],
-        "best_steps": {str(k): STEPS for k in shots} if steps else {},
+        "best_steps": {str(k): steps for k in shots} if steps else {},
         "parameters": 796_164,
         "seconds": 100.0,
         "device": "a made-up device",
@@ -76,7 +75,7 @@ def result_of(job: Job, device: str) -> dict[str, Any]:
         "budget_seconds": job.seconds,
         "steps": steps,
         "step_ms": STEP_MS if timed else None,
-        "gpu_seconds": STEPS * STEP_MS / 1000 if timed else None,
+        "gpu_seconds": steps * STEP_MS / 1000 if timed else None,
         "at_once": 1,
         "processes": 1,
         "first_step_seconds": 8.5,
