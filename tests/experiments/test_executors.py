@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tam.experiments.claim import ClaimedError, claim, is_claimed
 from tam.experiments.command import main
 from tam.experiments.job import Job
 from tam.experiments.results import Places, result_of, status
+from tam.training.folder import lock_file
 from tests.experiments.grid_command import JOBS, LONG, start_command, wait_for, where
 from tests.experiments.small import grids, small
 
@@ -69,7 +69,7 @@ def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_p
     on_ray = start(ray, "long", "--on", "ray", "--at-once", "2")
     folder = ray.run_folder(LONG)
     wait_for(folder / "checkpoint.safetensors")
-    os.kill(int((folder / "claim.lock").read_text()), signal.SIGKILL)
+    os.kill(int(lock_file(folder).read_text()), signal.SIGKILL)
     with_workers = start(workers, "first", "--at-once", "2", path=str(blocked))
     in_this_process(here, [*JOBS, LONG])
     for command in (on_ray, with_workers):
@@ -111,17 +111,6 @@ def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     assert status(small("good"), places).done
     assert status(job, places) == (False, "interrupted")
     assert status(small("after"), places) == (False, "")
-
-
-def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    assert not is_claimed(folder)
-    for _ in range(2):
-        with claim(folder):
-            assert is_claimed(folder)
-            with pytest.raises(ClaimedError), claim(folder):
-                pass
-        assert not is_claimed(folder)
 
 
 @pytest.mark.parametrize(

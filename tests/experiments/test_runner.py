@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tam.experiments.claim import claim
 from tam.experiments.command import main
 from tam.experiments.job import Job
 from tam.experiments.results import Places, result_of, status
 from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
+from tam.training.folder import alone_in
 from tests.experiments.grid_command import wait_for, where
 from tests.experiments.small import grids, small
 
@@ -127,7 +127,8 @@ def test_who_is_next(places: Places) -> None:
     ready = next_job([lever, other], [other], published)
     assert ready is not None
     assert ready.seconds == pytest.approx(35, abs=2)
-    with claim(places.run_folder(other)):
+    places.run_folder(other).mkdir(parents=True)
+    with alone_in(places.run_folder(other)):
         assert next_job([other, alone], [], places) == alone
     assert next_job([other, alone], [], places) == other
 

@@ -1,4 +1,4 @@
-"""`tam reproduce`; also `python -m tam.experiments`, which needs only torch, numpy and safetensors."""
+"""The command `tam reproduce`, which needs only torch, numpy and safetensors."""
 
 import argparse
 import sys
@@ -18,13 +18,9 @@ ALL, MAPS = "all", "embeddings"
 """The word for all experiments, and the name of the one that needs trained models."""
 
 
-def main(
-    words: Sequence[str] | None = None,
-    experiments: Mapping[str, Experiment] = EXPERIMENTS,
-    prog: str = "python -m tam.experiments",
-) -> None:
+def main(words: Sequence[str], experiments: Mapping[str, Experiment] = EXPERIMENTS) -> None:
     """Run the experiments named on the command line."""
-    options = _parser(experiments, prog).parse_args(words)
+    options = _parser(experiments).parse_args(words)
     try:
         failed = _reproduce(options, experiments)
     except UserError as error:
@@ -37,7 +33,7 @@ def main(
 def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment]) -> list[Job]:
     """Carry out the command, and return the jobs that failed."""
     from tam.experiments.embeddings import EmbeddingMaps
-    from tam.experiments.estimate import status_lines, status_summary
+    from tam.experiments.estimate import status_summary
     from tam.experiments.results import Places, Status, result_of, status
     from tam.experiments.runner import Runner
     from tam.experiments.timing import timing_report
@@ -56,7 +52,9 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
 
     statuses = [status_of(job) for job in jobs]
     if options.dry_run:
-        print("\n".join([*status_lines(jobs, statuses), status_summary(jobs, statuses, places)]))
+        for job, (done, note) in zip(jobs, statuses, strict=True):
+            print(f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}")
+        print(status_summary(jobs, statuses, places))
         return []
     failed = list[Job]()
     if not all(done for done, _ in statuses):
@@ -99,11 +97,11 @@ def _executor(options: argparse.Namespace) -> "Executor":
     return Workers()
 
 
-def _parser(experiments: Mapping[str, Experiment], prog: str) -> argparse.ArgumentParser:
+def _parser(experiments: Mapping[str, Experiment]) -> argparse.ArgumentParser:
     width = max(map(len, experiments))
     about = (f"  {name:{width}}  {experiment.about}" for name, experiment in experiments.items())
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog="tam reproduce",
         description="Train and score the runs behind the paper's tables and figures. Finished runs are "
         "skipped, stopped runs continue.",
         epilog="\n".join(["experiments:", *about, f"  {ALL:{width}}  all of them"]),
