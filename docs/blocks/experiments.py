@@ -1,8 +1,7 @@
 """The experiments of `tam reproduce`: their purposes and numbers of runs."""
 
 from blocks.results import Results
-from blocks.table import table
-from blocks.tam_runs import NOT_RUN
+from blocks.words import NOT_RUN, table
 from tam.experiments.jobs import EXPERIMENTS
 
 

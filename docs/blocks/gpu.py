@@ -3,8 +3,9 @@
 import statistics
 from collections.abc import Sequence
 
-from blocks.results import BENCHMARKS, Facts, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import BENCHMARKS, Facts
 
 
 def steps(results: Results) -> str:

@@ -1,7 +1,8 @@
 """The server under load, and the time to find the nearest stored tasks."""
 
-from blocks.results import Facts, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import Facts
 from tam.report.words import number
 
 

@@ -1,7 +1,8 @@
 """The numbers and sizes of tasks in the benchmarks."""
 
-from blocks.results import BENCHMARKS, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import BENCHMARKS
 from tam.report.words import number, span
 
 
