@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from tam.experiments.results import (
     with_budget,
     write_result,
 )
-from tests.experiments.small import TASKS, small
+from tests.experiments.small import PUBLISHED, TASKS, small
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -138,9 +137,8 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
 def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(places: Places) -> None:
     jobs = {job.name: job for job in all_jobs()}
     lever = jobs["tam-without-warm-transduction-0"]
-    published = Path(__file__).resolve().parents[2] / "results" / "runs"
     on_gpu = places._replace(device="cuda")
-    facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=published))
+    facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=PUBLISHED))
     assert facts is not None
     places.results.mkdir()
     copy = places.results / "tam-best-transduction-0-01234567.json"

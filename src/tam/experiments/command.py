@@ -20,12 +20,7 @@ ALL, MAPS = "all", "embeddings"
 
 def main(words: Sequence[str], experiments: Mapping[str, Experiment] = EXPERIMENTS) -> None:
     """Run the experiments named on the command line."""
-    options = _parser(experiments).parse_args(words)
-    try:
-        failed = _reproduce(options, experiments)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    if failed:
+    if failed := _reproduce(_parser(experiments).parse_args(words), experiments):
         names = ", ".join(job.name for job in failed)
         sys.exit(f"error: {len(failed)} failed: {names}")
 
@@ -37,6 +32,7 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
     from tam.experiments.results import Places, Status, result_of, status
     from tam.experiments.runner import Runner
     from tam.experiments.timing import timing_report
+    from tam.training.preflight import check_device
 
     places = Places(options.results, options.runs, options.device)
     names = list(experiments) if ALL in options.experiments else options.experiments
@@ -57,7 +53,11 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
         print(status_summary(jobs, statuses, places))
         return []
     failed = list[Job]()
-    if not all(done for done, _ in statuses):
+    if left := [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]:
+        if options.on != "ray" and not all(job.device for job in left):
+            check_device(options.device)
+        for folder in (options.results, options.runs):
+            _make(folder)
         runner = Runner(places, _executor(options), options.at_once, options.seconds, status_of)
         runner.run(jobs)
         failed, statuses = runner.failed, [status_of(job) for job in jobs]
@@ -68,6 +68,14 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
     for line in maps.make(mapped):
         print(line, flush=True)
     return failed
+
+
+def _make(folder: Path) -> None:
+    """Make a folder now, since an error at the end of a run would lose its result."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def _chosen(jobs: Iterable[Job], options: argparse.Namespace) -> list[Job]:
@@ -121,8 +129,14 @@ def _parser(experiments: Mapping[str, Experiment]) -> argparse.ArgumentParser:
         ("--results", "results/runs", "results, one file per run"),
         ("--runs", "runs/experiments", "checkpoints and trained models"),
     ):
-        add(name, type=Path, default=Path(folder), metavar="DIR", help=f"for {what} (default: {folder})")
+        add(name, type=_folder, default=Path(folder), metavar="DIR", help=f"for {what} (default: {folder})")
     return parser
+
+
+def _folder(text: str) -> Path:
+    if (folder := Path(text)).exists() and not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a folder: got {text}")
+    return folder
 
 
 def _positive(text: str) -> int:

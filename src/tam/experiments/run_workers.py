@@ -40,7 +40,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,  # Ctrl-C reaches only the runner, which asks the jobs to stop
-                env=_environment(order),
+                env=environment(order),
             )
         assert self.process.stdin is not None
         with self.process.stdin as pipe:
@@ -75,7 +75,7 @@ class Worker:
         self.process.send_signal(signal.SIGCONT)
 
 
-def _environment(order: Order) -> dict[str, str]:
+def environment(order: Order) -> dict[str, str]:
     """The environment of a process; on a CPU, with its share of the cores unless the user has set that."""
     own = dict(os.environ)
     if (order.job.device or order.places.device) == "cpu":
