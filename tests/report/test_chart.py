@@ -59,7 +59,9 @@ def test_labels_do_not_overlap() -> None:
 
 
 def test_a_chart_without_points_says_so() -> None:
-    assert "All values are infinite." in "".join(drawn(Series("none", [Point(0, math.inf)], "ours")).itertext())
+    assert "All values are infinite." in "".join(
+        drawn(Series("none", [Point(0, math.inf)], "ours")).itertext()
+    )
 
 
 def test_dots_have_their_number() -> None:

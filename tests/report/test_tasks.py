@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,19 @@ pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"train": 12, "valid": 2, "test": 3, "examples": 8}
 
 
+@cache
 def made(name: Any, **options: Any) -> TaskSet:
     n = {"n": 5} if name == "classification" else {}
     return tam.benchmark(name, **SMALL, **n, **options)
 
 
 def test_summary() -> None:
-    tasks = made("classification", seed=4)
-    what = "classification · 12 train, 2 valid, 3 test tasks · 12 tokens · seed=4 n=5"
+    tasks = made("classification")
+    what = "classification · 12 train, 2 valid, 3 test tasks · 12 tokens · seed=0 n=5"
     assert summary(tasks) == f"{what} · {tasks.fingerprint[:12]}"
-    tasks = made("pathfinding", compositional=True, holdout=2)
+    tasks = made("pathfinding", compositional=True)
     assert summary(tasks).startswith("pathfinding (compositional) · 12 train, ")
-    assert " · 200 tokens · seed=0 holdout=2 · " in summary(tasks)
+    assert " · 200 tokens · seed=0 holdout=0 · " in summary(tasks)
 
 
 def test_select_test_tasks_first_by_part_of_a_name_or_pattern() -> None:
