@@ -62,16 +62,17 @@ def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any]
     assert result_of(small(), places) is None
 
 
-def test_the_result_that_counts_is_found_among_all(places: Places) -> None:
-    places.results.mkdir()
+def test_settings_tasks_and_budget_have_their_own_file_and_folder(places: Places) -> None:
     other = small(values={"rate": 0.5})
     for job, changes in ((other, {"config": other.config("cpu").to_json()}), (small(), {})):
         write_result(job, places, result(name=job.name, **changes))
-    assert len(list(places.results.iterdir())) == 2
     for job in (small(), other):
         assert result_of(job, places) == json.loads(places.result_file(job).read_text())
         assert status(job, places).done
-    assert places.result_file(small()) != places.result_file(other)
+    jobs = (small(), other, small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
+    for of in (places.result_file, places.run_folder):
+        assert len({of(job) for job in jobs}) == len(jobs)
+        assert of(replace(small(), alone=True)) == of(small())
 
 
 def test_a_result_is_never_overwritten(places: Places) -> None:
@@ -102,15 +103,6 @@ def test_with_a_budget_the_steps_follow_from_the_time() -> None:
     assert mismatch(job, result(config=planned, budget_seconds=1.9), "cpu") is not None
     longer = small().config("cpu").override(steps=77).to_json()  # the preset's number of steps is a limit
     assert mismatch(job, result(config=longer, budget_seconds=2.0), "cpu") is not None
-
-
-def test_a_folder_is_of_one_config(places: Places) -> None:
-    folders = [
-        places.run_folder(job)
-        for job in (small(), small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
-    ]
-    assert len(set(folders)) == len(folders)
-    assert places.run_folder(replace(small(), alone=True)) == folders[0]
 
 
 def point(seconds: float, **scores: float | None) -> dict[str, Any]:

@@ -54,12 +54,8 @@ def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -
     assert "started" not in capsys.readouterr().out
     assert files(places) == before
 
-    changed = small("good", values={"rate": 0.5})
-    reproduce(places, [changed, small("bad")], "--on", "here")
-    after = files(places)
-    assert set(after) == {good_file, places.result_file(changed).name, places.result_file(small("bad")).name}
-    assert after[good_file] == before[good_file]
-    assert (result_of(changed, places) or {})["config"]["training"]["rate"] == 0.5
+    reproduce(places, [small("bad")], "--on", "here")
+    assert set(files(places)) == {good_file, places.result_file(small("bad")).name}
 
 
 def test_a_killed_job_is_recorded(places: Places) -> None:

@@ -4,7 +4,6 @@ import json
 import math
 import statistics
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -119,15 +118,3 @@ def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
         assert not page.locator("nav").is_visible()
         page.set_viewport_size({"width": 702, "height": 1000})  # A4 within its margins
         assert page.evaluate("document.documentElement.scrollWidth") <= 702
-
-
-def test_a_result_that_no_longer_counts_is_not_shown(tmp_path: Path) -> None:
-    folder = complete(tmp_path / "results", "tam-*-classification-0")
-    before = Results(folder).runs
-    file = next(iter(sorted((folder / "runs").glob("tam-best-classification-0*.json"))))
-    result: dict[str, Any] = json.loads(file.read_text())
-    file.write_text(json.dumps(result | {"version": result["version"] - 1}))
-    after = Results(folder).runs
-    gone = set(before) - set(after)
-    assert "tam-best-classification-0" in gone
-    assert all(name.startswith(("tam-best-classification-0", "tam-with")) for name in gone)  # levers need it
