@@ -150,7 +150,12 @@ def _training(group: Sequence[OwnRun], metric: str) -> Iterator[Markup]:
     """Losses against steps, and validations against steps and against seconds."""
     steps, seconds, quality = Axis("outer steps"), Axis("seconds of training"), score_axis(metric)
     losses = [
-        _line(run, place, [Point(one["step"], one["loss"]) for one in run.losses], marked=False)
+        _line(
+            run,
+            place,
+            [Point(one["step"], one["loss"]) for one in run.losses],
+            marked=False,
+        )
         for place, run in enumerate(group)
     ]
     if values := [p.y for line in losses for p in line.shown]:
