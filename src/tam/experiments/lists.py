@@ -8,6 +8,7 @@ and tested on its examples 17 to 24.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ import numpy as np
 
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.io import path_of
+from tam.io import json_text, path_of
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -139,8 +140,7 @@ def main() -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    prior = f"-prior{options.prior_tasks}" if options.prior else ""
-    name = options.name or f"list_functions-{options.method}{prior}-{options.seed}"
+    name = options.name or default_name(options)
     folder = path_of(options.runs, "--runs") / name
     results = path_of(options.results, "--results")
     file = folder.with_name(f"{name}.jsonl")
@@ -170,6 +170,14 @@ def _run(options: argparse.Namespace) -> None:
         print(f"k = {score['k']}: exact match {score['accuracy']:.3f} ± {score['accuracy_interval']:.3f}")
 
 
+def default_name(options: argparse.Namespace) -> str:
+    """A name that no run of another method, prior, seed or settings has."""
+    prior = f"-prior{options.prior_tasks}" if options.prior else ""
+    settings = hashlib.sha256(json_text(options.settings).encode()).hexdigest()[:8]
+    chosen = f"-{settings}" if options.settings else ""
+    return f"list_functions-{options.method}{prior}{chosen}-{options.seed}"
+
+
 def _command(options: argparse.Namespace) -> str:
     """The command that repeats the run, with only the last name of the data's path."""
     words = ["python", "-m", "tam.experiments.lists", path_of(options.data).resolve().name]
@@ -177,7 +185,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--prior", "--prior-tasks", str(options.prior_tasks)]
     for option in ("method", "seconds", "device", "seed"):
         words += [f"--{option}", f"{getattr(options, option)}"]
-    return shlex.join([*words, *(["--settings", json.dumps(options.settings)] if options.settings else [])])
+    words += ["--settings", json.dumps(options.settings)] if options.settings else []
+    return shlex.join([*words, *(["--name", options.name] if options.name else [])])
 
 
 def _validations(folder: Path) -> list[dict[str, Any]]:

@@ -33,10 +33,8 @@ def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = Non
     """
     best = max(chances, key=lambda answer: chances[answer])
     chance = chances[best]
-    full = round(_BAR * chance)
-    line = (
-        f"   {value_words(x)}  →  {value_words(best)}  {'█' * full}{'·' * (_BAR - full)} {100 * chance:.0f} %"
-    )
+    bar = ("█" * round(_BAR * chance)).ljust(_BAR, "·")
+    line = f"   {value_words(x)}  →  {value_words(best)}  {bar} {100 * chance:.0f} %"
     if truth is None:
         return line
     return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {value_words(truth)}'}"
