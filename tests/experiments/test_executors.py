@@ -81,7 +81,7 @@ def test_two_commands_share_the_work(
     places: Places, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = start(places, "first", "--on", "here")
-    wait_for(places.runs)
+    wait_for(lock_file(places.run_folder(JOBS[0])))
     reproduce(places, JOBS, "--on", "here")
     text = command.communicate(timeout=100)[0] + capsys.readouterr().out
     assert command.returncode == 0, text

@@ -3,6 +3,8 @@
 import json
 import math
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,12 @@ def test_it_fits_and_can_be_seen_and_every_part_names_its_command(
                 commands = section.locator(".made code").all_inner_texts()
                 assert commands
                 assert all(command.startswith("tam re") for command in commands)
+
+
+def test_a_page_needs_no_file_locks() -> None:
+    """Windows has no fcntl."""
+    code = "import sys; sys.modules['fcntl'] = None; import tam.report.page.published"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
