@@ -70,8 +70,9 @@ def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
 
 
 def _metric(group: Sequence[OwnRun]) -> str:
+    """The metric of a task set; accuracy, which all tasks have, if its kind is not known yet."""
     kinds = [run.result["kind"] for run in group if run.result is not None]
-    return metric_of([*kinds, group[0].tasks.get("name", "")][0])
+    return metric_of([*kinds, group[0].tasks.get("name", "classification")][0])
 
 
 def _title(tasks: Mapping[str, Any]) -> str:
