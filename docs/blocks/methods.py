@@ -1,10 +1,12 @@
 """The paper's Tables 1 and 2: all methods, ours beside the paper's, and how many cells are better."""
 
+from collections import Counter
+
 from blocks.results import Results
 from blocks.words import NOT_RUN, mean_score, table
 from tam.experiments.jobs import stem
 from tam.report.collect import BENCHMARKS, ROWS, Facts, estimates_of
-from tam.report.compare import Verdict, count_verdicts
+from tam.report.compare import VERDICTS, Verdict
 from tam.report.curve import TITLES
 from tam.report.words import as_printed, in_prose, k_heads, span
 
@@ -85,10 +87,10 @@ def conclusions(results: Results) -> str:
 
 
 def _counts(verdicts: list[Verdict]) -> str:
-    counts = count_verdicts(verdicts)
+    counts = Counter(verdicts)
     if counts["missing"] == len(verdicts):
         return f"none of its {len(verdicts)} cells is run yet"
-    parts = [f"{count} {each}" for each, count in counts.items() if count]
+    parts = [f"{counts[each]} {each}" for each in VERDICTS if counts[each]]
     return f"of {len(verdicts)} cells, {in_prose(parts)}"
 
 
