@@ -26,11 +26,8 @@ def own_data(results: Results) -> str:
             gains = result["gains"][split]
             floors = [_floor(result, split, gain) for gain in gains]
             rows.append([title, _SPLITS[split], "best floor", *(f"{floor:.1%}" for floor in floors)])
-            cells = [
-                f"{'**' if gain['difference'] > gain['interval'] else ''}{one['accuracy']:.1%}"
-                f"{'**' if gain['difference'] > gain['interval'] else ''}"
-                for one, gain in zip(scores, gains, strict=True)
-            ]
+            bold = ("**" if gain["difference"] > gain["interval"] else "" for gain in gains)
+            cells = (f"{mark}{one['accuracy']:.1%}{mark}" for mark, one in zip(bold, scores, strict=True))
             rows.append(["", "", f"`{result['method']}`", *cells])
             title = ""
     return table(["data", "tasks", "", *k_heads(shots)], rows, left=(0, 1, 2))
