@@ -2,15 +2,13 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from blocks.page import BLOCKS, fill
 from blocks.results import Results
-from drawings.benchmarks import FIGURES
+from make import files
 from tam.experiments.jobs import all_jobs
 from tam.tasks.benchmark import VERSION
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
@@ -27,11 +25,9 @@ def results() -> Results:
     return Results()
 
 
-@pytest.mark.timeout(300)
 def test_figures_and_numbers_are_up_to_date() -> None:
-    check = [sys.executable, str(ROOT / "docs" / "make.py"), "--check"]
-    done = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    stale = [path for path, text in files() if path.read_text(encoding="utf-8") != text]
+    assert not stale, "run make pages"
 
 
 def test_the_numbers_are_of_this_version_of_the_benchmarks() -> None:
@@ -67,10 +63,6 @@ def test_every_block_and_every_figure_is_used() -> None:
     assert set(re.findall(r"<!-- begin: (.*?) -->", text)) == set(BLOCKS)
     drawn = {file.name for file in (ROOT / "docs" / "figures").iterdir()}
     assert set(re.findall(r"figures/(\w+\.\w+)", text)) == drawn
-
-
-def test_figures_are_drawn_alike_every_time() -> None:
-    assert FIGURES["pathfinding"]().svg() == FIGURES["pathfinding"]().svg()
 
 
 def test_every_primitive_has_its_meaning_on_the_page() -> None:

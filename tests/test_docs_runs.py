@@ -5,14 +5,14 @@ from typing import Any, get_args
 
 import pytest
 
-from blocks.methods import table1, table2
+from blocks.methods import tables
 from blocks.page import BLOCKS
-from blocks.results import BENCHMARKS, LEVERS, Results
-from blocks.tam_runs import NOT_RUN, best, intervals, learning_curves, levers, on_a_cpu, quick, reproduction
-from blocks.timing import time_to_quality
-from blocks.words import is_better, mean_score, signed_difference
-from drawings.charts import learning
+from blocks.results import Results
+from blocks.tam_runs import best, intervals, levers, on_a_cpu, quick, reproduction, time_to_quality
+from blocks.words import NOT_RUN, is_better, mean_score, signed_difference
 from tam.experiments.jobs import levers as all_levers
+from tam.report.collect import LEVERS
+from tam.report.compare import Estimate
 from tam.report.page.published_figures import learning_series
 from tam.tasks.benchmark import Name
 
@@ -52,8 +52,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_without_runs_a_block_says_so(results: Results) -> None:
-    blocks = (reproduction, learning_curves, levers, quick, on_a_cpu, table1, table2)
-    assert {block(results) for block in (*blocks, time_to_quality, intervals)} == {NOT_RUN}
+    names = ("reproduction", "learning curves", "levers", "quick", "on a CPU", "table 1", "table 2", "time")
+    assert {BLOCKS[name](results) for name in (*names, "intervals")} == {NOT_RUN}
     shown = best(results)
     assert shown.endswith(NOT_RUN)
     assert [row[1:4] for row in rows(shown)[1:4]] == [
@@ -91,7 +91,6 @@ def test_the_reproduction_says_what_falls_short(results: Results) -> None:
     assert classes[:5] == ["Classification, accuracy", *taken, "45.0 % (+4.5)", "75.0 % (−0.5)"]
     assert sequences[2:5] == ["41 s", "8.00 (−0.47)", "2.50 (−0.42)"]
     assert shown.endswith("It falls short on classification at k = 5 and 10.")
-    assert "figures/learning.svg" in learning_curves(results)
 
 
 def test_levers_are_differences_to_best(results: Results) -> None:
@@ -137,7 +136,7 @@ def test_table1_has_the_paper_in_brackets_and_the_best_in_bold(results: Results)
     results.runs["maml-first-table1-classification-0"] = first
     results.runs["nearest-table1-classification-0"] = first | {"steps": 0, "budget_seconds": None}
     results.runs["agnostic-table1-classification-0"] = first | {"best_steps": dict.fromkeys(SHOTS, 1000)}
-    shown = table1(results)
+    shown = tables(results, "table1")
     found = {row[0]: row[1:] for row in rows(shown)[1:]}
     assert found == {
         "[Task-agnostic](methods/agnostic.md)": [
@@ -161,7 +160,7 @@ def test_table2_is_over_hold_outs(results: Results) -> None:
     for holdout, value in enumerate((2.0, 3.0)):
         name = f"tam-untold-table2-pathfinding-h{holdout}"
         results.runs[name] = run("pathfinding", (value, 1.5, 1.2, 1.1), group="table2", budget_seconds=30.0)
-    (_, row) = rows(table2(results))
+    (_, row) = rows(tables(results, "table2"))
     assert row == ["TAM without primitives", "5\u202f000", "**2.50 ± 0.71**\u00a0(4.37)"] + [
         f"**{ours} ± 0.00**\u00a0({paper})"
         for ours, paper in (("1.50", "1.27"), ("1.20", "1.17"), ("1.10", "1.11"))
@@ -184,16 +183,13 @@ def test_times(results: Results) -> None:
     )
 
 
-def test_learning_curves_are_drawn(results: Results) -> None:
+def test_learning_curves_are_beside_the_paper(results: Results) -> None:
     def point(step: int, value: float | None) -> dict[str, Any]:
         return {"step": step, "scores": {str(k): {"accuracy": value, "perplexity": value} for k in SHOTS}}
 
-    for name in BENCHMARKS:
-        curve = [point(500, None), point(1000, 0.5), point(1500, 0.6)]
-        results.runs[f"tam-paper-{name}-0"] = run(name, (0.5,) * 4, curve=curve)
-    assert learning(results).count("outer steps") == 3
+    curve = [point(500, None), point(1000, 0.5), point(1500, 0.6)]
     for name, scale, goal in (("classification", 100, 40.5), ("transduction", 1, 8.47)):
-        series = learning_series(results, [results.reproductions[name]], name)
+        series = learning_series(results, [run(name, (0.5,) * 4, curve=curve)], name)
         assert [one.label for one in series[::2]] == [f"k = {k}" for k in SHOTS]
         assert [(p.x, p.y) for p in series[0].shown] == [(1000, 0.5 * scale), (1500, 0.6 * scale)]
         assert [p.y for p in series[1].shown] == [pytest.approx(goal)] * 2
@@ -214,7 +210,7 @@ def test_better_is_as_shown(metric: str, value: float, other: float, better: boo
 
 
 def test_words() -> None:
-    assert mean_score("accuracy", [0.5]) == "50.0"
-    assert mean_score("perplexity", [1.0, float("inf")]) == "∞"
+    assert mean_score("accuracy", Estimate(0.5, 0.1, 1)) == "50.0"
+    assert mean_score("perplexity", Estimate(float("inf"), None, 2)) == "∞"
     assert signed_difference("perplexity", float("inf"), 1.0) == "–"
     assert signed_difference("accuracy", 0.5, 0.75) == "−25.0"

@@ -2,8 +2,9 @@
 
 import json
 
-from blocks.results import BENCHMARKS, Facts, Results, set_name
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import BENCHMARKS, Facts, set_name
 from tam.report.words import k_heads, score_words
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from blocks.results import Facts, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
 from drawings.charts import SIZES
+from tam.report.collect import Facts
 from tam.report.curve import TITLES as METHODS
 from tam.report.words import number
 

@@ -1,8 +1,7 @@
 """The experiments of `tam reproduce`: their purposes and numbers of runs."""
 
 from blocks.results import Results
-from blocks.table import table
-from blocks.tam_runs import NOT_RUN
+from blocks.words import NOT_RUN, table
 from tam.experiments.jobs import EXPERIMENTS
 
 
@@ -29,13 +28,9 @@ def sharing(results: Results) -> str:
             by_count.setdefault(run["at_once"], []).append(
                 run["gpu_seconds"] * run["at_once"] / run["wall_seconds"]
             )
-    rows = [
-        [
-            f"{at_once}",
-            f"{len(gains)}",
-            " to ".join(dict.fromkeys(f"{x:.2f}" for x in (min(gains), max(gains)))),
-        ]
-        for at_once, gains in sorted(by_count.items())
-    ]
+    rows = []
+    for at_once, gains in sorted(by_count.items()):
+        shown = dict.fromkeys(f"{gain:.2f}" for gain in (min(gains), max(gains)))
+        rows.append([str(at_once), str(len(gains)), " to ".join(shown)])
     head = ["runs at once", "finished runs", "GPU-seconds of training per second of the machine"]
     return table(head, rows) if rows else NOT_RUN

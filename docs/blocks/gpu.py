@@ -3,21 +3,16 @@
 import statistics
 from collections.abc import Sequence
 
-from blocks.results import BENCHMARKS, Facts, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import BENCHMARKS, Facts
 
 
 def steps(results: Results) -> str:
     """Table of the time, work and memory of outer steps."""
     facts = results.gpu
-    order = list(BENCHMARKS)
     rows = []
-    for step in sorted(
-        facts["steps"],
-        key=lambda one: (
-            one.get("preset") == "best", order.index(one["benchmark"]), one["kernels"], one["theta_update"]
-        ),
-    ):  # fmt: skip
+    for step in sorted(facts["steps"], key=_place):
         share = f"{step['tflops'] / facts['peak_tflops']:.0%}".replace("%", " %")
         row = [_words(step), f"{step['ms']:.2f}", _must(step), f"{step['tflops']:.0f}", share]
         rows.append([*row, f"{step['gib']:.1f}"])
@@ -27,6 +22,11 @@ def steps(results: Results) -> str:
         f"The peak is measured on one large matrix product: {facts['peak_tflops']:.0f} TFLOP/s."
     )
     return f"{table(head, rows)}\n\n{where}"
+
+
+def _place(step: Facts) -> tuple[bool, int, str, str]:
+    benchmark = list(BENCHMARKS).index(step["benchmark"])
+    return step.get("preset") == "best", benchmark, step["kernels"], step["theta_update"]
 
 
 def _words(step: Facts) -> str:

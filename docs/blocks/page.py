@@ -4,24 +4,19 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from blocks import (
-    ceilings,
-    conclusions,
-    cpu,
-    embeddings,
-    experiments,
-    gpu,
-    lists,
-    methods,
-    own,
-    pretrained,
-    quotes,
-    serve,
-    tam_runs,
-    tasks,
-    timing,
-)
-from blocks.results import Results
+from blocks import ceilings, cpu, experiments, gpu, methods, own, pretrained, serve, tam_runs, tasks
+from blocks.results import ROOT, Results
+
+
+def _shown(results: Results, command: str) -> str:
+    """A command and its output."""
+    return f"```console\n$ {command}\n{results.tasks['shown'][command].rstrip()}\n```"
+
+
+def _source(_: Results, path: str) -> str:
+    """A file of the package."""
+    return f"```python\n{(ROOT / path).read_text(encoding='utf-8')}```"
+
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
     "all ceilings": partial(ceilings.all_ceilings, compositional=False),
@@ -29,19 +24,19 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "how measured": ceilings.how_measured,
     "best": tam_runs.best,
     "best and ceiling": partial(tam_runs.best, ceiling=True),
-    "conclusions": conclusions.conclusions,
+    "conclusions": methods.conclusions,
     "intervals": tam_runs.intervals,
     "reproduction": tam_runs.reproduction,
     "learning curves": tam_runs.learning_curves,
     "levers": tam_runs.levers,
     "quick": tam_runs.quick,
     "on a CPU": tam_runs.on_a_cpu,
-    "map": embeddings.embedding_map,
+    "map": tam_runs.embedding_map,
     "own data": own.own_data,
     "own data commands": own.commands,
-    "table 1": methods.table1,
-    "table 2": methods.table2,
-    "time": timing.time_to_quality,
+    "table 1": partial(methods.tables, group="table1"),
+    "table 2": partial(methods.tables, group="table2"),
+    "time": tam_runs.time_to_quality,
     "experiments": experiments.experiments,
     "sharing": experiments.sharing,
     "gpu": gpu.steps,
@@ -54,7 +49,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "memory": cpu.kept_memory,
     "memory maml": partial(cpu.step_memory, method="maml"),
     "memory cavia": partial(cpu.step_memory, method="cavia"),
-    "list functions": lists.scores,
+    "list functions": own.list_functions,
     "server": serve.load,
     "nearest": serve.nearest,
     "pretrained": pretrained.scores,
@@ -71,12 +66,12 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "near-equal tasks": tasks.near_equal_tasks,
     "unseen": tasks.unseen,
     "why 15": tasks.why_15,
-    "show classification": partial(quotes.output, command="tam tasks classification --show 2"),
-    "show transduction": partial(quotes.output, command="tam tasks transduction --show 2"),
-    "show path-finding": partial(quotes.output, command="tam tasks pathfinding --show 1"),
-    "show compositional": partial(quotes.output, command="tam tasks pathfinding --compositional --show 1"),
-    "stats": partial(quotes.output, command="tam tasks classification --stats"),
-    "prototypical": lambda _: quotes.source("src/tam/methods/prototypical.py"),
+    "show classification": partial(_shown, command="tam tasks classification --show 2"),
+    "show transduction": partial(_shown, command="tam tasks transduction --show 2"),
+    "show path-finding": partial(_shown, command="tam tasks pathfinding --show 1"),
+    "show compositional": partial(_shown, command="tam tasks pathfinding --compositional --show 1"),
+    "stats": partial(_shown, command="tam tasks classification --stats"),
+    "prototypical": partial(_source, path="src/tam/methods/prototypical.py"),
 }
 
 _MARK = re.compile(r"<!-- (begin|end): (.*?) -->")

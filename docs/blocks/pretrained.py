@@ -1,7 +1,7 @@
 """The models that come with the package."""
 
 from blocks.results import Results
-from blocks.table import table
+from blocks.words import table
 from tam.pretrained import folder_of, names
 from tam.pretrained.card import read_card, with_interval
 from tam.tasks.task import metric_of

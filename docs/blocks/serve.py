@@ -1,7 +1,8 @@
 """The server under load, and the time to find the nearest stored tasks."""
 
-from blocks.results import Facts, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import Facts
 from tam.report.words import number
 
 
@@ -13,23 +14,16 @@ def load(results: Results) -> str:
         for place, (server, one) in enumerate(compared["servers"].items()):
             many = f"**{compared['ratio']:.1f}×**" if place == 0 else ""
             rows.append([_model(name, compared) if place == 0 else "", server, *_measured(one), many])
-    head = [
-        "model",
-        "server",
-        "rows per second",
-        "p50, ms",
-        "p99, ms",
-        "requests",
-        "errors",
-        "seconds",
-        "faster by",
-    ]
+    head = ["model", "server", "rows per second", "p50, ms", "p99, ms"]
+    head += ["requests", "errors", "seconds", "faster by"]
+    usual = facts["models"]["pretrained"]
     machine = f"{facts['cpu']}, partly used by other processes: load {facts['load_at_start']:g} before"
     return (
         f"{table(head, rows, left=(0, 1))}\n\n"
         f"{facts['clients']} clients, {number(facts['tasks'])} stored tasks, torch {facts['torch']} with one "
         f"thread; servers and clients share two cores of {machine} and {facts['load']:g} at the end. "
-        f"Requests have {_rows_a_request(facts)} rows unless stated; must be {_must(facts)}× faster."
+        f"Requests have {usual['servers']['tam serve']['rows_a_request']} rows unless stated; "
+        f"must be {usual['must']}× faster."
     )
 
 
@@ -55,11 +49,3 @@ def _model(name: str, compared: Facts) -> str:
 def _measured(one: Facts) -> list[str]:
     times = (number(round(one[key])) for key in ("rows_a_second", "p50_ms", "p99_ms"))
     return [*times, number(one["requests"]), str(one["errors"]), f"{one['seconds']:.0f}"]
-
-
-def _rows_a_request(facts: Facts) -> int:
-    return facts["models"]["pretrained"]["servers"]["tam serve"]["rows_a_request"]
-
-
-def _must(facts: Facts) -> int:
-    return facts["models"]["pretrained"]["must"]

@@ -1,13 +1,12 @@
-"""Our TAM beside the paper's: the presets `best`, `paper` and `quick`, and the effect of each lever."""
+"""Our TAM beside the paper's: the presets `best`, `paper` and `quick`, levers, times, and the map of z."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 
-from blocks.results import BENCHMARKS, LEVERS, Facts, Results
-from blocks.table import table
-from blocks.words import is_better, mean_score, signed_difference
-from tam.report.on_a_cpu import changed_runs, quick_runs
+from blocks.results import Results
+from blocks.words import NOT_RUN, is_better, mean_score, signed_difference, table
+from tam.report.collect import BENCHMARKS, Facts, estimates_of, time_to_quality_rows
+from tam.report.compare import Estimate
 from tam.report.words import (
     UNIT,
     as_printed,
@@ -19,8 +18,6 @@ from tam.report.words import (
     seconds_words,
 )
 
-NOT_RUN = "Not run yet."
-
 
 def best(results: Results, ceiling: bool = False) -> str:
     """Table of the preset `best`, the paper's TAM and the best of the paper's methods."""
@@ -28,7 +25,7 @@ def best(results: Results, ceiling: bool = False) -> str:
     for name in BENCHMARKS:
         rows += _beside_the_paper(results, name, ceiling)
     shown = table(["", "", "training", *k_heads(results.shots)], rows, left=(0, 1))
-    found = [run for name in BENCHMARKS for run in results.runs_of(f"tam-best-{name}")]
+    found = [run for name in BENCHMARKS for run in results.headline(name)]
     return f"{shown}\n\n{_about_best(results, found) if found else NOT_RUN}"
 
 
@@ -43,40 +40,41 @@ def _beside_the_paper(results: Results, name: str, ceiling: bool) -> Iterator[li
     yield [f"{BENCHMARKS[name]}, {metric}", "the paper's TAM", f"{hours:g} h", *printed]
     top = results.paper_best(name)
     yield ["", "the paper's best", "", *(score_words(metric, top[k]) for k in results.shots)]
-    runs, ours = results.runs_of(f"tam-best-{name}"), results.scores(f"tam-best-{name}", metric)
-    cells = [_marked(results, name, k, ours.get(k, [])) for k in results.shots]
+    runs = results.headline(name)
+    ours = estimates_of(runs, metric)
+    cells = [_marked(results, name, k, ours.get(k)) for k in results.shots]
     yield ["", "ours", seconds_words([run["gpu_seconds"] for run in runs]), *cells]
     if ceiling:
-        most = results.task_set(name)["ceiling"]
-        yield ["", "ceiling", "", *(score_words(metric, most[str(k)]) for k in results.shots)]
+        most = results.ceiling(name)
+        yield ["", "ceiling", "", *(score_words(metric, most[k]) for k in results.shots)]
 
 
-def _marked(results: Results, name: str, k: int, values: list[float]) -> str:
+def _marked(results: Results, name: str, k: int, ours: Estimate | None) -> str:
     """Our score at one k: bold if better than all of the paper's methods, italic if better than its TAM."""
-    metric = results.metric(name)
-    if not values:
+    if ours is None:
         return "–"
-    shown, mean = f"{mean_score(metric, values)}{UNIT[metric]}", fmean(values)
-    if is_better(metric, mean, results.paper_best(name)[k]):
+    metric = results.metric(name)
+    shown = f"{mean_score(metric, ours)}{UNIT[metric]}"
+    if is_better(metric, ours.mean, results.paper_best(name)[k]):
         return f"**{shown}**"
-    return f"*{shown}*" if is_better(metric, mean, results.paper_scores(name)["tam"][k]) else shown
+    return f"*{shown}*" if is_better(metric, ours.mean, results.paper_scores(name)["tam"][k]) else shown
 
 
 def _about_best(results: Results, found: list[Facts]) -> str:
     """A caption: the number of runs behind each mean, and of cells that are better than the paper's."""
-    cells = [
-        (name, k, fmean(values))
+    marks = [
+        _marked(results, name, k, ours)
         for name in BENCHMARKS
-        for k, values in results.scores(f"tam-best-{name}", results.metric(name)).items()
+        for k, ours in estimates_of(results.headline(name), results.metric(name)).items()
     ]
-    than_tam = [is_better(results.metric(n), v, results.paper_scores(n)["tam"][k]) for n, k, v in cells]
-    than_all = [is_better(results.metric(n), v, results.paper_best(n)[k]) for n, k, v in cells]
-    trials = {len(results.runs_of(f"tam-best-{name}")) for name in BENCHMARKS} - {0}
+    than_all = sum(mark.startswith("**") for mark in marks)
+    than_tam = sum(mark.startswith("*") for mark in marks)
+    trials = {len(results.headline(name)) for name in BENCHMARKS} - {0}
     return (
         f"Ours: mean ± standard deviation over {_or(trials)} initialisations; training time on one "
         f"{_or({run['device'] for run in found})}, without compilation and validation. "
-        f"Bold: better than every method of the paper ({sum(than_all)} of {len(cells)} cells); "
-        f"bold or italic: better than the paper's TAM ({sum(than_tam)} of {len(cells)})."
+        f"Bold: better than every method of the paper ({than_all} of {len(marks)} cells); "
+        f"bold or italic: better than the paper's TAM ({than_tam} of {len(marks)})."
     )
 
 
@@ -90,7 +88,7 @@ def intervals(results: Results) -> str:
     for name, title in BENCHMARKS.items():
         metric = results.metric(name)
         found: dict[int, list[float]] = {}
-        for run in results.runs_of(f"tam-best-{name}"):
+        for run in results.headline(name):
             for one in run["scores"]:
                 if one[f"{metric}_interval"] is not None:
                     found.setdefault(one["k"], []).append(one[f"{metric}_interval"])
@@ -103,24 +101,31 @@ def intervals(results: Results) -> str:
 def reproduction(results: Results) -> str:
     """Table of the preset `paper`, with the difference from the paper's TAM."""
     rows, short = [], []
-    for name, title in BENCHMARKS.items():
-        metric, theirs = results.metric(name), results.paper_scores(name)["tam"]
-        for run in results.runs_of(f"tam-paper-{name}"):
-            ours = _scores(run, metric)
-            cells = [
-                f"{score_words(metric, ours[k])} ({signed_difference(metric, ours[k], theirs[k])})"
-                for k in results.shots
-            ]
-            rows.append(
-                [f"{title}, {metric}", number(run["steps"]), seconds_words([run["gpu_seconds"]]), *cells]
-            )
-            worse = [k for k in results.shots if is_better(metric, theirs[k], ours[k])]
-            short += [f"{title.lower()} at k = {in_prose(list(map(str, worse)))}"] if worse else []
+    for name, run in results.reproductions.items():
+        title, metric, theirs = BENCHMARKS[name], results.metric(name), results.paper_scores(name)["tam"]
+        _, *row = _differences(run, metric, theirs)
+        rows.append([f"{title}, {metric}", number(run["steps"]), seconds_words([run["gpu_seconds"]]), *row])
+        ours = _means(run, metric)
+        worse = [str(k) for k in results.shots if is_better(metric, theirs[k], ours[k])]
+        short += [f"{title.lower()} at k = {in_prose(worse)}"] if worse else []
     if not rows:
         return NOT_RUN
     head = ["", "outer steps", "GPU alone", *k_heads(results.shots)]
     where = f"It falls short on {in_prose(short)}." if short else "It is never worse."
     return f"{table(head, rows)}\n\nIn brackets: the difference from the paper's TAM. {where}"
+
+
+def _differences(run: Facts, metric: str, before: Mapping[int, float]) -> list[str]:
+    """The steps of a run, and its scores with their differences from others."""
+    scores = (
+        f"{score_words(metric, after)} ({signed_difference(metric, after, before[k])})"
+        for k, after in _means(run, metric).items()
+    )
+    return [number(run["steps"]), *scores]
+
+
+def _means(run: Facts, metric: str) -> dict[int, float]:
+    return {k: one.mean for k, one in estimates_of([run], metric).items()}
 
 
 def learning_curves(results: Results) -> str:
@@ -137,30 +142,14 @@ def levers(results: Results) -> str:
     """Tables of `best` and of runs with one lever moved, for the same GPU-seconds."""
     parts = []
     for name, title in BENCHMARKS.items():
-        base = results.runs.get(f"tam-best-{name}-0")
-        rows = [] if base is None else list(_lever_rows(results, name, base))
-        if base is not None and rows:
+        base, moved = results.runs.get(f"tam-best-{name}-0"), results.moved_levers(name)
+        if base is not None and moved:
             metric = results.metric(name)
-            ours = _scores(base, metric)
-            first = ["`best`", number(base["steps"]), *(score_words(metric, ours[k]) for k in results.shots)]
-            head = [f"{title}, {metric}", "outer steps", *k_heads(results.shots)]
-            parts.append(table(head, [first, *rows]))
+            before = _means(base, metric)
+            rows = [["`best`", number(base["steps"]), *(score_words(metric, one) for one in before.values())]]
+            rows += [[words, *_differences(run, metric, before)] for words, (run, *_) in moved.items()]
+            parts.append(table([f"{title}, {metric}", "outer steps", *k_heads(results.shots)], rows))
     return "\n\n".join(parts) or NOT_RUN
-
-
-def _lever_rows(results: Results, name: str, base: Facts) -> Iterator[list[str]]:
-    metric = results.metric(name)
-    before = _scores(base, metric)
-    for lever, words in LEVERS.items():
-        for moved in ("without", "with"):
-            run = results.runs.get(f"tam-{moved}-{lever}-{name}-0")
-            if run is not None:
-                after = _scores(run, metric)
-                cells = (
-                    f"{score_words(metric, after[k])} ({signed_difference(metric, after[k], before[k])})"
-                    for k in results.shots
-                )
-                yield [f"{moved} {words}", number(run["steps"]), *cells]
 
 
 def quick(results: Results) -> str:
@@ -168,8 +157,8 @@ def quick(results: Results) -> str:
     run = results.runs.get("tam-quick-classification-0")
     if run is None:
         return NOT_RUN
-    ours = _scores(run, "accuracy")
-    cells = ", ".join(f"{score_words('accuracy', ours[k])} at k = {k}" for k in results.shots)
+    ours = _means(run, "accuracy").items()
+    cells = ", ".join(f"{score_words('accuracy', value)} at k = {k}" for k, value in ours)
     return (
         f"Classification after {number(run['steps'])} outer steps, "
         f"{seconds_words([run['wall_seconds']])} from start to result on {run['device']}: {cells}."
@@ -178,21 +167,38 @@ def quick(results: Results) -> str:
 
 def on_a_cpu(results: Results) -> str:
     """Table of the preset `quick` and of runs with one change."""
-    base, changed = results.scores("tam-quick-classification", "accuracy"), changed_runs(results)
+    base, changed = results.quick(), results.changed_on_a_cpu()
     if not (base and changed):
         return NOT_RUN
-    seeds = len(quick_runs(results))
-    shown = (f"{mean_score('accuracy', base[k])}{UNIT['accuracy']}" for k in results.shots)
-    rows = [[f"`quick`, {seeds} initialisations", number(quick_runs(results)[0]["steps"]), *shown]]
-    for title, run in changed.items():
-        after = _scores(run, "accuracy")
-        cells = (
-            f"{score_words('accuracy', after[k])} ({signed_difference('accuracy', after[k], fmean(base[k]))})"
-            for k in results.shots
-        )
-        rows.append([title, number(run["steps"]), *cells])
+    before = estimates_of(base, "accuracy")
+    shown = (f"{mean_score('accuracy', one)}{UNIT['accuracy']}" for one in before.values())
+    rows = [[f"`quick`, {len(base)} initialisations", number(base[0]["steps"]), *shown]]
+    means = {k: one.mean for k, one in before.items()}
+    rows += [[title, *_differences(run, "accuracy", means)] for title, (run, *_) in changed.items()]
     return table(["Classification, accuracy", "outer steps", *k_heads(results.shots)], rows)
 
 
-def _scores(run: Facts, metric: str) -> dict[int, float]:
-    return {one["k"]: math.inf if one[metric] is None else one[metric] for one in run["scores"]}
+def time_to_quality(results: Results) -> str:
+    """Table of the time until TAM is as good as the paper's, and of an outer step of `best`."""
+    head, rows = time_to_quality_rows(results)
+    for row in rows:
+        row[2] = f"**{row[2]}**" if row[2].endswith(" s") else row[2]
+    return table(head, rows) if rows else NOT_RUN
+
+
+def embedding_map(results: Results) -> str:
+    """TAM's map, and how well a linear map reads the grid off it."""
+    if (facts := results.embeddings.get("tam")) is None:
+        return NOT_RUN
+    first, second = facts["explained_variance"]
+    trained = sum(point["trained"] for point in facts["points"])
+    return (
+        "![Task embeddings on two principal components, each marked with the row, and with the column, "
+        "of its task's end.](figures/embeddings.svg)\n\n"
+        f"The paper's Figure 1: path-finding from (4,4) to each of the other {len(facts['points'])} "
+        f"cells. Each task was learned from {facts['shots']} examples by the pretrained model, whose "
+        f"training had {trained} of them. The first two principal components of z explain {first:.0%} "
+        f"and {second:.0%} of its variance. A linear map of all {facts['numbers']} components of z, "
+        f"fitted to other tasks, predicts the row of the end with R² = {facts['r2']['row']:.2f} and its "
+        f"column with R² = {facts['r2']['column']:.2f}."
+    )

@@ -1,7 +1,8 @@
 """The numbers and sizes of tasks in the benchmarks."""
 
-from blocks.results import BENCHMARKS, Results
-from blocks.table import table
+from blocks.results import Results
+from blocks.words import table
+from tam.report.collect import BENCHMARKS
 from tam.report.words import number, span
 
 
@@ -25,15 +26,8 @@ def classification_counts(results: Results) -> str:
         primitives = " · ".join(number(count) for count in family["primitives"])
         counts = (family[key] for key in ("choices", "choices_that_are_tasks", "different_tasks"))
         rows.append([str(family["n"]), f"same {family['same']}", primitives, *map(number, counts)])
-    head = [
-        "n",
-        "two tasks are the same with",
-        "primitives",
-        "choices",
-        "with 4 outputs or more",
-        "different tasks",
-    ]
-    return table(head, rows)
+    head = ["n", "two tasks are the same with", "primitives", "choices"]
+    return table([*head, "with 4 outputs or more", "different tasks"], rows)
 
 
 def slot_counts(results: Results, name: str) -> str:

@@ -1,18 +1,24 @@
-"""Format scores for the tables of the documentation, in addition to `tam.report.words`."""
+"""Tables in Markdown, and scores in them, in addition to `tam.report.words`."""
 
 import math
-import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from tam.report.compare import Estimate
 from tam.report.words import DIGITS, SCALE, bare_score
 
+NOT_RUN = "Not run yet."
 
-def mean_score(metric: str, values: Sequence[float]) -> str:
-    """The mean of scores without unit, with the standard deviation if there are several."""
-    mean = bare_score(metric, statistics.fmean(values))
-    if len(values) < 2 or not all(map(math.isfinite, values)):
-        return mean
-    return f"{mean} ± {bare_score(metric, statistics.stdev(values))}"
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> str:
+    """Make a table; columns are right-aligned, except those whose numbers are in `left`."""
+    rule = ["---" if place in left else "---:" for place in range(len(head))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def mean_score(metric: str, one: Estimate) -> str:
+    """A mean without unit, with the standard deviation if it is over several runs."""
+    mean = bare_score(metric, one.mean)
+    return mean if one.runs < 2 or one.error is None else f"{mean} ± {bare_score(metric, one.error)}"
 
 
 def signed_difference(metric: str, value: float, other: float) -> str:

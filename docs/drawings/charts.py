@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from blocks.results import BENCHMARKS, Results
+from blocks.results import Results
+from tam.report.collect import BENCHMARKS
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
 from tam.report.page.chart import Point, Series, line_panel, scatter_panel

@@ -62,11 +62,4 @@ def test_all_are_ready_before_one_measures_alone(tmp_path: Path) -> None:
 
 def test_an_error_ends_it_and_says_which(tmp_path: Path) -> None:
     assert run(tmp_path, 1, 9, 2) == ["9: ValueError: no such job"]
-
-
-def test_a_process_that_dies_ends_it_too(tmp_path: Path) -> None:
     assert run(tmp_path, 1, 8, 2) == ["8: its process ended with the code 137"]
-
-
-def test_nothing_to_do(tmp_path: Path) -> None:
-    assert run(tmp_path) == []

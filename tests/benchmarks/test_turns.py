@@ -1,4 +1,4 @@
-"""benchmarks/turns.py and bars.py: times, and how much faster is enough."""
+"""benchmarks/turns.py and peers.py: times, and how much faster is enough."""
 
 import time
 from collections.abc import Callable
@@ -20,10 +20,10 @@ def test_the_processors_time_is_without_waiting(load: Callable[[str], ModuleType
 
 
 def test_ratios_and_their_bars(load: Callable[[str], ModuleType]) -> None:
-    bars = load("bars")
+    peers = load("peers")
     times = {"tam: TAM": 10.0, "TorchOpt SGD, losses under vmap": 11.0, "loop over tasks, SGD": 25.0}
     rows = [{"name": name, "ms": ms} for name, ms in (times | {"tam: adapt": 1.0}).items()]
-    found = {(one["ours"], one["other"]): bars.verdict(one) for one in bars.ratios(rows)}
+    found = {(one["ours"], one["other"]): peers.verdict(one) for one in peers.ratios(rows)}
     assert found["tam: TAM", "TorchOpt SGD, losses under vmap"] == "1.10×, must be 1.2×: missed"
     assert found["tam: TAM", "loop over tasks, SGD"] == "2.50×, must be 2×"
     assert found["tam: adapt", "PEFT prompt tuning, an adapter a task"] == "not measured"

@@ -1,6 +1,7 @@
 """Training on generated tasks besides one's own, from the command line."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,16 @@ def test_the_protocol_of_list_functions(own: Path) -> None:
         assert list(after) == [*list(before)[:8], *list(before)[16:24]]
 
 
+def test_runs_of_list_functions_with_other_settings_have_other_names() -> None:
+    options = {"method": "tam", "prior": True, "prior_tasks": 20, "seed": 1}
+    names = [
+        lists.default_name(Namespace(**options, settings=settings))
+        for settings in ({}, {"hints": 2}, {"hints": 3})
+    ]
+    assert names[0] == "list_functions-tam-prior20-1"
+    assert len(set(names)) == 3
+
+
 @pytest.mark.slow
 def test_the_experiment_writes_its_result(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small: dict[str, Any] = {
@@ -145,7 +156,7 @@ def test_the_experiment_writes_its_result(own: Path, tmp_path: Path, monkeypatch
     assert result["tasks"]["path"] == own.name
     assert result["command"] == (
         f"python -m tam.experiments.lists {own.name} --prior --prior-tasks 10 --method tam --seconds 60 "
-        f"--device cpu --seed 0 --settings '{json.dumps(small)}'"
+        f"--device cpu --seed 0 --settings '{json.dumps(small)}' --name one"
     )
     assert [record["step"] for record in result["curve"]] == [2]
     assert result["config"]["protocol"]["choose_by"] == "accuracy"

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.experiments.command import main
 from tam.experiments.embeddings import EmbeddingMaps, embedding_map
-from tam.experiments.jobs import EXPERIMENTS, Experiment
+from tam.experiments.jobs import EXPERIMENTS
 from tam.experiments.results import Places
 from tam.io import read_json
-from tests.experiments.grid_command import where
-from tests.experiments.small import small
-from tests.report.made_up import ROOT
+from tests.experiments.small import PUBLISHED, reproduce, small
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +25,7 @@ JOBS = [
 
 def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
     def call() -> str:
-        words = ["embeddings", "--on", "here", *where(places)]
-        main(words, {"embeddings": Experiment("", lambda: iter(JOBS))})
+        reproduce(places, JOBS, "--on", "here")
         return capsys.readouterr().out
 
     first = call()
@@ -58,7 +54,7 @@ def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureF
 
 
 def test_only_path_finding_has_a_map(places: Places) -> None:
-    main(["first", "--on", "here", *where(places)], {"first": Experiment("", lambda: iter([small()]))})
+    reproduce(places, [small()], "--on", "here")
     folder = places.run_folder(small())
     result = read_json(folder / "result.json")
     with pytest.raises(UserError, match="must be a run on pathfinding"):
@@ -66,7 +62,7 @@ def test_only_path_finding_has_a_map(places: Places) -> None:
 
 
 def test_the_published_map_of_tam_needs_no_training(tmp_path: Path) -> None:
-    maps = EmbeddingMaps(Places(ROOT / "results" / "runs", tmp_path, "cuda"), tmp_path)
+    maps = EmbeddingMaps(Places(PUBLISHED, tmp_path, "cuda"), tmp_path)
     tam, multitask = sorted(EXPERIMENTS["embeddings"].jobs(), key=lambda job: job.method != "tam")
     assert maps.status(tam).done
     assert not maps.status(multitask).done

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from tam.experiments.claim import ClaimedError, claim, is_claimed
-from tam.experiments.command import main
+from tam.errors import InterruptedRunError, UserError
 from tam.experiments.job import Job
 from tam.experiments.results import Places, result_of, status
-from tests.experiments.grid_command import JOBS, LONG, start_command, wait_for, where
-from tests.experiments.small import grids, small
+from tam.experiments.run_workers import environment
+from tam.experiments.work import Ending, Order, attempt
+from tam.training.folder import LockedError, lock_file
+from tests.experiments.small import JOBS, LONG, reproduce, small, start_command, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +49,6 @@ def found(places: Places, jobs: list[Job]) -> list[Any]:
     ]
 
 
-def in_this_process(places: Places, jobs: list[Job], *words: str) -> None:
-    main([*dict.fromkeys(job.group for job in jobs), "--on", "here", *where(places), *words], grids(jobs))
-
-
 @pytest.mark.timeout(400)
 def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_path: Path) -> None:
     """Ray loses the process of a run in the middle of it, and takes the run up again.
@@ -69,9 +66,9 @@ def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_p
     on_ray = start(ray, "long", "--on", "ray", "--at-once", "2")
     folder = ray.run_folder(LONG)
     wait_for(folder / "checkpoint.safetensors")
-    os.kill(int((folder / "claim.lock").read_text()), signal.SIGKILL)
+    os.kill(int(lock_file(folder).read_text()), signal.SIGKILL)
     with_workers = start(workers, "first", "--at-once", "2", path=str(blocked))
-    in_this_process(here, [*JOBS, LONG])
+    reproduce(here, [*JOBS, LONG], "--on", "here")
     for command in (on_ray, with_workers):
         out, _ = command.communicate(timeout=200)
         assert command.returncode == 0, out
@@ -84,8 +81,8 @@ def test_two_commands_share_the_work(
     places: Places, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = start(places, "first", "--on", "here")
-    wait_for(places.runs)
-    in_this_process(places, JOBS)
+    wait_for(lock_file(places.run_folder(JOBS[0])))
+    reproduce(places, JOBS, "--on", "here")
     text = command.communicate(timeout=100)[0] + capsys.readouterr().out
     assert command.returncode == 0, text
     for job in JOBS:
@@ -93,19 +90,11 @@ def test_two_commands_share_the_work(
         assert (result_of(job, places) or {})["processes"] == 1
 
 
-def test_here_a_failed_run_does_not_stop_the_others(places: Places) -> None:
-    bad = small("bad", values={"no_such_setting": 1})
-    with pytest.raises(SystemExit, match="1 failed: bad"):
-        in_this_process(places, [bad, small("good")])
-    assert status(bad, places) == (False, "failed: there is no setting 'no_such_setting' of method 'tam'")
-    assert status(small("good"), places).done
-
-
 def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     job = small("endless", values={"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10})
-    in_this_process(places, [small("good")])
+    reproduce(places, [small("good")], "--on", "here")
     before, started = signal.getsignal(signal.SIGTERM), time.monotonic()
-    in_this_process(places, [small("good"), job, small("after")], "--seconds", "4")
+    reproduce(places, [small("good"), job, small("after")], "--on", "here", "--seconds", "4")
     assert 3 <= time.monotonic() - started < 8  # asked after 3; then a step and a checkpoint, if busy slowly
     assert signal.getsignal(signal.SIGTERM) == before
     assert status(small("good"), places).done
@@ -113,15 +102,30 @@ def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     assert status(small("after"), places) == (False, "")
 
 
-def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    assert not is_claimed(folder)
-    for _ in range(2):
-        with claim(folder):
-            assert is_claimed(folder)
-            with pytest.raises(ClaimedError), claim(folder):
-                pass
-        assert not is_claimed(folder)
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (LockedError("taken"), Ending("claimed")),
+        (UserError("no rows"), Ending("failed", "no rows", "error: no rows")),
+        (KeyError("bug"), Ending("failed", "KeyError: 'bug'")),
+        (InterruptedRunError(), None),
+    ],
+)
+def test_how_an_attempt_ends(
+    places: Places, monkeypatch: pytest.MonkeyPatch, error: Exception, ending: Ending | None
+) -> None:
+    def work(_: Order) -> None:
+        raise error
+
+    monkeypatch.setattr("tam.experiments.work.work", work)
+    order = Order(small(), places, 1, 0.0)
+    if ending is None:
+        with pytest.raises(InterruptedRunError):
+            attempt(order)
+    else:
+        found = attempt(order)
+        assert found[:2] == ending[:2]
+        assert ending.log in found.log
 
 
 @pytest.mark.parametrize(
@@ -130,9 +134,30 @@ def test_a_run_is_claimed_by_one_process(tmp_path: Path) -> None:
         ("--on ray", r"pip install 'tam-fewshot\[ray\]'"),
         ("--on here --at-once 2", "--at-once must be 1 with --on here: got 2"),
         ("--only nothing", "no run .* 'nothing'"),
+        ("--device cuda", "no GPU"),
+        ("--results /dev/null/results", "/dev/null/results: cannot be written"),
     ],
 )
 def test_mistakes(places: Places, monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
+    """They are noticed before the first run starts."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SystemExit, match=message):
-        main(["first", *words.split(), *where(places)], grids(JOBS))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UserError, match=message):
+        reproduce(places, JOBS, *words.split())
+    assert not places.runs.exists() or not list(places.runs.iterdir())
+
+
+def test_results_go_into_a_folder(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        reproduce(places, JOBS, "--dry-run", "--results", __file__)
+    assert f"must be a folder: got {__file__}" in capsys.readouterr().err
+
+
+def test_cores_are_shared_where_affinities_are_unknown(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert environment(Order(small(), places, 4, 0.0))["OMP_NUM_THREADS"] == "2"

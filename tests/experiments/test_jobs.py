@@ -29,21 +29,24 @@ def test_the_tables_are_those_of_the_paper() -> None:
     of_a_seed = 3 * (6 + 4) + 1 + 4  # 6 with one run on each benchmark, SNAIL 4; prototypical, matching
     assert counts["table1"] == 4 * of_a_seed + 3  # the nearest neighbour has no seeds
     assert counts["table2"] == 8 * (3 * (4 + 4) + 4)
-    assert counts["ablation"] == 3 * 4
-    assert counts["architecture"] == 2 * 4
     assert counts["sweeps"] == 3 * (1 + 4 + 4 + 4)
     assert counts["cpu"] == 2 + 5 + 3 + 3 + 6 + 4  # seeds, ablations, T, N, levers, training tasks
+    names = {name: [job.name for job in experiment.jobs()] for name, experiment in EXPERIMENTS.items()}
+    assert names["embeddings"] == ["tam-best-pathfinding-1", "multitask-table1-pathfinding-0"]
+    assert len(names["timing"]) == 3 * 3 * 4
+    assert len(names["ablation"]) == 3 * 4
+    assert len(names["architecture"]) == 4 * 4  # half of them of other experiments
     assert {job.method for job in EXPERIMENTS["table1"].jobs()} == set(METHODS)
 
 
-def test_some_experiments_share_runs() -> None:
-    shared = {name: [job.name for job in EXPERIMENTS[name].jobs()] for name in EXPERIMENTS}
-    assert shared["embeddings"] == ["tam-best-pathfinding-1", "multitask-table1-pathfinding-0"]
-    assert len(shared["timing"]) == 3 * 3 * 4
-    assert {"tam-token-ablation-classification-3", "multitask-table1-classification-3"} <= set(
-        shared["architecture"]
-    )
-    assert len(shared["architecture"]) == 4 * 4
+def test_budgets() -> None:
+    for job in EXPERIMENTS["table1"].jobs():  # as many seconds as TAM, which is there too
+        budgeted = settings_of(job.method).trained and job.method != "tam"
+        assert job.seconds_of == (f"tam-best-{job.options['name']}-0" if budgeted else None)
+        assert job.seconds is None
+    assert JOBS["cavia-table1-pathfinding-3"].trial == 3
+    snail = JOBS["snail-table2-pathfinding-k5-h6"]
+    assert (snail.seconds, snail.trial, snail.options["holdout"]) == (20, 6, 6)
 
 
 @pytest.mark.slow
@@ -72,17 +75,3 @@ def test_every_lever_is_moved_away_from_best_for_its_seconds() -> None:
         paper = Config.from_preset("paper", "tam", job.options["name"])
         settings = vars(paper.network) | vars(paper.settings) | vars(paper.training)
         assert without == (value == settings[setting])
-
-
-def test_budgets() -> None:
-    for job in EXPERIMENTS["table1"].jobs():  # as many seconds as TAM, which is there too
-        budgeted = settings_of(job.method).trained and job.method != "tam"
-        assert job.seconds_of == (f"tam-best-{job.options['name']}-0" if budgeted else None)
-        assert job.seconds is None
-    assert JOBS["cavia-table1-pathfinding-3"].trial == 3
-    assert JOBS["tam-table2-pathfinding-h5"].trial == 5
-    assert JOBS["snail-table2-pathfinding-k5-h0"].seconds == 20
-    assert JOBS["cavia-first-table1-transduction-0"].values["order"] == "first"
-    assert JOBS["tam-norm-ablation-classification-1"].seconds == 60
-    assert JOBS["tam-T3-sweeps-pathfinding-0"].seconds == 30
-    assert JOBS["tam-untold-table2-transduction-h3"].options["holdout"] == 3

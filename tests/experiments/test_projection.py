@@ -28,10 +28,10 @@ def test_a_penalty_is_chosen_by_leaving_one_out(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_linear_is_read_off_and_noise_is_not() -> None:
-    points, order = RNG.normal(size=(99, 256)), RNG.permutation(99)
-    weights = RNG.normal(size=(2, 256))
+    points, order = RNG.normal(size=(99, 128)), RNG.permutation(99)
+    weights = RNG.normal(size=(2, 128))
     few = RNG.normal(size=(99, 2)) @ weights  # two directions of many
-    target = few @ RNG.normal(size=256)
+    target = few @ RNG.normal(size=128)
     assert held_out_r2(few + 0.01 * points, target, order) > 0.99
     assert held_out_r2(points, RNG.normal(size=99), order) < 0.2
     assert FOLDS * 9 == 99

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from tam.experiments.results import (
     with_budget,
     write_result,
 )
-from tests.experiments.small import TASKS, small
+from tests.experiments.small import PUBLISHED, TASKS, small
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -63,16 +62,17 @@ def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any]
     assert result_of(small(), places) is None
 
 
-def test_the_result_that_counts_is_found_among_all(places: Places) -> None:
-    places.results.mkdir()
+def test_settings_tasks_and_budget_have_their_own_file_and_folder(places: Places) -> None:
     other = small(values={"rate": 0.5})
     for job, changes in ((other, {"config": other.config("cpu").to_json()}), (small(), {})):
         write_result(job, places, result(name=job.name, **changes))
-    assert len(list(places.results.iterdir())) == 2
     for job in (small(), other):
         assert result_of(job, places) == json.loads(places.result_file(job).read_text())
         assert status(job, places).done
-    assert places.result_file(small()) != places.result_file(other)
+    jobs = (small(), other, small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
+    for of in (places.result_file, places.run_folder):
+        assert len({of(job) for job in jobs}) == len(jobs)
+        assert of(replace(small(), alone=True)) == of(small())
 
 
 def test_a_result_is_never_overwritten(places: Places) -> None:
@@ -105,15 +105,6 @@ def test_with_a_budget_the_steps_follow_from_the_time() -> None:
     assert mismatch(job, result(config=longer, budget_seconds=2.0), "cpu") is not None
 
 
-def test_a_folder_is_of_one_config(places: Places) -> None:
-    folders = [
-        places.run_folder(job)
-        for job in (small(), small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
-    ]
-    assert len(set(folders)) == len(folders)
-    assert places.run_folder(replace(small(), alone=True)) == folders[0]
-
-
 def point(seconds: float, **scores: float | None) -> dict[str, Any]:
     both = {k.strip("k"): {"accuracy": value, "perplexity": value} for k, value in scores.items()}
     return {"step": 1, "seconds": seconds, "scores": both}
@@ -138,9 +129,8 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
 def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(places: Places) -> None:
     jobs = {job.name: job for job in all_jobs()}
     lever = jobs["tam-without-warm-transduction-0"]
-    published = Path(__file__).resolve().parents[2] / "results" / "runs"
     on_gpu = places._replace(device="cuda")
-    facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=published))
+    facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=PUBLISHED))
     assert facts is not None
     places.results.mkdir()
     copy = places.results / "tam-best-transduction-0-01234567.json"

@@ -112,16 +112,6 @@ def test_who_comes_waits_until_nobody_is_alone(sharing: ModuleType, counting: St
     other.wait_for_more()
 
 
-def test_one_that_leaves_meanwhile_is_in_nobody_s_way(
-    sharing: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is seen when files are listed, and gone when its file is opened."""
-    gone = sharing.sharing_folder() / "1"
-    monkeypatch.setattr(Path, "iterdir", lambda _: iter([gone]))
-    with sharing.alone():
-        pass
-
-
 def test_others_go_on_after_any_error(sharing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
 

@@ -1,7 +1,6 @@
 """One job: what its result says, and that it goes on after it was stopped."""
 
 import json
-import math
 import os
 import signal
 import time
@@ -16,7 +15,7 @@ from tam.experiments.budget import StepTimes
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.results import Places, status
-from tam.experiments.work import VALIDATIONS, Order, work
+from tam.experiments.work import Order, work
 from tam.tasks.benchmark import VERSION
 from tests.experiments.small import small
 
@@ -59,23 +58,22 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     return seen
 
 
-def test_a_budget_plans_the_steps(places: Places, measured: list[Config]) -> None:
-    job = small(seconds=0.4, values={"steps": 100})
+@pytest.mark.parametrize(
+    ("seconds", "most", "validated"), [(0.4, 100, [3, 6, 8]), (60.0, 4, [2, 4])], ids=["budget", "preset"]
+)
+def test_a_budget_plans_the_steps_but_never_lengthens_a_run(
+    places: Places, measured: list[Config], seconds: float, most: int, validated: list[int]
+) -> None:
+    job = small(seconds=seconds, values={"steps": most})
     found = do(job, places)
-    assert found["budget_seconds"] == found["gpu_seconds"] == 0.4
-    assert found["config"]["training"]["steps"] == found["steps"] == 8
-    assert found["config"]["training"]["validate_every"] == math.ceil(8 / VALIDATIONS) == 3
-    assert [point["step"] for point in found["curve"]] == [3, 6, 8]
+    steps = validated[-1]
+    assert found["budget_seconds"] == seconds
+    assert found["gpu_seconds"] == steps * 50 / 1000
+    assert found["config"]["training"]["steps"] == found["steps"] == steps
+    assert [point["step"] for point in found["curve"]] == validated
     assert found["step_ms"] == 50
     assert status(job, places).done
     assert measured == [job.config("cpu")]
-
-
-def test_a_budget_never_lengthens_a_run(places: Places, measured: list[Config]) -> None:
-    found = do(small(seconds=60.0), places)
-    assert found["steps"] == measured[0].training.steps == 4
-    assert [point["step"] for point in found["curve"]] == [2, 4]
-    assert found["gpu_seconds"] == 0.2
 
 
 @pytest.mark.parametrize("seconds", [None, 0.2])

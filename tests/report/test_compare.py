@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tam.report.compare import Estimate, Verdict, count_verdicts, estimate, gain, verdict
+from tam.report.compare import Estimate, Verdict, estimate, gain, verdict
 
 
 def score(value: float | None, interval: float | None = 0.02) -> dict[str, Any]:
@@ -36,9 +36,6 @@ def test_verdicts(
     assert verdict(metric, Estimate(ours[0], ours[1], 4), Estimate(theirs[0], theirs[1], 0)) == found
 
 
-def test_missing_is_none_of_these() -> None:
+def test_missing_and_infinite_scores() -> None:
     assert verdict("accuracy", None, Estimate(0.5, 0.1, 0)) == "missing"
-    assert count_verdicts(["better", "missing", "better"]) == {
-        "better": 2, "within error": 0, "worse": 0, "missing": 1
-    }  # fmt: skip
     assert gain("perplexity", Estimate(math.inf, None, 1), Estimate(math.inf, None, 1)) == 0

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tam.report.own_runs import read_runs
+from tam.report.page.own import own_page
 from tests.in_process import tam
 from tests.letters import write_letters
 from tests.report.browsing import PHONE, brightness, cells, small_figures, too_wide, visit
@@ -75,6 +77,10 @@ def test_a_benchmark_stands_beside_the_paper(browser: Browser, runs: Path, tmp_p
         assert "ceiling" in table
         assert page.locator("h1").inner_text() == "snail"
         assert small_figures(page) == []
+
+
+def test_an_unfinished_run_is_shown_by_its_accuracy(runs: Path) -> None:
+    assert "Test tasks, accuracy" in own_page(read_runs([runs / "stopped"]))
 
 
 def test_mistakes_are_said(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

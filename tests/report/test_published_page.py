@@ -3,8 +3,9 @@
 import json
 import math
 import statistics
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -38,14 +39,6 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = complete(folder / "results", "tam-best-transduction-0")
     tam("report", "--results", str(results), "--out", str(folder / "report.html"))
     return folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of what is in the checkout."""
-    file = tmp_path_factory.mktemp("published") / "report.html"
-    tam("report", "--results", str(ROOT / "results"), "--out", str(file))
-    return file
 
 
 def expected(results: Results, stem: str, k: int) -> tuple[float, float]:
@@ -104,23 +97,24 @@ def test_what_is_missing_is_said_to_be(browser: Browser, few: Path) -> None:
         assert chips(page)["better"] + chips(page)["within"] + chips(page)["worse"] == 4 + 1  # and its time
 
 
-def test_every_part_names_its_command(browser: Browser, few: Path, full: Path, published: Path) -> None:
-    for file in (few, full, published):
-        with visit(browser, file) as page:
+@pytest.mark.parametrize("width", [PHONE, 1280])
+def test_it_fits_and_can_be_seen_and_every_part_names_its_command(
+    browser: Browser, few: Path, full: Path, width: int
+) -> None:
+    for file in (few, full):
+        with visit(browser, file, width=width) as page:
+            assert too_wide(page) == []
+            assert small_figures(page) == []
             for section in page.locator("section").all():
-                commands = section.locator(".made code, .missing code").all_inner_texts()
+                commands = section.locator(".made code").all_inner_texts()
                 assert commands
                 assert all(command.startswith("tam re") for command in commands)
 
 
-@pytest.mark.parametrize("width", [PHONE, 768, 1280])
-def test_nothing_is_wider_than_the_window(
-    browser: Browser, few: Path, full: Path, published: Path, width: int
-) -> None:
-    for file in (few, full, published):
-        with visit(browser, file, width=width) as page:
-            assert too_wide(page) == []
-            assert small_figures(page) == []
+def test_a_page_needs_no_file_locks() -> None:
+    """Windows has no fcntl."""
+    code = "import sys; sys.modules['fcntl'] = None; import tam.report.page.published"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
@@ -129,21 +123,6 @@ def test_dark_is_dark_and_paper_is_white(browser: Browser, full: Path) -> None:
         assert brightness(page, "color") > 0.8
         page.emulate_media(media="print")
         assert brightness(page, "backgroundColor") > 0.99
-        assert brightness(page, "color") < 0.2
         assert not page.locator("nav").is_visible()
         page.set_viewport_size({"width": 702, "height": 1000})  # A4 within its margins
         assert page.evaluate("document.documentElement.scrollWidth") <= 702
-    with visit(browser, full) as page:
-        assert brightness(page, "backgroundColor") > 0.99
-
-
-def test_a_result_that_no_longer_counts_is_not_shown(tmp_path: Path) -> None:
-    folder = complete(tmp_path / "results", "tam-*-classification-0")
-    before = Results(folder).runs
-    file = next(iter(sorted((folder / "runs").glob("tam-best-classification-0*.json"))))
-    result: dict[str, Any] = json.loads(file.read_text())
-    file.write_text(json.dumps(result | {"version": result["version"] - 1}))
-    after = Results(folder).runs
-    gone = set(before) - set(after)
-    assert "tam-best-classification-0" in gone
-    assert all(name.startswith(("tam-best-classification-0", "tam-with")) for name in gone)  # levers need it

@@ -6,7 +6,7 @@ import pytest
 
 from tam.errors import UserError
 from tam.training import run as runs
-from tam.training.folder import alone_in
+from tam.training.folder import alone_in, is_locked, lock_file
 from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.run import read_config, start
@@ -86,9 +86,13 @@ def test_a_lock_that_its_last_holder_removed_locks_nothing(
     with pytest.raises(UserError, match="another process"), alone_in(tmp_path):
         pass
     monkeypatch.undo()
-    with alone_in(tmp_path), pytest.raises(UserError, match="another process"):
-        train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
-    assert not (tmp_path / ".lock").exists()
+    for _ in range(2):
+        assert not is_locked(lock_file(tmp_path))
+        with alone_in(tmp_path):
+            assert is_locked(lock_file(tmp_path))
+            with pytest.raises(UserError, match="another process"):
+                train(prepare(toy_config(), toy_tasks()), tmp_path, ignore)
+    assert not lock_file(tmp_path).exists()
 
 
 def test_a_tokenizer_is_kept_with_the_run(tmp_path: Path) -> None:

@@ -15,4 +15,4 @@ class Reproduce:
 def main() -> None:
     """Run the experiments named on the command line."""
     with command():
-        run_experiments(sys.argv[2:], prog="tam reproduce")
+        run_experiments(sys.argv[2:])

@@ -1,4 +1,4 @@
-"""`tam reproduce`; also `python -m tam.experiments`, which needs only torch, numpy and safetensors."""
+"""The command `tam reproduce`, which needs only torch, numpy and safetensors."""
 
 import argparse
 import sys
@@ -18,18 +18,9 @@ ALL, MAPS = "all", "embeddings"
 """The word for all experiments, and the name of the one that needs trained models."""
 
 
-def main(
-    words: Sequence[str] | None = None,
-    experiments: Mapping[str, Experiment] = EXPERIMENTS,
-    prog: str = "python -m tam.experiments",
-) -> None:
+def main(words: Sequence[str], experiments: Mapping[str, Experiment] = EXPERIMENTS) -> None:
     """Run the experiments named on the command line."""
-    options = _parser(experiments, prog).parse_args(words)
-    try:
-        failed = _reproduce(options, experiments)
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    if failed:
+    if failed := _reproduce(_parser(experiments).parse_args(words), experiments):
         names = ", ".join(job.name for job in failed)
         sys.exit(f"error: {len(failed)} failed: {names}")
 
@@ -37,10 +28,11 @@ def main(
 def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment]) -> list[Job]:
     """Carry out the command, and return the jobs that failed."""
     from tam.experiments.embeddings import EmbeddingMaps
-    from tam.experiments.estimate import status_lines, status_summary
+    from tam.experiments.estimate import status_summary
     from tam.experiments.results import Places, Status, result_of, status
     from tam.experiments.runner import Runner
     from tam.experiments.timing import timing_report
+    from tam.training.preflight import check_device
 
     places = Places(options.results, options.runs, options.device)
     names = list(experiments) if ALL in options.experiments else options.experiments
@@ -56,10 +48,16 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
 
     statuses = [status_of(job) for job in jobs]
     if options.dry_run:
-        print("\n".join([*status_lines(jobs, statuses), status_summary(jobs, statuses, places)]))
+        for job, (done, note) in zip(jobs, statuses, strict=True):
+            print(f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}")
+        print(status_summary(jobs, statuses, places))
         return []
     failed = list[Job]()
-    if not all(done for done, _ in statuses):
+    if left := [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]:
+        if options.on != "ray" and not all(job.device for job in left):
+            check_device(options.device)
+        for folder in (options.results, options.runs):
+            _make(folder)
         runner = Runner(places, _executor(options), options.at_once, options.seconds, status_of)
         runner.run(jobs)
         failed, statuses = runner.failed, [status_of(job) for job in jobs]
@@ -70,6 +68,14 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
     for line in maps.make(mapped):
         print(line, flush=True)
     return failed
+
+
+def _make(folder: Path) -> None:
+    """Make a folder now, since an error at the end of a run would lose its result."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def _chosen(jobs: Iterable[Job], options: argparse.Namespace) -> list[Job]:
@@ -99,11 +105,11 @@ def _executor(options: argparse.Namespace) -> "Executor":
     return Workers()
 
 
-def _parser(experiments: Mapping[str, Experiment], prog: str) -> argparse.ArgumentParser:
+def _parser(experiments: Mapping[str, Experiment]) -> argparse.ArgumentParser:
     width = max(map(len, experiments))
     about = (f"  {name:{width}}  {experiment.about}" for name, experiment in experiments.items())
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog="tam reproduce",
         description="Train and score the runs behind the paper's tables and figures. Finished runs are "
         "skipped, stopped runs continue.",
         epilog="\n".join(["experiments:", *about, f"  {ALL:{width}}  all of them"]),
@@ -123,8 +129,14 @@ def _parser(experiments: Mapping[str, Experiment], prog: str) -> argparse.Argume
         ("--results", "results/runs", "results, one file per run"),
         ("--runs", "runs/experiments", "checkpoints and trained models"),
     ):
-        add(name, type=Path, default=Path(folder), metavar="DIR", help=f"for {what} (default: {folder})")
+        add(name, type=_folder, default=Path(folder), metavar="DIR", help=f"for {what} (default: {folder})")
     return parser
+
+
+def _folder(text: str) -> Path:
+    if (folder := Path(text)).exists() and not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a folder: got {text}")
+    return folder
 
 
 def _positive(text: str) -> int:

@@ -1,4 +1,4 @@
-"""List finished and missing jobs, and estimate the time of the missing ones from finished runs."""
+"""Count finished and missing jobs, and estimate the time of the missing ones from finished runs."""
 
 import operator
 import statistics
@@ -8,14 +8,6 @@ from typing import Any
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
 from tam.experiments.results import Places, Status, result_of
-
-
-def status_lines(jobs: Sequence[Job], statuses: Sequence[Status]) -> list[str]:
-    """One line per job."""
-    return [
-        f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}"
-        for job, (done, note) in zip(jobs, statuses, strict=True)
-    ]
 
 
 def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:

@@ -12,7 +12,7 @@ PLANNED = ("steps", "validate_every")
 """The settings derived from a budget and the time of a step."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Job:
     """A run of one method on one benchmark; `tam.experiments.results` locates its result."""
 

@@ -117,22 +117,22 @@ def reproduction() -> Iterator[Job]:
     """The paper's settings, until validation has not improved for 5 000 outer steps."""
     values = {"precision": "bfloat16", "stop_after": 5_000, "steps": 20_000, "validate_every": 500}
     for name in BENCHMARKS:
-        job = Job(name=f"tam-paper-{name}-0", group="reproduction", tasks={"name": name})
-        yield replace(job, preset="paper", values=values)
+        tasks = {"name": name}
+        yield Job(f"tam-paper-{name}-0", "reproduction", tasks, preset="paper", values=values)
 
 
 def best() -> Iterator[Job]:
     """Our best settings."""
     for seed in SEEDS:
         for name in BENCHMARKS:
-            yield Job(name=f"tam-best-{name}-{seed}", group="best", tasks={"name": name}, seed=seed)
+            yield Job(f"tam-best-{name}-{seed}", "best", {"name": name}, seed=seed)
 
 
 def time_to_quality() -> Iterator[Job]:
     """Our best settings with a short schedule."""
     for name, steps in TIMED_STEPS.items():
         values = {"steps": steps, "validate_every": steps // 5}
-        yield Job(name=f"tam-time-{name}-0", group="time", tasks={"name": name}, values=values, alone=True)
+        yield Job(f"tam-time-{name}-0", "time", {"name": name}, values=values, alone=True)
 
 
 def table1() -> Iterator[Job]:
@@ -195,8 +195,7 @@ def embeddings() -> Iterator[Job]:
 
 def quick() -> Iterator[Job]:
     """The run that `make run` trains."""
-    job = Job(name="tam-quick-classification-0", group="quick", tasks={"name": "classification"})
-    yield replace(job, preset="quick", device="cpu", alone=True)
+    yield replace(_small("tam-quick-classification-0", Model("tam", "tam")), group="quick", alone=True)
 
 
 def on_a_cpu() -> Iterator[Job]:
@@ -211,9 +210,9 @@ def on_a_cpu() -> Iterator[Job]:
         yield _small(f"tam-tasks{count}-cpu-classification-0", Model("tam", "tam"), train=count)
 
 
-def _small(name: str, model: Model, *, seed: int = 0, **tasks: int) -> Job:
-    job = Job(name=name, group="cpu", tasks={"name": "classification", **tasks}, method=model.method)
-    return replace(job, preset="quick", device="cpu", values=dict(model.values), seed=seed)
+def _small(name: str, model: Model, *, seed: int = 0, **options: int) -> Job:
+    tasks, values = {"name": "classification", **options}, dict(model.values)
+    return Job(name, "cpu", tasks, model.method, "quick", values, seed, device="cpu")
 
 
 class Lever(NamedTuple):
@@ -254,13 +253,8 @@ def without_levers() -> Iterator[Job]:
     """The preset `best` with one lever moved."""
     for benchmark in BENCHMARKS:
         for name, values in _moved("best", benchmark):
-            yield Job(
-                name=f"{name}-{benchmark}-0",
-                group="levers",
-                tasks={"name": benchmark},
-                values=values,
-                seconds_of=f"tam-best-{benchmark}-0",
-            )
+            tasks, seconds_of = {"name": benchmark}, f"tam-best-{benchmark}-0"
+            yield Job(f"{name}-{benchmark}-0", "levers", tasks, values=values, seconds_of=seconds_of)
 
 
 def _moved(preset: "Preset", benchmark: "Name") -> Iterator[tuple[str, Values]]:

@@ -8,6 +8,7 @@ and tested on its examples 17 to 24.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ import numpy as np
 
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.io import path_of
+from tam.io import json_text, path_of
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -31,59 +32,43 @@ from tam.training.run import load_tasks, run, start
 
 SHOTS, QUERIES = 8, slice(16, 24)
 
-# TAM learns a new task by eight searches, most of which start at the z of training or generated tasks.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "tam": {
-        "layers": 4,
-        "width": 128,
-        "heads": 4,
-        "task_tokens": 2,
-        "task_first": True,
-        "tasks": 64,
-        "rows": 32,
-        "rate": 1e-3,
-        "warmup": 100,
-        "inner_steps": 12,
-        "inner_rate": 0.1,
-        "warm_share": 0.0,
-        "starts": 8,
-        "support": "mixed",
-        "small_share": 0.6,
-        "small_after": 300,
-        "small_sizes": (6, 12),
-        "adapt_steps": (0, 1, 2, 5, 12, 25, 50, 100),
-        "adapt_rates": (0.03, 0.1),
-    },
-    "snail": {
-        "layers": 6,
-        "width": 256,
-        "heads": 8,
-        "x_mask": "full",
-        "tasks": 64,
-        "rows": 32,
-        "rate": 5e-4,
-        "warmup": 500,
-    },
+SETTINGS: dict[str, Any] = {
+    "layers": 4,
+    "width": 128,
+    "heads": 4,
+    "task_tokens": 2,
+    "task_first": True,
+    "tasks": 64,
+    "rows": 32,
+    "rate": 1e-3,
+    "warmup": 100,
+    "inner_steps": 12,
+    "inner_rate": 0.1,
+    "warm_share": 0.0,
+    "starts": 8,
+    "support": "mixed",
+    "small_share": 0.6,
+    "small_after": 300,
+    "small_sizes": (6, 12),
+    "adapt_steps": (0, 1, 2, 5, 12, 25, 50, 100),
+    "adapt_rates": (0.03, 0.1),
 }
-"""Changes to the preset quick, for a GPU."""
+"""TAM's changes to the preset quick, for a GPU; most of its eight searches start at the z of other tasks."""
 
-ON_CPU: dict[str, dict[str, Any]] = {
-    "tam": {
-        "layers": 2,
-        "width": 64,
-        "task_tokens": 1,
-        "task_first": False,
-        "tasks": 16,
-        "rows": 16,
-        "rate": 2e-3,
-        "warmup": 20,
-        "inner_steps": 4,
-        "starts": 1,
-        "small_after": 0,
-        "adapt_steps": (1, 5, 12, 25, 50, 100),
-        "adapt_rates": (0.1,),
-    },
-    "snail": {"layers": 3, "width": 64, "heads": 4, "tasks": 16, "rows": 16, "rate": 1e-3, "warmup": 20},
+ON_CPU: dict[str, Any] = {
+    "layers": 2,
+    "width": 64,
+    "task_tokens": 1,
+    "task_first": False,
+    "tasks": 16,
+    "rows": 16,
+    "rate": 2e-3,
+    "warmup": 20,
+    "inner_steps": 4,
+    "starts": 1,
+    "small_after": 0,
+    "adapt_steps": (1, 5, 12, 25, 50, 100),
+    "adapt_rates": (0.1,),
 }
 """Further changes, for a CPU."""
 
@@ -111,7 +96,7 @@ def settings_for(method: str, seconds: float, device: str, seed: int, **values: 
     """The settings of a run that trains for at most this many seconds."""
     most = round(seconds * (2 if device == "cpu" else 40))  # too many, so that the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
-    chosen = SETTINGS.get(method, {}) | (ON_CPU.get(method, {}) if device == "cpu" else {})
+    chosen = SETTINGS | (ON_CPU if device == "cpu" else {}) if method == "tam" else {}
     chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
     chosen |= {"hints": 0, "programs": 0}
     chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
@@ -139,8 +124,7 @@ def main() -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    prior = f"-prior{options.prior_tasks}" if options.prior else ""
-    name = options.name or f"list_functions-{options.method}{prior}-{options.seed}"
+    name = options.name or default_name(options)
     folder = path_of(options.runs, "--runs") / name
     results = path_of(options.results, "--results")
     file = folder.with_name(f"{name}.jsonl")
@@ -170,6 +154,14 @@ def _run(options: argparse.Namespace) -> None:
         print(f"k = {score['k']}: exact match {score['accuracy']:.3f} ± {score['accuracy_interval']:.3f}")
 
 
+def default_name(options: argparse.Namespace) -> str:
+    """A name that no run of another method, prior, seed or settings has."""
+    prior = f"-prior{options.prior_tasks}" if options.prior else ""
+    settings = hashlib.sha256(json_text(options.settings).encode()).hexdigest()[:8]
+    chosen = f"-{settings}" if options.settings else ""
+    return f"list_functions-{options.method}{prior}{chosen}-{options.seed}"
+
+
 def _command(options: argparse.Namespace) -> str:
     """The command that repeats the run, with only the last name of the data's path."""
     words = ["python", "-m", "tam.experiments.lists", path_of(options.data).resolve().name]
@@ -177,7 +169,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--prior", "--prior-tasks", str(options.prior_tasks)]
     for option in ("method", "seconds", "device", "seed"):
         words += [f"--{option}", f"{getattr(options, option)}"]
-    return shlex.join([*words, *(["--settings", json.dumps(options.settings)] if options.settings else [])])
+    words += ["--settings", json.dumps(options.settings)] if options.settings else []
+    return shlex.join([*words, *(["--name", options.name] if options.name else [])])
 
 
 def _validations(folder: Path) -> list[dict[str, Any]]:

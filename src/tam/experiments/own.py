@@ -25,7 +25,7 @@ def main(words: list[str]) -> None:
     result, path = read_json(folder / "result.json"), Path(data).resolve()
     for what in ("path", "splits"):
         if what in result["tasks"]:
-            result["tasks"][what] = Path(result["tasks"][what]).resolve().relative_to(path.parent).as_posix()
+            result["tasks"][what] = os.path.relpath(result["tasks"][what], path.parent)
     command = shlex.join(["tam", "train", path.name, *options, "--out", f"runs/{name}"])
     facts = {"command": command, "load": round(os.getloadavg()[1], 1), "cores": os.cpu_count()}
     Path("results/own").mkdir(parents=True, exist_ok=True)

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.experiments.claim import is_claimed
 from tam.experiments.job import PLANNED, Job
 from tam.experiments.jobs import all_jobs
 from tam.io import json_text, read_json
 from tam.methods import METHODS
 from tam.tasks.benchmark import VERSION
 from tam.training.checkpoint import write_json
+from tam.training.folder import is_locked, lock_file
 
 BUDGET_TOLERANCE = 0.02
 """Allowed relative difference from a job's budget, which is measured."""
@@ -146,7 +146,7 @@ def _status(job: Job, places: Places) -> Status:
     if places.error_file(job).exists():
         return Status(False, f"failed: {read_json(places.error_file(job))['error']}")
     folder = places.run_folder(ready)
-    if is_claimed(folder):
+    if is_locked(lock_file(folder)):
         return Status(False, "running")
     if (folder / "config.json").exists():
         return Status(False, "interrupted")
@@ -155,7 +155,7 @@ def _status(job: Job, places: Places) -> Status:
 
 
 def write_result(job: Job, places: Places, result: Result) -> None:
-    """Write the result of a job that this process has claimed, unless there is a timed one already."""
+    """Write the result of a job that this process works on, unless there is a timed one already."""
     places.results.mkdir(parents=True, exist_ok=True)
     known, file = result_of(job, places), places.result_file(job)
     if known is None and file.exists():

@@ -2,14 +2,11 @@
 
 import gc
 import signal
-import traceback
 
 import torch
 
-from tam.errors import InterruptedRunError, UserError, report_out_of_memory
-from tam.experiments.claim import ClaimedError
-from tam.experiments.runner import Ending
-from tam.experiments.work import Order, work
+from tam.errors import InterruptedRunError
+from tam.experiments.work import Ending, Order, attempt
 from tam.training.heap import keep_freed_memory
 from tam.training.signals import on_interrupts
 
@@ -45,19 +42,3 @@ class Here:
             gc.collect()
             if torch.cuda.is_initialized():
                 torch.cuda.empty_cache()
-
-
-def attempt(order: Order) -> Ending:
-    """Run a job in this process and return how it ended; let an interrupt pass."""
-    try:
-        with report_out_of_memory():
-            work(order)
-    except ClaimedError:
-        return Ending("claimed")
-    except InterruptedRunError:
-        raise
-    except UserError as error:
-        return Ending("failed", str(error), f"error: {error}")
-    except Exception as error:  # a bug: record it, and go on with the other jobs
-        return Ending("failed", f"{type(error).__name__}: {error}".strip(), traceback.format_exc())
-    return Ending("finished")

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import InterruptedRunError, UserError
-from tam.experiments.run_here import attempt
-from tam.experiments.runner import Ending
-from tam.experiments.work import Order
+from tam.experiments.work import Ending, Order, attempt
 from tam.provenance import hash_of_code
 
 RETRIES = 5

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tam.experiments.runner import Ending
-from tam.experiments.work import CLAIMED, STOPPED, Order
+from tam.experiments.work import EXIT_CODES, Ending, Order
 
 
 class Workers:
@@ -41,7 +40,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,  # Ctrl-C reaches only the runner, which asks the jobs to stop
-                env=_environment(order),
+                env=environment(order),
             )
         assert self.process.stdin is not None
         with self.process.stdin as pipe:
@@ -52,10 +51,9 @@ class Worker:
         code = self.process.poll()
         if code is None:
             return None
-        if code == 0:
-            return Ending("finished")
-        if code in (STOPPED, CLAIMED):
-            return Ending("stopped" if code == STOPPED else "claimed")
+        for kind in ("finished", "stopped", "claimed"):
+            if code == EXIT_CODES[kind]:
+                return Ending(kind)
         log = self._log.read_bytes()[self._begin :].decode(errors="replace").strip()
         if code < 0:
             self._wake()
@@ -77,14 +75,10 @@ class Worker:
         self.process.send_signal(signal.SIGCONT)
 
 
-def _environment(order: Order) -> dict[str, str]:
+def environment(order: Order) -> dict[str, str]:
     """The environment of a process; on a CPU, with its share of the cores unless the user has set that."""
     own = dict(os.environ)
     if (order.job.device or order.places.device) == "cpu":
-        own.setdefault("OMP_NUM_THREADS", str(threads(order)))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        own.setdefault("OMP_NUM_THREADS", str(max(1, cores // order.at_once)))
     return own
-
-
-def threads(order: Order) -> int:
-    """The number of cores for each of the jobs that share this machine."""
-    return max(1, len(os.sched_getaffinity(0)) // order.at_once)

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Protocol
 
 from tam.errors import UserError
 from tam.experiments import results
-from tam.experiments.claim import is_claimed
 from tam.experiments.job import Job
 from tam.experiments.results import Places, Status, with_budget, write_error
-from tam.experiments.work import Order
+from tam.experiments.work import Ending, Order
+from tam.training.folder import is_locked, lock_file
 from tam.training.signals import on_interrupts
 
 LONGEST_STOP = 30.0
@@ -24,14 +24,6 @@ LAST_SECONDS = 2.0
 """Kill jobs that still run this many seconds before the end, or an eighth of the time if that is less."""
 LOG_CHARACTERS = 4_000
 """Characters to keep from the end of a failed job's log."""
-
-
-class Ending(NamedTuple):
-    """How a job ended; `claimed` means that another process is working on it."""
-
-    kind: Literal["finished", "stopped", "claimed", "failed"]
-    error: str = ""
-    log: str = ""
 
 
 class Attempt(Protocol):
@@ -202,7 +194,7 @@ def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> 
 def _is_taken(job: Job, places: Places) -> bool:
     """Whether another process is working on a job."""
     try:
-        return is_claimed(places.run_folder(job))
+        return is_locked(lock_file(places.run_folder(job)))
     except UserError:  # the settings are wrong, so nobody can
         return False
 

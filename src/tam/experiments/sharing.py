@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tam.errors import UserError
+from tam.training.folder import is_locked
 
 SETTLE = 1.5
 """Seconds for the GPU to finish the work that the others launched."""
@@ -82,21 +83,10 @@ def _others() -> Iterator[int]:
     """The ids of the other processes that may be paused."""
     for file in sharing_folder().iterdir():
         if file.name.isdigit() and int(file.name) != os.getpid():
-            if _is_locked(file):
+            if is_locked(file):
                 yield int(file.name)
             else:  # it died
                 file.unlink(missing_ok=True)
-
-
-def _is_locked(file: Path) -> bool:
-    try:
-        with file.open() as theirs:
-            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:  # the process has just ended
-        pass
-    return False
 
 
 def _send(pid: int, number: int) -> bool:

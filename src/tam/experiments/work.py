@@ -4,15 +4,15 @@ import json
 import math
 import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, step_times, steps_within
-from tam.experiments.claim import ClaimedError, claim
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
@@ -21,12 +21,11 @@ from tam.experiments.sharing import present
 from tam.methods import make_method
 from tam.tasks.task import metric_of
 from tam.tasks.taskset import TaskSet
+from tam.training.folder import LockedError, alone_in, writing_to
 from tam.training.heap import keep_freed_memory
 from tam.training.preflight import prepare
-from tam.training.run import load_tasks, run, start
+from tam.training.run import load_tasks, run_alone, start
 
-STOPPED, CLAIMED = 75, 76
-"""Exit codes: the run was stopped and can be continued; another process is working on it."""
 VALIDATIONS = 3
 """Approximate number of validations of a run with a budget."""
 
@@ -54,13 +53,43 @@ class Order(NamedTuple):
         return cls(Job(**job), Places(Path(results), Path(runs), device), *rest)
 
 
+class Ending(NamedTuple):
+    """How a job ended; `claimed` means that another process is working on it."""
+
+    kind: Literal["finished", "stopped", "claimed", "failed"]
+    error: str = ""
+    log: str = ""
+
+
+EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 75, "claimed": 76}
+"""The exit code of the program for each ending."""
+
+
+def attempt(order: Order) -> Ending:
+    """Work on a job in this process and return how it ended; let an interrupt pass."""
+    try:
+        with report_out_of_memory():
+            work(order)
+    except LockedError:
+        return Ending("claimed")
+    except InterruptedRunError:
+        raise
+    except UserError as error:
+        return Ending("failed", str(error), f"error: {error}")
+    except Exception as error:  # a bug: record it, and go on with the other jobs
+        return Ending("failed", f"{type(error).__name__}: {error}".strip(), traceback.format_exc())
+    return Ending("finished")
+
+
 def work(order: Order) -> None:
     """Run a job, from its checkpoint if there is one, and write its result, unless it is done.
 
     Raises:
-        ClaimedError: If another process is working on it.
+        LockedError: If another process is working on it.
     """
-    with claim(order.places.run_folder(order.job)):
+    folder = order.places.run_folder(order.job)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
         if order.needs_model or not status(order.job, order.places).done:
             _work(order)
 
@@ -81,7 +110,8 @@ def _work(order: Order) -> None:
                 print(_progress(job, config, record, diary), flush=True)
 
         try:
-            result = run(setup, folder, log)
+            with writing_to(folder):
+                result = run_alone(setup, folder, log)
         finally:
             diary.write()
         diary.finish()
@@ -154,15 +184,11 @@ def main() -> None:
     order = Order.from_json(sys.stdin.read())
     keep_freed_memory()
     try:
-        with report_out_of_memory():
-            work(order)
-    except ClaimedError:
-        sys.exit(CLAIMED)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+        ending = attempt(order)
     except (InterruptedRunError, KeyboardInterrupt) as error:
-        print(f"stopped: {error}", file=sys.stderr)
-        sys.exit(STOPPED)
+        ending = Ending("stopped", log=f"stopped: {error}")
+    print(ending.log, end="\n" if ending.log else "", file=sys.stderr)
+    sys.exit(EXIT_CODES[ending.kind])
 
 
 if __name__ == "__main__":

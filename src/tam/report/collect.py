@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from tam.errors import UserError
-from tam.experiments.jobs import MAPPED, all_jobs, levers, stem
+from tam.experiments.jobs import MAPPED, all_jobs, levers, on_a_cpu, stem
 from tam.experiments.results import Places, result_of
 from tam.experiments.timing import Timed, timed
 from tam.io import exists, read_json
@@ -29,6 +29,21 @@ SWEEPS = {
     "tasks": ("training tasks", ("tasks", "train")),
 }
 """For each sweep, the label of its axis, and the path of the swept setting in a run's result."""
+
+_ON_A_CPU = {
+    "tam-adapter": "z as the weights of adapters",
+    "tam-norm": "z in the layer norms",
+    "tam-lstm": "LSTM in place of the transformer",
+    "multitask": "multitask training",
+    "multitask-lstm": "multitask training, LSTM",
+    **{
+        f"tam-{moved}-{name}": f"{moved} {title}"
+        for moved in ("without", "with")
+        for name, title in LEVERS.items()
+    },
+}
+_COUNTED = {"T": "T = {} inner steps", "N": "N = {} examples of a task", "tasks": "{} training tasks"}
+"""The titles of runs on a CPU, by the beginning of their names."""
 
 Facts = dict[str, Any]
 Row = tuple[str, str, str | None]
@@ -117,6 +132,28 @@ class Results:
         """The runs of our best settings for TAM on a benchmark."""
         return self.runs_of(f"tam-best-{name}")
 
+    def moved_levers(self, name: str) -> dict[str, list[Facts]]:
+        """The runs of our best settings with one lever moved, by the title of the change."""
+        found = {
+            f"{moved} {title}": self.runs_of(f"tam-{moved}-{lever}-{name}")
+            for lever, title in LEVERS.items()
+            for moved in ("without", "with")
+        }
+        return {title: runs for title, runs in found.items() if runs}
+
+    def quick(self) -> list[Facts]:
+        """The runs of the preset `quick`."""
+        return self.runs_of("tam-quick-classification")
+
+    def changed_on_a_cpu(self) -> dict[str, list[Facts]]:
+        """The runs of the preset `quick` with one change, by the title of the change."""
+        found: dict[str, list[Facts]] = {}
+        for job in on_a_cpu():
+            model, changed, _ = job.name.partition("-cpu-classification-")
+            if changed and job.name in self.runs:
+                found[_title_on_a_cpu(model)] = [self.runs[job.name]]
+        return found
+
     @property
     def reproductions(self) -> dict[str, Facts]:
         """The runs of the preset `paper`, by benchmark."""
@@ -165,6 +202,12 @@ def estimates_of(runs: Sequence[Facts], metric: str) -> dict[int, Estimate]:
         for one in run["scores"]:
             scores.setdefault(one["k"], []).append(one)
     return {k: estimate(metric, found) for k, found in scores.items()}
+
+
+def _title_on_a_cpu(model: str) -> str:
+    if counted := re.fullmatch(r"tam-(T|N|tasks)(\d+)", model):
+        return _COUNTED[counted[1]].format(counted[2])
+    return _ON_A_CPU[model]
 
 
 def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:

@@ -2,8 +2,7 @@
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tam.io import infinite_if_none
@@ -52,9 +51,3 @@ def verdict(metric: str, ours: Estimate | None, theirs: Estimate) -> Verdict:
     if abs(difference) <= math.hypot(ours.error or 0.0, theirs.error or 0.0) + 1e-9:
         return "within error"
     return "better" if difference > 0 else "worse"
-
-
-def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
-    """The number of cells with each verdict."""
-    counts = Counter(verdicts)
-    return {each: counts[each] for each in VERDICTS}

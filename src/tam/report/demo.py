@@ -4,16 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tam.report.grid import draw_grids, letters
+from tam.report.words import value_words
 from tam.tasks.pathfinding import OFFSET
 from tam.tasks.task import Example
 
 _BAR = 10
 _GRIDS_BESIDE = 3
-
-
-def words(value: Any) -> str:
-    """An answer as text; a list of tokens as words."""
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
@@ -23,8 +19,8 @@ def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
        3 1   →  yes
        10 1  →  no
     """
-    width = max(len(words(x)) for x, _ in examples)
-    return "\n".join(f"   {words(x).ljust(width)}  →  {words(y)}" for x, y in examples)
+    width = max(len(value_words(x)) for x, _ in examples)
+    return "\n".join(f"   {value_words(x).ljust(width)}  →  {value_words(y)}" for x, y in examples)
 
 
 def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None) -> str:
@@ -37,11 +33,11 @@ def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = Non
     """
     best = max(chances, key=lambda answer: chances[answer])
     chance = chances[best]
-    full = round(_BAR * chance)
-    line = f"   {words(x)}  →  {words(best)}  {'█' * full}{'·' * (_BAR - full)} {100 * chance:.0f} %"
+    bar = ("█" * round(_BAR * chance)).ljust(_BAR, "·")
+    line = f"   {value_words(x)}  →  {value_words(best)}  {bar} {100 * chance:.0f} %"
     if truth is None:
         return line
-    return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {words(truth)}'}"
+    return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {value_words(truth)}'}"
 
 
 def is_right(answer: Any, truth: Any) -> bool:

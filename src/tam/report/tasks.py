@@ -10,6 +10,7 @@ import numpy as np
 from tam.errors import UserError
 from tam.report.grid import draw_grids, letters
 from tam.report.table import table
+from tam.report.words import value_words
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
 from tam.tasks.task import Classes, Example, Sequences, Task
@@ -49,9 +50,9 @@ def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
     if tasks.options.get("name") == "pathfinding":
         return f"{head}\n{_grids(task, colour)}"
     examples = _varied(task, 5)
-    inputs = [_words(example.x) for example in examples]
+    inputs = [value_words(example.x) for example in examples]
     width = max(map(len, inputs))
-    lines = [f"  {x.ljust(width)}  →  {_answer(e)}" for x, e in zip(inputs, examples, strict=True)]
+    lines = [f"  {x.ljust(width)}  →  {value_words(e.y)}" for x, e in zip(inputs, examples, strict=True)]
     return "\n".join([head, *lines])
 
 
@@ -64,19 +65,11 @@ def _varied(task: Task, count: int) -> list[Example]:
     return [task[row] for row in (*firsts, *rest)[: max(count, len(firsts))]]
 
 
-def _words(tokens: Sequence[int | str]) -> str:
-    return " ".join(map(str, tokens)) or "(empty)"
-
-
-def _answer(example: Example) -> str:
-    return _words(example.y) if isinstance(example.y, list) else str(example.y)
-
-
 def _grids(task: Task, colour: bool) -> str:
     stops = [int(row) * SIDE + int(column) for row, column in re.findall(r"\((\d),(\d)\)", task.name)]
     examples = [task[row] for row in range(min(3, len(task)))]
     drawn = draw_grids([letters(example, stops) for example in examples], colour=colour)
-    lines = [f"  {_words(example.x)}  →  {_answer(example)}" for example in examples]
+    lines = [f"  {value_words(example.x)}  →  {value_words(example.y)}" for example in examples]
     return "\n".join([drawn, *lines])
 
 

@@ -56,6 +56,15 @@ def k_heads(shots: Iterable[int]) -> list[str]:
     return [f"k = {k}" for k in shots]
 
 
+def value_words(value: object) -> str:
+    """An input or an answer as text.
+
+    >>> value_words([3, 1]), value_words("yes"), value_words([])
+    ('3 1', 'yes', '(empty)')
+    """
+    return " ".join(map(str, value)) or "(empty)" if isinstance(value, list | tuple) else str(value)
+
+
 def in_prose(words: Sequence[str]) -> str:
     """Join words by commas, and the last by "and"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

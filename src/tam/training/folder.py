@@ -3,10 +3,11 @@
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tam.errors import InterruptedRunError, UnwritableError, UserError
 from tam.io import MALFORMED, json_text
@@ -53,26 +54,58 @@ def writing_to(folder: Path) -> Generator[None]:
         raise UserError(f"{what}; once it can be written, continue the run with --resume") from None
 
 
+class LockedError(UserError):
+    """Another process is working on the run."""
+
+
+def lock_file(folder: Path) -> Path:
+    """The file that the process working on a run has locked; it holds the id of the process."""
+    return folder / ".lock"
+
+
 @contextmanager
 def alone_in(folder: Path) -> Generator[None]:
     """Lock a run's folder, so that no other process writes there; of several ranks, the first holds it."""
     if fcntl is None or distribution.rank() != 0:
         yield
         return
-    path = folder / ".lock"
-    with open(path, "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The lock's last holder may have removed the file just opened.
-            locked = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-        except (BlockingIOError, FileNotFoundError):
-            locked = False
-        if not locked:
-            raise UserError(f"{folder}: another process is working on this run")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    path = lock_file(folder)
+    for _ in range(25):  # half a second, since `is_locked` holds the lock briefly
+        with open(path, "a", encoding="utf-8") as file:
+            if _lock(file, path):
+                file.truncate(0)
+                print(os.getpid(), file=file, flush=True)
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        time.sleep(0.02)
+    raise LockedError(f"{folder}: another process is working on this run")
+
+
+def _lock(file: TextIO, path: Path) -> bool:
+    """Lock a file, unless another process holds the lock or its last holder has removed the file."""
+    assert fcntl is not None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def is_locked(file: Path) -> bool:
+    """Whether a process holds the lock of a file."""
+    if fcntl is None:
+        return False
+    try:
+        with file.open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
 
 
 @contextmanager

@@ -139,18 +139,23 @@ def run(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
     """
     if (result := _finished(setup, folder)) is not None:
         return result if distribution.is_first() else {}
-    code = provenance()  # before files can change
     with distribution.process_group(setup.config.device), writing_to(folder), alone_in(folder):
-        if distribution.world_size() == 1 and (result := _finished(setup, folder)) is not None:
-            return result  # another process has finished it meanwhile
-        trainer = train_alone(setup, folder, log)
-        if distribution.rank() != 0:
-            return {}
-        result = {**_result(trainer), **code}
-        write_json(folder / "result.json", result)
-        log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
-        checkpoint_file(folder).unlink(missing_ok=True)
-        return result
+        return run_alone(setup, folder, log)
+
+
+def run_alone(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
+    """Run as `run` does, in a folder that the caller has locked."""
+    if distribution.world_size() == 1 and (result := _finished(setup, folder)) is not None:
+        return result  # another process has finished it meanwhile
+    code = provenance()  # before files can change
+    trainer = train_alone(setup, folder, log)
+    if distribution.rank() != 0:
+        return {}
+    result = {**_result(trainer), **code}
+    write_json(folder / "result.json", result)
+    log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
+    checkpoint_file(folder).unlink(missing_ok=True)
+    return result
 
 
 def _finished(setup: Setup, folder: Path) -> dict[str, Any] | None:

@@ -57,15 +57,19 @@ class Series:
 
 def line_chart(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup:
     """Draw lines, each labelled at its end; `label` is for screen readers."""
-    view = f"0 0 {SIZE[0]:g} {SIZE[1]:g}"
-    return tag("svg", line_panel(series, x, y), viewBox=view, role="img", aria_label=label, class_="chart")
+    if not any(one.shown for one in series):
+        return tag("p", "All values are infinite.", class_="missing")
+    return _svg(line_panel(series, x, y), SIZE, label)
+
+
+def _svg(drawn: Markup, size: tuple[float, float], label: str) -> Markup:
+    view = f"0 0 {size[0]:g} {size[1]:g}"
+    return tag("svg", drawn, viewBox=view, role="img", aria_label=label, class_="chart")
 
 
 def line_panel(series: Sequence[Series], x: Axis, y: Axis, size: tuple[float, float] = SIZE) -> Markup:
     """The inside of a line chart, without the `svg` element."""
     drawn = [(one, one.shown) for one in series if one.shown]
-    if not drawn:
-        raise ValueError("a chart must have a point")
     width, height = size
     end = width - 16 - _CHARACTER * max(len(one.label) for one, _ in drawn)
     across = Scale(x, [p.x for _, points in drawn for p in points], _LEFT + 8, end - 6)
@@ -198,9 +202,8 @@ class Dot:
 
 def scatter(dots: Sequence[Dot], label: str) -> Markup:
     """Draw a square scatter plot of dots, coloured by their value, which is also written on them."""
-    side = 400.0
-    view, drawn = f"0 0 {side:g} {side:g}", scatter_panel(dots, (side, side))
-    return tag("svg", drawn, viewBox=view, role="img", aria_label=label, class_="chart")
+    size = (400.0, 400.0)
+    return _svg(scatter_panel(dots, size), size, label)
 
 
 def scatter_panel(dots: Sequence[Dot], size: tuple[float, float]) -> Markup:

@@ -17,8 +17,8 @@ _VOID = {"meta", "br", "hr"}
 def tag(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
     """Make an element. In attribute names, a final `_` is dropped and any other `_` becomes a hyphen.
 
-    >>> tag("p", "a < b", tag("b", "c"), class_="note")
-    '<p class="note">a &lt; b<b>c</b></p>'
+    >>> tag("p", "a < b", tag("b", "c"), title='"', class_="note")
+    '<p title="&quot;" class="note">a &lt; b<b>c</b></p>'
     """
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"'

@@ -70,8 +70,9 @@ def _by_tasks(runs: Sequence[OwnRun]) -> list[list[OwnRun]]:
 
 
 def _metric(group: Sequence[OwnRun]) -> str:
+    """The metric of a task set; accuracy, which all tasks have, if its kind is not known yet."""
     kinds = [run.result["kind"] for run in group if run.result is not None]
-    return metric_of([*kinds, group[0].tasks.get("name", "")][0])
+    return metric_of([*kinds, group[0].tasks.get("name", "classification")][0])
 
 
 def _title(tasks: Mapping[str, Any]) -> str:
@@ -150,7 +151,12 @@ def _training(group: Sequence[OwnRun], metric: str) -> Iterator[Markup]:
     """Losses against steps, and validations against steps and against seconds."""
     steps, seconds, quality = Axis("outer steps"), Axis("seconds of training"), score_axis(metric)
     losses = [
-        _line(run, place, [Point(one["step"], one["loss"]) for one in run.losses], marked=False)
+        _line(
+            run,
+            place,
+            [Point(one["step"], one["loss"]) for one in run.losses],
+            marked=False,
+        )
         for place, run in enumerate(group)
     ]
     if values := [p.y for line in losses for p in line.shown]:

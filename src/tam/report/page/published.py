@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tam import __version__
 from tam.experiments.jobs import MAPPED
 from tam.report.collect import BENCHMARKS, SWEEPS, Results, reproduce_command
-from tam.report.compare import VERDICTS, Verdict, count_verdicts
+from tam.report.compare import VERDICTS, Verdict
 from tam.report.page import published_figures, published_tables
 from tam.report.page.html import Markup, figures, made_by, missing, page, paragraph, section, tag
 from tam.report.page.scores import CLASSES, SIGNS, legend
@@ -54,7 +54,7 @@ def _tiles(results: Results) -> Markup:
 
 
 def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
-    counts = count_verdicts(verdicts)
+    counts = Counter(verdicts)
     run = len(verdicts) - counts["missing"]
     seen: list[Verdict] = [each for each in VERDICTS if counts[each]]
     signs = SIGNS | {"missing": ""}  # "– 32 missing" would read as a negative number

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from tam.experiments.jobs import stem
 from tam.report.collect import (
     BENCHMARKS,
-    LEVERS,
     ROWS,
     Facts,
     Results,
@@ -14,7 +13,6 @@ from tam.report.collect import (
 )
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
-from tam.report.on_a_cpu import changed_runs, quick_runs
 from tam.report.page.html import Markup, html_table, join, tag
 from tam.report.page.scores import cell, chip, estimate_words
 from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score_words, seconds_words, span
@@ -43,13 +41,31 @@ def methods_table(results: Results, group: str, name: str) -> Markup:
     for what, title, in_paper in ROWS[group]:
         runs, theirs = results.runs_of(stem(what, group, name)), paper.get(in_paper or "", {})
         if runs or theirs:
-            ours = estimates_of(runs, metric)
-            cells = [cell(metric, ours.get(k), theirs.get(k)) for k in results.shots]
-            rows.append([title, *cells, _effort(runs)])
+            rows.append(_row(results, title, metric, runs, theirs))
     ceiling = results.ceiling(name, compositional)
     rows.append(["Ceiling", *(score_words(metric, ceiling[k]) for k in results.shots), ""])
-    head = [f"{metric}{UNIT[metric] and ', %'}", *k_heads(results.shots), "training"]
-    return html_table(head, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
+    return _table(results, name, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
+
+
+def _row(
+    results: Results,
+    title: str,
+    metric: str,
+    runs: Sequence[Facts],
+    theirs: Mapping[int, Estimate] | None = None,
+    whose: str = "paper",
+) -> list[str]:
+    """The scores of runs at each k beside other scores, and the training of the runs."""
+    ours, theirs = estimates_of(runs, metric), theirs or {}
+    cells = (cell(metric, ours.get(k), theirs.get(k), whose) for k in results.shots)
+    return [title, *cells, _effort(runs)]
+
+
+def _table(results: Results, name: str | None, rows: Sequence[Sequence[str]], label: str) -> Markup:
+    """A table of such rows, on one benchmark or on all."""
+    metric = "" if name is None else results.metric(name)
+    first = "" if name is None else f"{BENCHMARKS[name]}, {metric}{UNIT[metric] and ', %'}"
+    return html_table([first, *k_heads(results.shots), "training"], rows, label)
 
 
 def _effort(runs: Sequence[Facts]) -> Markup | str:
@@ -71,59 +87,50 @@ def reproduction_table(results: Results) -> Markup | None:
         return None
     rows = []
     for name, title in BENCHMARKS.items():
-        metric, runs = results.metric(name), results.runs_of(f"tam-paper-{name}")
-        ours, theirs = estimates_of(runs, metric), results.paper_estimates(name)["tam"]
-        cells = (cell(metric, ours.get(k), theirs[k]) for k in results.shots)
-        rows.append([f"{title}, {metric}", *cells, _effort(runs)])
-    head = ["", *k_heads(results.shots), "training"]
-    return html_table(head, rows, "The paper's settings, ours and the paper's")
+        metric, theirs = results.metric(name), results.paper_estimates(name)["tam"]
+        runs = results.runs_of(f"tam-paper-{name}")
+        rows.append(_row(results, f"{title}, {metric}", metric, runs, theirs))
+    return _table(results, None, rows, "The paper's settings, ours and the paper's")
 
 
 def levers_table(results: Results, name: str) -> Markup | None:
     """The preset `best` beside runs with one lever moved; None without such runs."""
-    metric, base = results.metric(name), results.headline(name)
-    before = estimates_of(base, metric)
-    rows = []
-    for lever, words in LEVERS.items():
-        for moved in ("without", "with"):
-            runs = results.runs_of(f"tam-{moved}-{lever}-{name}")
-            after = estimates_of(runs, metric)
-            if runs and before:
-                cells = (cell(metric, after.get(k), before.get(k), "best") for k in results.shots)
-                rows.append([f"{moved} {words}", *cells, _effort(runs)])
-    if not rows:
+    label = f"{BENCHMARKS[name]}: what each lever gives"
+    return _changes(results, "best", name, results.headline(name), results.moved_levers(name), label)
+
+
+def cpu_table(results: Results) -> Markup | None:
+    """The preset `quick` beside runs with one change; None without such runs."""
+    label = "The preset quick with one thing changed"
+    return _changes(results, "quick", "classification", results.quick(), results.changed_on_a_cpu(), label)
+
+
+def _changes(
+    results: Results,
+    preset: str,
+    name: str,
+    base: Sequence[Facts],
+    changed: Mapping[str, Sequence[Facts]],
+    label: str,
+) -> Markup | None:
+    """A preset beside runs with one change."""
+    if not (base and changed):
         return None
-    first = ["the preset best", *(cell(metric, before.get(k)) for k in results.shots), _effort(base)]
-    head = [f"{BENCHMARKS[name]}, {metric}", *k_heads(results.shots), "training"]
-    return html_table(head, [first, *rows], f"{BENCHMARKS[name]}: what each lever gives")
+    metric = results.metric(name)
+    before, rows = estimates_of(base, metric), [_row(results, f"the preset {preset}", metric, base)]
+    rows += [_row(results, title, metric, runs, before, preset) for title, runs in changed.items()]
+    return _table(results, name, rows, label)
 
 
 def ablation_table(results: Results, title: str) -> Markup:
     """One of the paper's ablations, on classification."""
     rows = []
     for name, (runs_of, backbone, method) in ABLATIONS[title].items():
+        printed = results.paper["ablations"][backbone][method]
+        theirs = {k: Estimate(value, None, 0) for k, value in zip(results.shots, printed, strict=True)}
         runs = results.runs_of(f"{runs_of}-classification")
-        ours, theirs = estimates_of(runs, "accuracy"), results.paper["ablations"][backbone][method]
-        pairs = zip(results.shots, theirs, strict=True)
-        cells = (cell("accuracy", ours.get(k), Estimate(value, None, 0)) for k, value in pairs)
-        rows.append([name, *cells, _effort(runs)])
-    head = ["Classification, accuracy, %", *k_heads(results.shots), "training"]
-    return html_table(head, rows, f"{title}: accuracy")
-
-
-def cpu_table(results: Results) -> Markup | None:
-    """The preset `quick` beside runs with one change; None without such runs."""
-    base, changed = quick_runs(results), changed_runs(results)
-    if not (base and changed):
-        return None
-    before = estimates_of(base, "accuracy")
-    rows = [["the preset quick", *(cell("accuracy", before.get(k)) for k in results.shots), _effort(base)]]
-    for title, run in changed.items():
-        after = estimates_of([run], "accuracy")
-        cells = (cell("accuracy", after.get(k), before.get(k), "quick") for k in results.shots)
-        rows.append([title, *cells, _effort([run])])
-    head = ["Classification, accuracy, %", *k_heads(results.shots), "training"]
-    return html_table(head, rows, "The preset quick with one thing changed")
+        rows.append(_row(results, name, "accuracy", runs, theirs))
+    return _table(results, "classification", rows, f"{title}: accuracy")
 
 
 def timing_table(results: Results) -> Markup:

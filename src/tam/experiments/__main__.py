@@ -1,5 +1,0 @@
-"""`python -m tam.experiments`."""
-
-from tam.experiments.command import main
-
-main()
