@@ -3,11 +3,11 @@
 import math
 from dataclasses import replace
 
-import pytest
 import torch
 
-from tam.methods.losses import accumulate, backward, losses_of
+from tam.methods.losses import backward, losses_of
 from tam.models import Batch
+from tests.methods.rerun import OnGpu
 
 
 def classes() -> tuple[torch.Tensor, Batch]:
@@ -50,22 +50,15 @@ def test_absent_rows_count_nothing_whatever_their_loss() -> None:
     assert losses.predictions.tolist() == [[1, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("in_one", [True, False])
-@pytest.mark.parametrize("add", [True, False])
-def test_gradients_are_added_or_take_the_place_of_others(*, add: bool, in_one: bool) -> None:
-    whole = torch.arange(6.0)
-    sums = [whole[:4].view(2, 2), whole[4:]]
-    found = [torch.full((2, 2), 10.0).t(), torch.tensor([20.0, 30.0])]
-    expected = torch.tensor([10.0, 10.0, 10.0, 10.0, 20.0, 30.0]) + (torch.arange(6.0) if add else 0.0)
-    accumulate(sums, found, base=whole if in_one else None, add=add)
-    assert torch.equal(whole, expected)
-
-
-@pytest.mark.parametrize("add", [True, False])
-def test_backward_returns_the_gradients_of_inputs_and_leaves_those_of_parameters(*, add: bool) -> None:
-    theta, x = torch.nn.Parameter(torch.tensor([2.0, 3.0])), torch.tensor(5.0, requires_grad=True)
-    theta.grad = torch.tensor([1.0, 1.0])
-    (of_x,) = backward((theta * x).sum(), [theta], [x], add=add)
-    assert of_x.item() == 5.0
-    assert theta.grad.tolist() == ([6.0, 6.0] if add else [5.0, 5.0])
-    assert x.grad is None
+def test_backward_returns_the_gradients_of_inputs_and_adds_those_of_parameters() -> None:
+    """On a GPU in one operation, where the parameters' gradients are views of one vector."""
+    x = torch.tensor(5.0, requires_grad=True)
+    for on_gpu in (False, True):
+        gradients = torch.arange(6.0)
+        theta = [torch.nn.Parameter(torch.ones(2, 2)), torch.nn.Parameter(torch.tensor([2.0, 3.0]))]
+        theta[0].grad, theta[1].grad = gradients[:4].view(2, 2), gradients[4:]
+        loss = (theta[0].t() * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum() + (theta[1] * x).sum()
+        (of_x,) = backward(loss.as_subclass(OnGpu) if on_gpu else loss, theta, [x])
+        assert of_x.item() == 5.0
+        assert gradients.tolist() == [1.0, 4.0, 4.0, 7.0, 9.0, 10.0]
+        assert x.grad is None

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from tam.config.config import Config
-from tam.methods import Method, make_method, replay, search
+from tam.methods import Losses, Method, make_method, replay, search
 from tam.methods.replay import recorder_for, repeat
 from tam.methods.search import Descent, Search
 from tam.models import ModelSpec
-from tests.methods.rerun import Rerun
+from tests.methods.rerun import OnGpu, Rerun
 from tests.methods.small import make_batch, make_model
 from tests.models.test_device import NoReadBack
 
@@ -81,10 +81,24 @@ def test_methods_adapt_the_same(name: str, plain_spec: ModelSpec, monkeypatch: p
     assert recorder.calls == ["run"] * 2 + ["record"] + ["replay"] * 11 + ["free"]
 
 
-def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OnGpu(Tensor):
-        is_cuda = True
+def test_the_first_outer_steps_run_and_the_others_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Steps:
+        done = torch.zeros(())
 
+        def step(self) -> Losses:
+            self.done += 1
+            return Losses(self.done + 0, 2 * self.done, torch.zeros(()))
+
+    steps = Steps()
+    recorder = Rerun(steps)
+    monkeypatch.setattr(replay, "CudaRecorder", lambda _: recorder)
+    captured = replay.CapturedStep(steps.step, torch.Generator())
+    for number in range(1, 7):
+        assert [float(value) for value in captured().means] == [number, 2 * number, 0]
+    assert recorder.calls == ["run"] * 3 + ["record"] + ["replay"] * 3
+
+
+def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor, made = torch.zeros(1).as_subclass(OnGpu), Rerun(None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(replay, "CudaRecorder", lambda: made)

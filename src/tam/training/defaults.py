@@ -49,13 +49,14 @@ def follow_data(
     if "name" in tasks.options:
         return Followed(config)
     followed, notes = _shots(config, tasks, given)
-    followed = followed.override(**_not_given(_network(config, preset), given))
-    if preset == "quick":
-        followed = followed.override(**_not_given(_mixed_supports(followed, tasks), given))
-    return Followed(followed.override(**_not_given(_validations(followed), given)), tuple(notes))
+    followed = followed.override(**not_given(_network(config, preset), given))
+    if preset == "quick" and config.method == "tam":
+        followed = followed.override(**not_given(_mixed_supports(followed, tasks), given))
+    return Followed(followed.override(**not_given(_validations(followed), given)), tuple(notes))
 
 
-def _not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+def not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The changes to settings that the user did not give."""
     return {name: value for name, value in changes.items() if name not in given}
 
 
@@ -88,15 +89,14 @@ def _network(config: Config, preset: str) -> dict[str, Any]:
 
 
 def _mixed_supports(config: Config, tasks: TaskSet) -> dict[str, Any]:
-    if config.method != "tam":
-        return {}
-    training = config.training
+    after = min(400, config.training.steps // 4)
+    return {"support": "mixed", "small_after": after, "small_sizes": small_sizes(config, tasks)}
+
+
+def small_sizes(config: Config, tasks: TaskSet) -> tuple[int, int]:
+    """The range of small supports: from one example per class to 64, or to all rows if there are fewer."""
     smallest = max(tasks.n_classes, 1)
-    return {
-        "support": "mixed",
-        "small_after": min(400, training.steps // 4),
-        "small_sizes": (smallest, max(smallest, min(64, training.rows))),
-    }
+    return smallest, max(smallest, min(64, config.training.rows))
 
 
 def _validations(config: Config) -> dict[str, Any]:

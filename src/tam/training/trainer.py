@@ -15,7 +15,8 @@ from tam.evaluation.protocol import Choice, KShotScore, choose, quality
 from tam.io import MALFORMED
 from tam.methods import Losses, Method
 from tam.methods.losses import smoothed
-from tam.methods.warm_starts import WarmStarts
+from tam.methods.replay import CapturedStep
+from tam.methods.starts import WarmStarts
 from tam.models import Model, build_model, place_model, twice_differentiable
 from tam.models.dropout import dropping
 from tam.models.encoder import load_pretrained
@@ -25,7 +26,6 @@ from tam.models.hints import Hints, memorised, token_weights
 from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
-from tam.training.capture import CapturedStep
 from tam.training.checkpoint import load_weights, read_tensors, write_tensors
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
