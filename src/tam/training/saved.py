@@ -18,16 +18,43 @@ from torch import Tensor
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import MALFORMED, exists, read_json, unreadable
+from tam.io import MALFORMED, exists, finite, infinite_if_none, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
 from tam.training.folder import best_file
 from tam.training.preflight import check_device
-from tam.training.state import Best
 
 FORMAT = 2
 _NEXT = "learner.json.next"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation at one k so far."""
+
+    step: int
+    quality: tuple[float, float]
+    choice: Choice
+
+    def to_json(self) -> list[Any]:
+        """As plain values."""
+        return [self.step, list(map(finite, self.quality)), list(self.choice)]
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Best":
+        """From plain values; raises one of `MALFORMED` if they do not describe a validation."""
+        step, (first, second), (steps, rate) = values
+        quality = (float(infinite_if_none(first)), float(infinite_if_none(second)))
+        return cls(int(step), quality, Choice(int(steps), float(rate)))
+
+    @classmethod
+    def of_file(cls, header: Mapping[str, Any], path: Path) -> "Best":
+        """From the header of a weights file."""
+        try:
+            return cls.from_json(header["best"])
+        except MALFORMED as error:
+            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
 
 
 @dataclass(frozen=True)
