@@ -78,23 +78,6 @@ def test_tasks_stop_one_by_one(plain_spec: ModelSpec, theta_update: str) -> None
     assert_same_theta(model, reference)
 
 
-def test_once_all_tasks_have_stopped_theta_stands_still(plain_spec: ModelSpec) -> None:
-    """More inner steps then change nothing, not even by momentum."""
-    batch = make_batch(plain_spec, 4, 8, seed=1 if plain_spec.kind == "classification" else 3)
-    batch = batch.part(slice(2, 4) if plain_spec.kind == "classification" else slice(0, 3))
-    results: list[Model] = []
-    for inner_steps in (1, 2, 6):
-        model = make_model(plain_spec)
-        settings = TAM(inner_steps=inner_steps, inner_rate=20, patience=1, theta_update="interleaved")
-        _, counts = ours(model, batch, settings)
-        assert counts == [batch.tasks, *[0] * (inner_steps - 1)]
-        results.append(model)
-    assert_moved(results[0], make_model(plain_spec))
-    for later in results[1:]:
-        for a, b in zip(results[0].parameters(), later.parameters(), strict=True):
-            assert torch.equal(a, b)
-
-
 def _one_step(model: Model, batch: Batch) -> tuple[Losses, Tensor]:
     losses = TAM(inner_steps=3, inner_rate=0.1).training_step(model, batch, lambda _: None, 0)
     assert model.primitives is not None
