@@ -73,11 +73,8 @@ def test_rows_are_different_and_in_random_order() -> None:
     counts = torch.bincount(drawn.flatten(), minlength=40)  # each 100 times, give or take 9
     assert counts.min() > 60
     assert counts.max() < 140
-    first = torch.bincount(
-        drawn[:, 0], minlength=40
-    )  # also the first rows alone, of which small supports are
+    first = torch.bincount(drawn[:, 0], minlength=40)  # small supports are the first rows
     assert first.max() < 30
-    assert len(drawn[:, 0].unique()) > 35
 
 
 def test_tasks_and_chance_are_drawn_uniformly() -> None:
@@ -87,12 +84,9 @@ def test_tasks_and_chance_are_drawn_uniformly() -> None:
     assert counts.sum() == 1200
     assert counts.min() > 150
     assert counts.max() < 250
-    chance = torch.stack([batch.chance for batch in batches if batch.chance is not None])
+    chance = torch.stack([some(batch.chance) for batch in batches])
     assert chance.shape == (600, 2, 2)
-    assert chance.unique().numel() > 2300
-    assert 0 <= chance.min() < 0.05
-    assert 0.95 < chance.max() < 1
-    assert abs(chance.mean() - 0.5) < 0.05
+    assert torch.histc(chance, 10, 0, 1).min() > 180  # each 240 times, give or take 15
 
 
 def test_a_random_slot_plays_unknown() -> None:

@@ -42,6 +42,7 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "kind", "compositional"),
     [
+        ("tam", "classification", False),
         ("agnostic", "transduction", False),
         ("multitask", "classification", False),
         ("multitask", "classification", True),
