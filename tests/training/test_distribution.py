@@ -235,18 +235,6 @@ def test_each_process_takes_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     distribution.check_processes("cpu", 4)
 
 
-def test_each_process_takes_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in (1, 2, 3, 4):
-        monkeypatch.setattr(distribution, "world_size", lambda size=size: size)
-        taken: list[int] = []
-        for rank in range(size):
-            monkeypatch.setattr(distribution, "rank", lambda rank=rank: rank)
-            own = range(8)[distribution.share(8)]
-            assert len(own) in (8 // size, -(-8 // size))
-            taken += own
-        assert taken == list(range(8))
-
-
 @pytest.mark.parametrize("rank", ["0", "5"])
 def test_tasks_that_cannot_be_split_leave_no_folder(
     rank: str, monkeypatch: pytest.MonkeyPatch, write_config: WriteConfig, tmp_path: Path

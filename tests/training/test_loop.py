@@ -83,6 +83,13 @@ def test_training_stops_when_validation_no_longer_improves(
     train_in(tmp_path, config)
 
 
+def test_another_seed_gives_other_weights(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        train_in(tmp_path / str(seed), toy_config(seed=seed, steps=1))
+    first, second = (weights(tmp_path / str(seed)) for seed in (0, 1))
+    assert not any(torch.equal(value, second[name]) for name, value in first.items() if value.std() > 0)
+
+
 def test_records_follow_every_step_and_validation(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     train_in(tmp_path, toy_config(steps=7), log=seen.append)

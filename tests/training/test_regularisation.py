@@ -8,15 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tam.errors import InterruptedRunError, UserError
+from tam.errors import UserError
 from tam.methods.losses import losses_of, score, smoothed, task_losses
 from tam.models.dropout import drop, dropping
 from tam.models.fast import engine
 from tam.training.adam import Adam
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
-from tests.training.run_folder import assert_same_weights, records, weights
-from tests.training.toys import toy_config, toy_tasks, train_in
+from tests.training.toys import toy_config, toy_tasks
 
 METHODS = ["tam", "agnostic", "multitask", "cavia", "snail", "matching"]
 
@@ -67,22 +66,6 @@ def test_where_it_would_not_work_it_is_an_error(
 ) -> None:
     with pytest.raises(UserError, match=f"{next(iter(values))} must be 0 for .*{method}|LSTM"):
         trainer_of(tmp_path, method, kind, **values)
-
-
-@pytest.mark.parametrize("kind", ["classification", "transduction"])
-def test_a_resumed_run_with_all_of_them_is_the_same_bit_for_bit(kind: str, tmp_path: Path) -> None:
-    config = toy_config(dropout=0.3, weight_decay=0.1, label_smoothing=0.1)
-    train_in(tmp_path / "whole", config, toy_tasks(kind))
-
-    def stop(record: Any) -> None:
-        if record.get("step") == 5:
-            raise InterruptedRunError("stopped")
-
-    with pytest.raises(InterruptedRunError):
-        train_in(tmp_path / "stopped", config, toy_tasks(kind), stop)
-    train_in(tmp_path / "stopped", config, toy_tasks(kind))
-    assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "stopped"))
-    assert records(tmp_path / "whole") == records(tmp_path / "stopped")
 
 
 @pytest.mark.parametrize("kind", ["classification", "transduction"])

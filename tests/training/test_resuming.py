@@ -35,6 +35,11 @@ SORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "several starts": ({}, {"starts": 3, "warm_share": 0.5}),
     "warm starts": ({"compositional": True}, {"warm_share": 0.5, "task_tokens": 2, "patience": None}),
+    "regularised": ({}, {"dropout": 0.3, "weight_decay": 0.1, "label_smoothing": 0.1}),
+    "agnostic": ({"kind": "transduction"}, {"method": "agnostic"}),
+    "multitask": ({"compositional": True}, {"method": "multitask"}),
+    "maml": ({"kind": "transduction"}, {"method": "maml"}),
+    "cavia": ({"compositional": True}, {"method": "cavia"}),
 }
 
 
