@@ -76,8 +76,7 @@ def _target_score(outcomes: Tensor, batch: Batch) -> Tensor:
 
 def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     """The mean loss of each task, `[B]`, given the log-probabilities of all answers."""
-    log_prob = outcomes if batch.y_length is None else _target_score(outcomes, batch)
-    return losses_of(log_prob, batch).per_task()
+    return _losses(_target_score(outcomes, batch), batch.y_length, batch.present).per_task()
 
 
 def backward(

@@ -44,10 +44,7 @@ class Setup:
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     """Work out what a run needs; raise an error if settings, tasks and machine do not fit together.
 
-    Args:
-        config: The settings.
-        tasks: The tasks to train on.
-        with_test: Whether the test tasks will be scored, and so need enough examples.
+    `with_test` says whether the test tasks will be scored, and so need enough examples.
     """
     check_device(config.device)
     notes: list[str] = []

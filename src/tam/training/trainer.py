@@ -182,15 +182,11 @@ class Trainer:
         ):
             losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
-            self.warm_starts.keep(whole, self._of_all_ranks(losses.z))
+            z = losses.z.new_zeros(self._tasks, losses.z.shape[1])
+            z[self._share] = losses.z
+            distribution.add_up([z])  # every rank stores the z of all tasks
+            self.warm_starts.keep(whole, z)
         return Losses(*losses.means)
-
-    def _of_all_ranks(self, rows: Tensor) -> Tensor:
-        """Gather the rows of all ranks' tasks, given this rank's."""
-        gathered = rows.new_zeros(self._tasks, rows.shape[1])
-        gathered[self._share] = rows
-        distribution.add_up([gathered])
-        return gathered
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
