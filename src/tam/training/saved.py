@@ -145,13 +145,11 @@ class Saved:
             raise UserError(f"{folder}: format must be {FORMAT} for this version: got {values['format']}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
-        spec, file = ModelSpec.from_json(values["spec"]), folder / "model.safetensors"
+        spec = ModelSpec.from_json(values["spec"])
         _check_sizes(spec, weights)
-        model = build_model(spec, torch.Generator().manual_seed(0))
-        load_weights(model, weights, file)
         return cls(
             config,
-            place_model(model, device, config.training.precision),
+            _model_of(config, spec, weights, folder / "model.safetensors"),
             _vocabulary(values, spec),
             _primitives(values),
             _choices(values["choices"]),
@@ -177,6 +175,12 @@ def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
     return {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
 
 
+def _model_of(config: Config, spec: ModelSpec, weights: Mapping[str, Tensor], file: Path) -> Model:
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    load_weights(model, weights, file)
+    return place_model(model, config.device, config.training.precision)
+
+
 def read_best(
     folder: Path, config: Config, spec: ModelSpec, checksums: Mapping[str, str] | None = None
 ) -> dict[int, tuple[Best, Model]]:
@@ -190,10 +194,7 @@ def read_best(
             weights, header = read_tensors(file)
             if checksums is not None and checksums.get(str(k)) != checksum(weights):
                 continue
-            model = build_model(spec, torch.Generator().manual_seed(0))
-            load_weights(model, weights, file)
-            place_model(model, config.device, config.training.precision)
-            best[k] = Best.of_file(header, file), model
+            best[k] = Best.of_file(header, file), _model_of(config, spec, weights, file)
     return best
 
 
