@@ -110,7 +110,12 @@ def test_a_plan_is_kept_for_when_the_run_is_resumed(tmp_path: Path, monkeypatch:
         fit_minutes(config, tasks, 3, tmp_path)
     with pytest.raises(UserError, match=r"plan.json: .*seed was 0 and is 1"):
         fit_minutes(config.override(seed=1), tasks, 2, tmp_path)
-    assert json.loads((tmp_path / "plan.json").read_text())["chosen"] == first.notes[0].splitlines()
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["chosen"] == first.notes[0].splitlines()
+    for damage in ({"minutes": None}, {"from": {"network": 3}}):
+        (tmp_path / "plan.json").write_text(json.dumps(plan | damage))
+        with pytest.raises(UserError, match=r"plan.json: not the plan"):
+            fit_minutes(config, tasks, 2, tmp_path)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.evaluation.protocol import choose
-from tam.io import exists, read_json
+from tam.io import MALFORMED, exists, read_json
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json
 from tam.training.defaults import Followed, fit_memory, follow_data, not_given, small_sizes
@@ -134,7 +134,7 @@ def _earlier(file: Path, config: Config, minutes: float) -> Config:
         if values["minutes"] != minutes:
             changes.append(f"minutes was {values['minutes']:g} and is {minutes:g}")
         planned = Config.from_json(values["config"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*MALFORMED, UserError) as error:
         raise UserError(f"{file}: not the plan of a run ({error!r})") from None
     if changes:
         raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
