@@ -74,6 +74,9 @@ def test_scoring_gets_cheaper_until_it_takes_its_share(
     for minutes in (0, -1, float("nan")):
         with pytest.raises(UserError, match="minutes must be above 0"):
             fit_minutes(start, tasks, minutes, tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match="minutes is for a run of one process"):
+        fit_minutes(start, tasks, 1, tmp_path)
 
 
 def test_settings_that_no_size_allows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tam.errors import UserError
 from tam.evaluation.protocol import choose
 from tam.io import MALFORMED, exists, read_json
 from tam.tasks.taskset import TaskSet
+from tam.training import distribution
 from tam.training.checkpoint import write_json
 from tam.training.defaults import Followed, fit_memory, follow_data, not_given, small_sizes
 from tam.training.preflight import prepare
@@ -109,6 +110,8 @@ def fit_minutes(
     file, since = folder / "plan.json", time.monotonic() if since is None else since
     if exists(file):
         return Followed(_earlier(file, config, minutes))
+    if distribution.launched() > 1:  # each would measure, and plan, something else
+        raise UserError("minutes is for a run of one process: with several, give steps or max_seconds")
     if not config.settings.trained:
         return Followed(config)
     seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
