@@ -50,8 +50,6 @@ class Walk:
 
     z: Tensor
     adam: torch.optim.Adam
-    loss: Tensor
-    z_loss: Tensor
     best: float = math.inf
     worse: int = 0
     steps: int = 0
@@ -59,8 +57,8 @@ class Walk:
 
     def goes_on(self, patience: int | None) -> bool:
         """Line 5: whether the loss improved."""
-        self.worse = 0 if self.z_loss.item() < self.best else self.worse + 1
-        self.best = min(self.best, self.z_loss.item())
+        self.worse = 0 if self.losses[-1] < self.best else self.worse + 1
+        self.best = min(self.best, self.losses[-1])
         return patience is None or self.worse < patience
 
 
@@ -77,61 +75,54 @@ def algorithm_1(
     """
     theta = list(model.parameters())
     theta_adam = torch.optim.Adam(theta, lr=RATE, betas=(0.9, 0.98))
-    rows_of_z = rows_of_z or [None] * batch.tasks
+    interleaved = settings.theta_update == "interleaved"
     walks: list[Walk] = []
+    learned_from: list[int] = []
 
-    def look(walk: Walk, task: int) -> None:
-        walk.loss = task_loss(model, walk.z, batch, task)
-        walk.z_loss = task_loss(model, walk.z, batch, task, rows_of_z[task])
-        walk.losses.append(walk.z_loss.item())
+    def look(tasks: Sequence[int], *, learn: bool) -> None:
+        for task in tasks:
+            walk, rows = walks[task], None if rows_of_z is None else rows_of_z[task]
+            z_loss = task_loss(model, walk.z, batch, task, rows)
+            walk.losses.append(z_loss.item())
+            (walk.z.grad,) = torch.autograd.grad(z_loss, walk.z)
+            if learn:
+                loss = task_loss(model, walk.z.detach(), batch, task)
+                gradients = torch.autograd.grad(loss, theta, materialize_grads=True)
+                for parameter, gradient in zip(theta, gradients, strict=True):
+                    parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+                learned_from.append(task)
+        if interleaved:
+            move_theta()
 
-    def move_theta(total: list[Tensor], count: int) -> None:
-        for parameter, gradient in zip(theta, total, strict=True):
-            parameter.grad = gradient / count
-        torch.nn.utils.clip_grad_norm_(theta, CLIP)
-        theta_adam.step()
+    def move_theta() -> None:
+        if learned_from:
+            for parameter in theta:
+                assert parameter.grad is not None
+                parameter.grad /= len(learned_from)
+            torch.nn.utils.clip_grad_norm_(theta, CLIP)
+            theta_adam.step()
+            theta_adam.zero_grad()
+            learned_from.clear()
 
     for _ in range(outer):
-        walks = []
+        walks.clear()
         for task in range(batch.tasks):
-            z = torch.zeros(model.task_size, dtype=torch.float64, requires_grad=True)
-            if batch.start is not None:
-                z = batch.start[task].clone().requires_grad_()
-            adam = torch.optim.Adam([z], lr=settings.inner_rate)
-            walks.append(Walk(z, adam, z, z))
-            look(walks[-1], task)
-        total, count = [torch.zeros_like(parameter) for parameter in theta], 0
-        if settings.learn_blank:
-            for walk in walks:
-                (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z, retain_graph=True)
-                gradients = torch.autograd.grad(walk.loss, theta, retain_graph=True, materialize_grads=True)
-                total = [sum_ + gradient for sum_, gradient in zip(total, gradients, strict=True)]
-                count += 1
-            if settings.theta_update == "interleaved":
-                move_theta(total, count)
-                total, count = [torch.zeros_like(parameter) for parameter in theta], 0
+            z = (
+                torch.zeros(model.task_size, dtype=torch.float64)
+                if batch.start is None
+                else batch.start[task]
+            )
+            z = z.clone().requires_grad_()
+            walks.append(Walk(z, torch.optim.Adam([z], lr=settings.inner_rate)))
         going = list(range(batch.tasks))
+        look(going, learn=settings.learn_blank)
         for _ in range(settings.inner_steps):
             going = [task for task in going if walks[task].goes_on(settings.patience)]
-            if not going:
-                break
             for task in going:
-                walk = walks[task]
-                if (walk.steps == 0 and not settings.learn_blank) or settings.theta_update == "accumulated":
-                    (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z)
-                walk.adam.step()
-                look(walk, task)
-                walk.steps += 1
-                gradients = torch.autograd.grad(walk.loss, theta, retain_graph=True, materialize_grads=True)
-                total = [sum_ + gradient for sum_, gradient in zip(total, gradients, strict=True)]
-                count += 1
-                # z and θ share a backward pass: with θ about to move, z's next gradient is of now.
-                (walk.z.grad,) = torch.autograd.grad(walk.z_loss, walk.z, retain_graph=True)
-            if settings.theta_update == "interleaved":
-                move_theta(total, count)
-                total, count = [torch.zeros_like(parameter) for parameter in theta], 0
-        if settings.theta_update == "accumulated":
-            move_theta(total, count)
+                walks[task].adam.step()
+                walks[task].steps += 1
+            look(going, learn=True)
+        move_theta()
     return walks
 
 

@@ -8,6 +8,12 @@ from torch import Tensor
 from tam.methods.replay import CudaRecorder
 
 
+class OnGpu(Tensor):
+    """A tensor that says it is on a GPU."""
+
+    is_cuda = True
+
+
 class Rerun(CudaRecorder):
     """Runs a body again where a recording would be replayed.
 

@@ -1,6 +1,6 @@
 """Small models of every sort in float64, random batches for them, and plain readings of their losses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -71,34 +71,6 @@ def plain_loss(
     if one.y_length is None:
         return F.nll_loss(log_prob[0], one.y[0])
     return -log_prob.sum() / (one.y_length + 1).sum()
-
-
-@torch.no_grad()
-def _shift(parameters: Sequence[Tensor], directions: Sequence[Tensor], by: float) -> None:
-    for parameter, direction in zip(parameters, directions, strict=True):
-        parameter += by * direction
-
-
-def check_slopes(model: Model, loss: Callable[[], Tensor], step: float = 1e-6) -> None:
-    """The gradients in `.grad` equal the slopes of the loss, along random directions."""
-    generator = torch.Generator().manual_seed(3)
-    parameters = list(model.parameters())
-    for _ in range(4):
-        directions = [torch.randn(p.shape, generator=generator, dtype=torch.float64) for p in parameters]
-
-        def at(place: float, directions: list[Tensor] = directions) -> Tensor:
-            _shift(parameters, directions, place)
-            value = loss().detach()
-            _shift(parameters, directions, -place)
-            return value
-
-        along = [
-            (p.grad * d).sum() for p, d in zip(parameters, directions, strict=True) if p.grad is not None
-        ]
-        assert len(along) == len(parameters)
-        torch.testing.assert_close(
-            torch.stack(along).sum(), (at(step) - at(-step)) / (2 * step), rtol=1e-5, atol=1e-6
-        )
 
 
 def assert_same_gradients(model: Model, other: Model) -> None:

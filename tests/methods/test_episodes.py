@@ -143,42 +143,31 @@ def test_parts_are_put_together_again(plain_spec: ModelSpec, numbers: int) -> No
     assert max(sizes) == min(5, max(1, 2**27 // numbers))
 
 
-def marked(batch: Batch) -> Batch:
-    """The number of its row as the length of each input."""
-    return replace(batch, x_length=torch.arange(batch.rows).expand(batch.tasks, -1))
+@pytest.mark.parametrize(
+    ("sizes", "counts", "expected"),
+    [
+        ((3, 3), None, [3, 3, 3, 3]),
+        ((1, 16), None, [1, 4, 16, 2]),  # log-uniform
+        ((4, 4), [1, 2, 5, 24], [0, 1, 2, 4]),  # a task of few rows gives half of them to its support
+    ],
+)
+def test_the_first_rows_are_the_support_and_the_others_are_queries(
+    plain_spec: ModelSpec, sizes: tuple[int, int], counts: list[int] | None, expected: list[int]
+) -> None:
+    chance = torch.tensor([[0.0], [0.5], [0.999], [0.25]], dtype=torch.float64)
+    batch = replace(make_batch(plain_spec, 4, 24), chance=chance, x_length=torch.arange(24).expand(4, -1))
+    if counts is not None:
+        batch = replace(batch, present=torch.arange(24) < torch.tensor(counts).unsqueeze(1))
+    support, query = split(batch, sizes)
+    assert (support.rows, support.y.shape[1]) == (sizes[1], sizes[1])
+    assert (support.present is None) == (sizes == (3, 3))
+    for task, size in enumerate(expected):
+        assert rows_of(support, task) == list(range(size))
+        first, last = (sizes[1], 24) if counts is None else (size, counts[task])
+        assert rows_of(query, task) == list(range(first, last))
 
 
 def rows_of(batch: Batch, task: int) -> list[int]:
+    """The rows of a task that are present; each has its number as the length of its input."""
     present = torch.ones_like(batch.x_length, dtype=torch.bool) if batch.present is None else batch.present
     return batch.x_length[task][present[task]].tolist()
-
-
-def test_a_fixed_size_needs_no_mask(plain_spec: ModelSpec) -> None:
-    support, query = split(marked(make_batch(plain_spec, 3, 8)), (3, 3))
-    assert support.present is None
-    assert query.present is None
-    for task in range(3):
-        assert rows_of(support, task) == [0, 1, 2]
-        assert rows_of(query, task) == [3, 4, 5, 6, 7]
-    assert (support.y.shape[1], query.y.shape[1]) == (3, 5)
-
-
-def test_sizes_are_log_uniform(plain_spec: ModelSpec) -> None:
-    chance = torch.tensor([[0.0], [0.5], [0.999], [0.25]], dtype=torch.float64)
-    batch = replace(marked(make_batch(plain_spec, 4, 24)), chance=chance)
-    support, query = split(batch, (1, 16))
-    assert [len(rows_of(support, task)) for task in range(4)] == [1, 4, 16, 2]
-    for task in range(4):
-        assert rows_of(support, task) == list(range(len(rows_of(support, task))))
-        assert rows_of(query, task) == list(range(16, 24))
-
-
-def test_a_task_of_few_rows_gives_half_of_them_to_its_support(plain_spec: ModelSpec) -> None:
-    counts = torch.tensor([1, 2, 5, 8, 20])
-    batch = marked(make_batch(plain_spec, 5, 20))
-    batch = replace(batch, present=torch.arange(20) < counts.unsqueeze(1))
-    support, query = split(batch, (4, 4))
-    assert support.rows == 4
-    for task, (count, size) in enumerate(zip(counts.tolist(), [0, 1, 2, 4, 4], strict=True)):
-        assert rows_of(support, task) == list(range(size))
-        assert rows_of(query, task) == list(range(size, count))

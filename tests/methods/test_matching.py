@@ -109,18 +109,6 @@ def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
     assert scores.grad.abs().sum() > 0
 
 
-def test_the_state_is_the_support() -> None:
-    model = sharp(PLAIN)
-    support = replace(make_batch(PLAIN, 3, 6, seed=1), y=torch.tensor([[0, 1, 2, 0, 1, 2]] * 3))
-    support = replace(support, classes=torch.tensor([3, 3, 3]))
-    query, method = make_batch(PLAIN, 3, 4), Matching(shots=2)
-    (state,) = method.adapt(model, support, (0,), 0.0)
-    with torch.no_grad():
-        found = method.outcomes(model, state, query)
-    asked = replace(query, support=support)
-    torch.testing.assert_close(found, combine(scores_of(model, asked), asked, 3))
-
-
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set
 def test_what_all_scores_share_is_neither_learned_nor_rounded_away_in_bfloat16() -> None:
     """Else it grows without end, and scores become equal: the loss is that of a guess, with no gradient."""

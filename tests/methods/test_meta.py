@@ -14,7 +14,6 @@ from tests.methods.small import (
     ENCODER,
     SPECS,
     assert_same_gradients,
-    check_slopes,
     make_batch,
     make_model,
     plain_loss,
@@ -95,14 +94,6 @@ def test_supports_of_different_sizes(case: str) -> None:
     settings(kind, sizes=(1, 4)).training_step(model, batch, lambda _: None, 0)
     meta_loss(kind, reference, batch, "second", [1, 4, 2], 4).backward()
     assert_same_gradients(model, reference)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_meta_gradient_is_the_slope_of_the_query_loss(case: str) -> None:
-    kind, spec = CASES[case]
-    model, batch = make_model(spec), make_batch(spec, 2, 7)
-    settings(kind).training_step(model, batch, lambda _: None, 0)
-    check_slopes(model, lambda: meta_loss(kind, model, batch, "first", [SUPPORT] * 2, SUPPORT))
 
 
 @ORDERS

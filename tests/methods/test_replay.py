@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from tam.config.config import Config
-from tam.methods import Method, make_method, replay, search
+from tam.methods import Losses, make_method, replay, search
 from tam.methods.replay import recorder_for, repeat
 from tam.methods.search import Descent, Search
 from tam.models import ModelSpec
-from tests.methods.rerun import Rerun
+from tests.methods.rerun import OnGpu, Rerun
 from tests.methods.small import make_batch, make_model
 from tests.models.test_device import NoReadBack
 
@@ -47,25 +47,15 @@ METHODS: dict[str, dict[str, object]] = {
 }
 
 
-def made(name: str) -> Method:
-    return make_method(Config.of(name.partition(",")[0]).override(**METHODS[name]))
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_adapting_reads_no_value_back(name: str, plain_spec: ModelSpec) -> None:
-    method = made(name)
-    model, batch = make_model(method.spec(plain_spec, 3)).float(), make_batch(plain_spec)
-    with NoReadBack():
-        (states,) = method.adapt(model, batch, [2], 0.1)
-        method.outcomes(model, states, batch)
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_adapt_the_same(name: str, plain_spec: ModelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    method = made(name)
+    """And no value is read back."""
+    method = make_method(Config.of(name.partition(",")[0]).override(**METHODS[name]))
     model = make_model(method.spec(plain_spec, 3)).float()
     batch, steps, rate = make_batch(plain_spec, 3, 5), [3, 9, 12], torch.tensor([0.01, 0.1, 0.5])
-    plain = method.adapt(model, batch, steps, rate)
+    with NoReadBack():
+        plain = method.adapt(model, batch, steps, rate)
+        method.outcomes(model, plain[0], batch)
     recorders: list[Rerun] = []
 
     def double(owner: object, change: Callable[[], None], times: int, _: object) -> Iterator[int]:
@@ -81,10 +71,24 @@ def test_methods_adapt_the_same(name: str, plain_spec: ModelSpec, monkeypatch: p
     assert recorder.calls == ["run"] * 2 + ["record"] + ["replay"] * 11 + ["free"]
 
 
-def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OnGpu(Tensor):
-        is_cuda = True
+def test_the_first_outer_steps_run_and_the_others_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Steps:
+        done = torch.zeros(())
 
+        def step(self) -> Losses:
+            self.done += 1
+            return Losses(self.done + 0, 2 * self.done, torch.zeros(()))
+
+    steps = Steps()
+    recorder = Rerun(steps)
+    monkeypatch.setattr(replay, "CudaRecorder", lambda _: recorder)
+    captured = replay.CapturedStep(steps.step, torch.Generator())
+    for number in range(1, 7):
+        assert [float(value) for value in captured().means] == [number, 2 * number, 0]
+    assert recorder.calls == ["run"] * 3 + ["record"] + ["replay"] * 3
+
+
+def test_steps_are_recorded_on_a_gpu_if_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor, made = torch.zeros(1).as_subclass(OnGpu), Rerun(None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(replay, "CudaRecorder", lambda: made)

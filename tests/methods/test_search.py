@@ -17,21 +17,6 @@ def bowls(z: Tensor) -> tuple[Tensor, Tensor]:
     return (SHAPES * (z - CENTRES).square()).sum(1), 2 * SHAPES * (z - CENTRES)
 
 
-def test_it_is_adam_on_each_task() -> None:
-    search = Search(torch.zeros(3, 2, dtype=torch.float64), 0.1, None)
-    alone = [torch.zeros(1, 2, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    adams = [torch.optim.Adam([z], lr=0.1) for z in alone]
-    for _ in range(30):
-        loss, gradient = bowls(search.z)
-        search.observe(loss)
-        search.step(gradient)
-        for task, (z, adam) in enumerate(zip(alone, adams, strict=True)):
-            z.grad = bowls(z.detach().expand(3, 2))[1][task : task + 1]
-            adam.step()
-        torch.testing.assert_close(search.z, torch.cat(alone).detach())
-    assert search.active.tolist() == [1, 1, 1]
-
-
 @pytest.mark.parametrize("patience", [1, 2, 3])
 def test_a_task_stops_when_its_loss_has_not_improved_on_its_best_for_so_long(patience: int) -> None:
     losses = torch.tensor(

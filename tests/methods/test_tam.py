@@ -55,46 +55,6 @@ def test_a_search_may_start_elsewhere_and_theta_learn_there(spec: ModelSpec, the
     torch.testing.assert_close(some(losses[0].z), torch.stack([walk.z.detach() for walk in walks]))
 
 
-@pytest.mark.parametrize("theta_update", ["accumulated", "interleaved"])
-def test_tasks_stop_one_by_one(plain_spec: ModelSpec, theta_update: str) -> None:
-    if plain_spec.kind == "classification":  # chosen such that tasks stop at different steps
-        model, batch, rate = make_model(plain_spec), make_batch(plain_spec, 4, 8, seed=1), 0.6
-    else:
-        model, batch, rate = make_model(plain_spec, seed=0), make_batch(plain_spec, 5, 3, seed=2), 0.1
-    settings = TAM(inner_steps=8, inner_rate=rate, patience=1, theta_update=theta_update)  # pyright: ignore[reportArgumentType]
-    reference = deepcopy(model)
-    losses, counts = ours(model, batch, settings)
-    walks = algorithm_1(reference, batch, settings)
-    steps = [walk.steps for walk in walks]
-    assert len(set(steps)) >= 3, "the tasks must stop at different steps for this test to say anything"
-    for walk in walks:  # the step that did not improve counts, and is the last
-        assert walk.losses[:-1] == sorted(walk.losses[:-1], reverse=True)
-        assert walk.steps == 8 or walk.losses[-1] >= walk.losses[-2]
-    assert losses[0].steps.item() == pytest.approx(sum(steps) / batch.tasks)
-    if theta_update == "interleaved":
-        assert counts == [sum(number > step for number in steps) for step in range(8)]
-    else:
-        assert counts == [sum(steps)]
-    assert_same_theta(model, reference)
-
-
-def test_once_all_tasks_have_stopped_theta_stands_still(plain_spec: ModelSpec) -> None:
-    """More inner steps then change nothing, not even by momentum."""
-    batch = make_batch(plain_spec, 4, 8, seed=1 if plain_spec.kind == "classification" else 3)
-    batch = batch.part(slice(2, 4) if plain_spec.kind == "classification" else slice(0, 3))
-    results: list[Model] = []
-    for inner_steps in (1, 2, 6):
-        model = make_model(plain_spec)
-        settings = TAM(inner_steps=inner_steps, inner_rate=20, patience=1, theta_update="interleaved")
-        _, counts = ours(model, batch, settings)
-        assert counts == [batch.tasks, *[0] * (inner_steps - 1)]
-        results.append(model)
-    assert_moved(results[0], make_model(plain_spec))
-    for later in results[1:]:
-        for a, b in zip(results[0].parameters(), later.parameters(), strict=True):
-            assert torch.equal(a, b)
-
-
 def _one_step(model: Model, batch: Batch) -> tuple[Losses, Tensor]:
     losses = TAM(inner_steps=3, inner_rate=0.1).training_step(model, batch, lambda _: None, 0)
     assert model.primitives is not None

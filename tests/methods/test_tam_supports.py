@@ -1,6 +1,5 @@
 """Which rows TAM's z follows: all, a few in mixed supports, and never one that is not there."""
 
-import math
 from copy import deepcopy
 from dataclasses import replace
 
@@ -16,7 +15,6 @@ from tests.methods.algorithm_1 import (
     losses_at,
     ours,
     take,
-    task_loss,
 )
 from tests.methods.small import make_batch, make_model
 
@@ -73,22 +71,6 @@ def test_small_supports_come_after_their_phase_and_at_their_share(plain_spec: Mo
     assert same(theta(plain, 100), theta(plain, 100, other))
     assert same(theta(plain, 100), theta(plain, 100, replace(batch, chance=None)))
     assert not same(theta(MIXED, 100), theta(MIXED, 100, other))
-
-
-def test_small_supports_are_log_uniform(plain_spec: ModelSpec) -> None:
-    """The number of rows that z follows, seen from outside: the loss is that of so many rows."""
-    settings = replace(MIXED, small_share=1.0, small_sizes=(2, 8), inner_steps=1)
-    batch, model = make_batch(plain_spec, 1, 9), make_model(plain_spec)
-    sizes: list[int] = []
-    places = [0.0, 0.05, 0.3, 0.5, 0.7, 0.999]
-    for place in places:
-        drawn = replace(batch, chance=torch.tensor([[place, 0.0]], dtype=torch.float64))
-        start = settings.training_step(model, drawn, lambda _: None, 100).start.item()
-        blank = model.blank(1)[0]
-        by_size = {n: task_loss(model, blank, batch, 0, range(n)).item() for n in range(1, 10)}
-        sizes.append(min(by_size, key=lambda n: abs(by_size[n] - start)))
-        assert by_size[sizes[-1]] == pytest.approx(start)
-    assert sizes == [round(math.exp(math.log(2) + p * math.log(4))) for p in places] == [2, 2, 3, 4, 5, 8]
 
 
 def test_rows_that_are_not_there_have_no_effect(spec: ModelSpec) -> None:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import torch
 
-from tam.methods import weights
+from tam.methods import MAML, weights
 from tam.models import ModelSpec, build_model
-from tests.methods.small import make_model
+from tests.methods.small import make_model, some
 
 
 def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec) -> None:
@@ -28,4 +28,4 @@ def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec
 def test_memory_is_bounded_for_the_papers_model() -> None:
     paper = ModelSpec(kind="classification", vocabulary=12, classes=4, max_x=5, conditioning="none")
     model = build_model(paper, torch.Generator().manual_seed(0))
-    assert 64 <= weights.tasks_at_once(model) <= 128
+    assert 64 <= some(MAML().at_once(model)) <= 128

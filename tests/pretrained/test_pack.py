@@ -14,9 +14,8 @@ from tam.pretrained.card import read_card, readme
 from tam.pretrained.pack import one_set, pack
 from tam.pretrained.score import score_packed
 from tam.training.run import load_tasks, read_config
-from tam.training.saved import Saved
+from tam.training.saved import Best, Saved
 from tam.training.scoring import score_splits
-from tam.training.state import Best
 from tests.in_process import tam as command
 
 pytestmark = pytest.mark.slow

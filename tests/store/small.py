@@ -10,8 +10,7 @@ import tam
 from tam.evaluation.protocol import Choice
 from tam.learner.task_embedding import TaskEmbedding
 from tam.models import Model, build_model
-from tam.training.saved import Saved
-from tam.training.state import Best
+from tam.training.saved import Best, Saved
 
 Pairs = list[tuple[list[int], Any]]
 

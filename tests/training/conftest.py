@@ -1,4 +1,4 @@
-"""Runs as processes and as config files; the toys as fixtures."""
+"""Runs as processes and as config files."""
 
 import json
 import os
@@ -12,17 +12,6 @@ import pytest
 
 from tam.config.config import Config
 from tam.tasks.taskset import TaskSet
-from tests.training import toys
-
-
-@pytest.fixture
-def toy_tasks() -> Callable[..., TaskSet]:
-    return toys.toy_tasks
-
-
-@pytest.fixture
-def toy_config() -> Callable[..., Config]:
-    return toys.toy_config
 
 
 def _start_run(

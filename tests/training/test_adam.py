@@ -1,7 +1,6 @@
 """Adam on θ: torch's own where every weight is used, and rows that are not used stay as they are."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -75,7 +74,6 @@ def test_rows_that_are_not_used_neither_move_nor_forget() -> None:
     sparse = torch.optim.SparseAdam([reference.table], lr=0.1, betas=(0.9, 0.98))
     dense = torch.optim.Adam([reference.weight], lr=0.1, betas=(0.9, 0.98))
     for ids in STEPS:
-        before, state = model.table.detach().clone(), {k: v.clone() for k, v in adam.state().items()}
         model(torch.tensor(ids)).backward()
         adam.move(torch.tensor(1.0))
         sparse.zero_grad()
@@ -85,13 +83,6 @@ def test_rows_that_are_not_used_neither_move_nor_forget() -> None:
         dense.step()
         torch.testing.assert_close(model.table, reference.table, rtol=1e-6, atol=1e-9)
         torch.testing.assert_close(model.weight, reference.weight, rtol=1e-6, atol=1e-9)
-        for row in range(5):
-            assert torch.equal(model.table[row], before[row]) == (row not in ids)
-            same = [
-                torch.equal(adam.state()[k][3 * row : 3 * row + 3], state[k][3 * row : 3 * row + 3])
-                for k in ("mean", "square")
-            ]
-            assert same == [row not in ids] * 2
     assert torch.equal(model.table[4], Table().table[4])
 
 
@@ -115,14 +106,10 @@ def test_without_any_step_nothing_moves() -> None:
 
 
 def test_the_rate_rises_then_falls_along_a_cosine() -> None:
-    at: Callable[[int], float] = lambda step: rate_at(step, peak=2.0, warmup=4, steps=24)  # noqa: E731
-    assert [at(step) for step in range(4)] == [0.5, 1.0, 1.5, 2.0]
-    assert at(4) == 2.0
-    assert at(14) == pytest.approx(1.0)
-    assert at(9) == pytest.approx(1 + math.cos(math.pi / 4))
-    assert 0 < at(23) < 0.02
-    assert at(24) == 0
-    assert all(at(step) > at(step + 1) for step in range(4, 24))
+    rates = [rate_at(step, peak=2.0, warmup=4, steps=24) for step in range(25)]
+    assert rates[:5] == [0.5, 1.0, 1.5, 2.0, 2.0]
+    assert [rates[9], rates[14], rates[24]] == pytest.approx([1 + math.cos(math.pi / 4), 1, 0])
+    assert rates[4:] == sorted(rates[4:], reverse=True)
     assert rate_at(0, peak=1.0, warmup=0, steps=1) == 1.0
     assert rate_at(3, peak=1.0, warmup=10, steps=5) == 0.4
 

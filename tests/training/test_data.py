@@ -1,16 +1,12 @@
 """The draw of a training batch."""
 
-import random
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
-from tam.methods.losses import example_losses
-from tam.models import Batch, ModelSpec, build_model
+from tam.models import Batch
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
 from tam.training.data import TrainingData
@@ -73,11 +69,8 @@ def test_rows_are_different_and_in_random_order() -> None:
     counts = torch.bincount(drawn.flatten(), minlength=40)  # each 100 times, give or take 9
     assert counts.min() > 60
     assert counts.max() < 140
-    first = torch.bincount(
-        drawn[:, 0], minlength=40
-    )  # also the first rows alone, of which small supports are
+    first = torch.bincount(drawn[:, 0], minlength=40)  # small supports are the first rows
     assert first.max() < 30
-    assert len(drawn[:, 0].unique()) > 35
 
 
 def test_tasks_and_chance_are_drawn_uniformly() -> None:
@@ -87,12 +80,9 @@ def test_tasks_and_chance_are_drawn_uniformly() -> None:
     assert counts.sum() == 1200
     assert counts.min() > 150
     assert counts.max() < 250
-    chance = torch.stack([batch.chance for batch in batches if batch.chance is not None])
+    chance = torch.stack([some(batch.chance) for batch in batches])
     assert chance.shape == (600, 2, 2)
-    assert chance.unique().numel() > 2300
-    assert 0 <= chance.min() < 0.05
-    assert 0.95 < chance.max() < 1
-    assert abs(chance.mean() - 0.5) < 0.05
+    assert torch.histc(chance, 10, 0, 1).min() > 180  # each 240 times, give or take 15
 
 
 def test_a_random_slot_plays_unknown() -> None:
@@ -141,44 +131,15 @@ def test_many_short_examples_of_one_task_and_a_long_one_of_another_take_little_m
     assert batch.x_length.flatten().sort().values.tolist() == [0, 0, 1, 1, 1, 200_000]
 
 
-@pytest.mark.parametrize("kind", ["classification", "transduction"])
-def test_a_batch_is_as_wide_as_its_own_longest_rows(kind: Any) -> None:
-    """One long example in 200 does not make every batch as wide, and the losses stay what they were."""
-    tasks = uneven_tasks(kind)
-    data, seeds = TrainingData(tasks, "cpu"), range(8)
+def test_a_batch_is_as_wide_as_its_own_longest_rows() -> None:
+    """One long example in 200 does not make every batch as wide."""
+    x = Sequences.from_lists([[1] * 30, *([1] * (1 + number % 7) for number in range(200))], 5)
+    tasks = [Task(name, Vocabulary(range(5)), x, x) for name in "abc"]
     widths = set[int]()
-    for seed in seeds:
-        batch = draw(data, 2, 4, seed)
+    for seed in range(8):
+        batch = draw(TrainingData(tasks, "cpu"), 2, 4, seed)
         widths.add(batch.x.shape[-1])
         assert batch.x.shape[-1] == int(batch.x_length.max())
-        assert batch.y_length is None or batch.y.shape[-1] == int(batch.y_length.max())
-        wide = replace(batch, x=F.pad(batch.x, (0, 9), value=-7), padded=True)
-        if batch.y_length is not None:
-            wide = replace(wide, y=F.pad(batch.y, (0, 9), value=10**6))
-        classes: dict[str, Any] = {"classes": 2} if kind == "classification" else {"max_y": 40}
-        spec = ModelSpec(kind=kind, vocabulary=5, max_x=40, layers=2, width=8, heads=2, **classes)
-        model = build_model(spec, torch.Generator().manual_seed(0))
-        z = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        parts = [z, *model.parameters()]
-        losses = [example_losses(model, z, one).per_task() for one in (batch, wide)]
-        torch.testing.assert_close(losses[0], losses[1], rtol=0, atol=1e-6)
-        trimmed, padded = (
-            torch.autograd.grad(loss.sum(), parts, allow_unused=True, materialize_grads=True)
-            for loss in losses
-        )
-        torch.testing.assert_close(trimmed, padded, rtol=1e-5, atol=1e-6)
+        assert batch.y.shape[-1] == int(some(batch.y_length).max())
     assert len(widths) > 1
     assert max(widths) < 30
-
-
-def uneven_tasks(kind: str) -> list[Task]:
-    """Tasks whose inputs have 1 to 7 tokens, but for one of 30."""
-    draws, vocabulary, made = random.Random(0), Vocabulary(range(5)), list[Task]()
-    for name in "abc":
-        rows = [[draws.randrange(5) for _ in range(draws.randint(1, 7))] for _ in range(200)]
-        if name == "a":
-            rows[0] = [1] * 30
-        x = Sequences.from_lists(rows, 5)
-        y = Classes(np.array([row[0] % 2 for row in rows]), (0, 1)) if kind == "classification" else x
-        made.append(Task(name, vocabulary, x, y))
-    return made

@@ -1,5 +1,7 @@
 """Settings that follow a user's own tasks, and the memory that a step takes."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +13,7 @@ from tam.config.config import Config
 from tam.tasks.task import Classes, Sequences
 from tam.tasks.taskset import TaskSet
 from tam.training import defaults
-from tam.training.defaults import fit_memory, follow_data, most_shots
-from tam.training.memory import free_bytes, step_bytes
+from tam.training.defaults import fit_memory, follow_data, free_bytes, most_shots, row_bytes
 from tam.training.preflight import check_examples, prepare
 from tests.training.toys import DIGITS, toy_tasks
 
@@ -63,7 +64,7 @@ def test_own_tasks_are_validated_on_the_way_with_mixed_supports() -> None:
 
 def test_rows_are_fewer_where_a_step_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, config = toy_tasks(size=200), quick()
-    size = step_bytes(config, prepare(config, tasks).spec)
+    size = 64 * 6 * row_bytes(prepare(config, tasks).spec)  # a step has all 6 tasks
     for free, rows, noted in (
         (10 * size, 64, ""),
         (size, 32, "rows is 32: a step of 64 rows"),
@@ -94,3 +95,46 @@ def test_other_presets_and_benchmarks_keep_their_settings() -> None:
     tasks = tam.benchmark("pathfinding", train=4, valid=2, test=2, examples=8)
     assert follow_data(quick(), tasks).config == quick()
     assert (free_bytes("cpu") or 10**7) > 10**6
+
+
+_STEP = '''
+import re, sys, tempfile
+from pathlib import Path
+import numpy as np
+from tam.config.config import Config
+from tam.tasks.task import Sequences, Task
+from tam.tasks.taskset import TaskSet
+from tam.tasks.vocabulary import Vocabulary
+from tam.training.defaults import row_bytes
+from tam.training.preflight import prepare
+from tam.training.trainer import Trainer
+
+words = Vocabulary(range(50))
+
+def task(name):
+    x = Sequences.from_lists(np.random.default_rng(0).integers(0, 50, (25, 60)).tolist(), 50)
+    return Task(name, words, x, x)
+
+def most_memory():
+    """In bytes; of this program alone, while getrusage remembers the process that started it."""
+    return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+
+train = tuple(task(f"train {place}") for place in range(16))
+tasks = TaskSet({"train": train, "valid": (task("valid"),), "test": (task("test"),)}, words)
+setup = prepare(Config.from_preset("quick", rows=16, shots=(1,), inner_steps=1), tasks)
+with tempfile.TemporaryDirectory() as folder:
+    trainer = Trainer(setup, Path(folder))
+    before = most_memory()
+    trainer.step()
+    taken = most_memory() - before
+print(16 * 16 * row_bytes(setup.spec) / taken)
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
+def test_the_estimate_is_near_what_a_step_takes() -> None:
+    """16 tasks of 16 rows, of 60 tokens each."""
+    command = [sys.executable, "-c", _STEP]
+    ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert 0.6 < ratio < 1.7

@@ -38,21 +38,6 @@ def assert_close_weights(first: Path, second: Path) -> None:
         torch.testing.assert_close(other, value, rtol=1e-5, atol=5e-6, msg=lambda m, n=name: f"{n}: {m}")
 
 
-IN_TURN = """
-import sys
-import torch.distributed as dist
-from tam.cli import run as command
-
-join, leave = dist.init_process_group, dist.destroy_process_group  # torchrun lets processes join once
-dist.init_process_group = lambda *a, **k: None if dist.is_initialized() else join(*a, **k)
-dist.destroy_process_group = lambda: None
-for config in sys.argv[2:]:
-    sys.argv[1:] = ["run", config, "--out", config.removesuffix(".json")]
-    command.main()
-leave()
-"""
-
-
 def test_several_processes_give_the_weights_of_one(
     write_config: WriteConfig, start_run: Start, tmp_path: Path
 ) -> None:
@@ -60,32 +45,22 @@ def test_several_processes_give_the_weights_of_one(
 
     The three processes have 1, 1 and 2 of the 4 tasks.
     """
-    own: dict[str, Any] = {"inner_steps": 4, "inner_rate": 1.0, "patience": 1}
+    own: dict[str, Any] = {"inner_steps": 4, "inner_rate": 1.0, "patience": 1, "theta_update": "interleaved"}
     own |= {"steps": 4, "checkpoint_every": 100, "warm_share": 0.5, "learn_blank": True}
-    files: list[Path] = []
-    for theta_update in ("accumulated", "interleaved"):
-        file = write_config(toy_tasks(), toy_config(theta_update=theta_update, **own))
-        files.append(file.rename(tmp_path / f"{theta_update}.json"))
-    script = tmp_path / "in_turn.py"
-    script.write_text(IN_TURN, encoding="utf-8")
-    process = start_run(*files, processes=3, script=script)
-    expected: list[dict[str, Any]] = []
-    for file in files:
-        config, source = read_config(file)
-        (alone := tmp_path / f"{file.stem} alone").mkdir()
-        expected.append(run(prepare(config, load_tasks(source)), alone, ignore))
+    together, alone = tmp_path / "together", tmp_path / "alone"
+    file = write_config(toy_tasks(), toy_config(**own))
+    process = start_run(file, "--out", together, processes=3)
+    alone.mkdir()
+    config, source = read_config(file)
+    result = run(prepare(config, load_tasks(source)), alone, ignore)
     output, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
-    scores = [row for result in expected for row in result["scores"]]
-    printed = json.loads(output.replace("]\n[", ","))  # a list for each run
-    assert [row["k"] for row in printed] == [row["k"] for row in scores]
-    for file in files:
-        together, alone = tmp_path / file.stem, tmp_path / f"{file.stem} alone"
-        assert_close_weights(alone, together)
-        known = losses(alone)
-        assert len({record["inner_steps"] for record in known}) > 1
-        for record, same in zip(losses(together), known, strict=True):
-            assert record == pytest.approx(same, abs=2e-4)
+    assert [row["k"] for row in json.loads(output)] == [row["k"] for row in result["scores"]]
+    assert_close_weights(alone, together)
+    known = losses(alone)
+    assert len({record["inner_steps"] for record in known}) > 1
+    for record, same in zip(losses(together), known, strict=True):
+        assert record == pytest.approx(same, abs=2e-4)
 
 
 DYING = """
@@ -233,18 +208,6 @@ def test_each_process_takes_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"2 processes .* 1 GPUs"):
         distribution.check_processes("cuda", 4)
     distribution.check_processes("cpu", 4)
-
-
-def test_each_process_takes_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in (1, 2, 3, 4):
-        monkeypatch.setattr(distribution, "world_size", lambda size=size: size)
-        taken: list[int] = []
-        for rank in range(size):
-            monkeypatch.setattr(distribution, "rank", lambda rank=rank: rank)
-            own = range(8)[distribution.share(8)]
-            assert len(own) in (8 // size, -(-8 // size))
-            taken += own
-        assert taken == list(range(8))
 
 
 @pytest.mark.parametrize("rank", ["0", "5"])

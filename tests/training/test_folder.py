@@ -10,7 +10,6 @@ from tam.training.folder import alone_in, is_locked, lock_file
 from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.run import read_config, start
-from tam.training.trainer import Trainer
 from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks
 
 pytestmark = pytest.mark.slow
@@ -39,20 +38,16 @@ def test_a_folder_is_used_once(tmp_path: Path) -> None:
         start(file, toy_config(), source, resume=False)
 
 
+@pytest.mark.parametrize(
+    "left", ["result.json", "checkpoint.safetensors", "model.safetensors", "learner.json"]
+)
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_run_does_not_replace_a_model(resume: bool, tmp_path: Path) -> None:
-    Trainer(prepare(toy_config(), toy_tasks()), tmp_path).saved().write(tmp_path)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    with pytest.raises(UserError, match=r"holds .* already \(learner\.json\)"):
-        start(tmp_path, toy_config(seed=1), {"path": "-"}, resume=resume)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-
-
-@pytest.mark.parametrize("left", ["result.json", "checkpoint.safetensors", "model.safetensors"])
-def test_a_run_does_not_replace_what_is_left_of_another(left: str, tmp_path: Path) -> None:
+def test_a_run_does_not_replace_a_model_or_what_is_left_of_a_run(
+    left: str, resume: bool, tmp_path: Path
+) -> None:
     (tmp_path / left).write_text("left")
     with pytest.raises(UserError, match=rf"^{tmp_path} holds .* already \({left}\)"):
-        start(tmp_path, toy_config(), {"path": "-"}, resume=False)
+        start(tmp_path, toy_config(), {"path": "-"}, resume=resume)
     assert [file.name for file in tmp_path.iterdir()] == [left]
 
 
@@ -102,16 +97,6 @@ def test_a_tokenizer_is_kept_with_the_run(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         runs.start(folder, toy_config(), {"path": "-", "text": str(tmp_path / text)}, resume=False)
         assert (folder / "tokenizer.json").read_text() == "{}"
-
-
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    left = [tmp_path / f".{name}.123.part" for name in ("checkpoint.safetensors", "learner.json")]
-    others = [tmp_path / name for name in (".notes.part", "checkpoint.123.part")]
-    for file in (*left, *others):
-        file.write_text("half")
-    train(prepare(toy_config(steps=2), toy_tasks()), tmp_path, ignore)
-    assert not any(file.exists() for file in left)
-    assert all(file.read_text() == "half" for file in others)
 
 
 def test_a_run_whose_log_nobody_reads_is_not_finished(

@@ -11,12 +11,13 @@ import pytest
 import tam
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError
+from tam.training import defaults
 from tam.training import minutes as planning
 from tam.training.minutes import ENOUGH_STEPS, Cost, fit_minutes, settle
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 from tests.training.run_folder import records
-from tests.training.toys import MakeConfig, MakeTasks, ignore, train_in
+from tests.training.toys import ignore, toy_config, toy_tasks, train_in
 
 
 def costs(per_row: float, scoring: float) -> Any:
@@ -37,7 +38,6 @@ def costs(per_row: float, scoring: float) -> Any:
 def test_the_largest_size_is_taken_that_leaves_enough_steps(
     per_row: float,
     size: tuple[int, ...],
-    toy_tasks: MakeTasks,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -57,7 +57,7 @@ def _renamed(tasks: tuple[tam.Task, ...], times: int) -> tuple[tam.Task, ...]:
 
 
 def test_scoring_gets_cheaper_until_it_takes_its_share(
-    toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks, start = toy_tasks("transduction", size=200), Config.from_preset("quick")
     seen = []
@@ -74,9 +74,27 @@ def test_scoring_gets_cheaper_until_it_takes_its_share(
     for minutes in (0, -1, float("nan")):
         with pytest.raises(UserError, match="minutes must be above 0"):
             fit_minutes(start, tasks, minutes, tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match="minutes is for a run of one process"):
+        fit_minutes(start, tasks, 1, tmp_path)
 
 
-def test_what_is_given_stays(toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_no_size_allows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a machine with too little memory gets the smallest size."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"shots": (99,)}, "too few examples"),
+        ({"heads": 3}, "heads"),
+    ]
+    for given, about in wrong:
+        with pytest.raises(UserError, match=about):
+            fit_minutes(Config.from_preset("quick", **given), toy_tasks(size=200), 1, tmp_path, given=given)
+    monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-6))
+    monkeypatch.setattr(defaults, "free_bytes", lambda _: 1)
+    config = fit_minutes(Config.from_preset("quick"), toy_tasks(size=200), 1, tmp_path).config
+    assert (config.network.layers, config.training.rows) == (1, 16)
+
+
+def test_what_is_given_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-3))
     given = {"width": 32, "rows": 24, "supports": 3, "validate_every": 9, "shots": (2,)}
     config = Config.from_preset("quick", **given)
@@ -85,9 +103,7 @@ def test_what_is_given_stays(toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: 
     assert planned.network.layers != config.network.layers
 
 
-def test_a_plan_is_kept_for_when_the_run_is_resumed(
-    toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_is_kept_for_when_the_run_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, tasks = Config.from_preset("quick"), toy_tasks(size=200)
     monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-6))
     first = fit_minutes(config, tasks, 2, tmp_path)
@@ -97,13 +113,16 @@ def test_a_plan_is_kept_for_when_the_run_is_resumed(
         fit_minutes(config, tasks, 3, tmp_path)
     with pytest.raises(UserError, match=r"plan.json: .*seed was 0 and is 1"):
         fit_minutes(config.override(seed=1), tasks, 2, tmp_path)
-    assert json.loads((tmp_path / "plan.json").read_text())["chosen"] == first.notes[0].splitlines()
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["chosen"] == first.notes[0].splitlines()
+    for damage in ({"minutes": None}, {"from": {"network": 3}}):
+        (tmp_path / "plan.json").write_text(json.dumps(plan | damage))
+        with pytest.raises(UserError, match=r"plan.json: not the plan"):
+            fit_minutes(config, tasks, 2, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_fit_ends_in_time_and_can_be_resumed(
-    toy_tasks: MakeTasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_ends_in_time_and_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan asks for more steps than fit, so that the clock ends the run, however busy the machine is."""
     monkeypatch.setattr(planning, "_measure", costs(1e-8, 1e-7))
     tasks, seconds = toy_tasks(size=60), 6.0
@@ -128,9 +147,7 @@ def test_a_fit_ends_in_time_and_can_be_resumed(
     assert learner.evaluate(tasks.test)[0].accuracy > 0.3
 
 
-def test_the_clock_ends_a_run_with_a_validation(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_the_clock_ends_a_run_with_a_validation(tmp_path: Path) -> None:
     config = toy_config(steps=10**6, validate_every=10**6, checkpoint_every=10**6, max_seconds=0.5)
     trainer = train_in(tmp_path, config)
     last = records(tmp_path)[-1]
@@ -142,9 +159,7 @@ def test_the_clock_ends_a_run_with_a_validation(
     assert again.choices == trainer.choices
 
 
-def test_the_rate_follows_the_time_where_steps_are_slow(
-    toy_tasks: MakeTasks, toy_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_the_rate_follows_the_time_where_steps_are_slow(tmp_path: Path) -> None:
     def rate(seconds: float, **limit: Any) -> float:
         trainer = Trainer(prepare(toy_config(steps=100, warmup=0, **limit), toy_tasks()), tmp_path)
         trainer.state.step, trainer.state.seconds = 10, seconds

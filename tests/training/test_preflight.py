@@ -13,6 +13,7 @@ from tam.errors import UserError
 from tam.learner.learner import Learner
 from tam.training.loop import train
 from tam.training.preflight import check_device, prepare, real_device
+from tam.training.trainer import Trainer
 from tests.training.run_folder import records
 from tests.training.toys import ignore, toy_config, toy_tasks
 
@@ -49,10 +50,16 @@ def test_settings_that_do_not_go_with_the_tasks_are_errors(
         {"backbone": "lstm", "heads": 8},
         {"method": "multitask", "unknown_share": 0.5},
         {"method": "snail", "shots": (2,), "episode_queries": 99},
+        {"conditioning": "adapter", "bottleneck": 2},
+        {"conditioning": "norm"},
     ],
 )
-def test_a_setting_may_have_no_effect(options: dict[str, Any], tmp_path: Path) -> None:
-    train(prepare(toy_config(**options), toy_tasks()), tmp_path, ignore)
+def test_every_model_trains_and_a_setting_may_have_no_effect(options: dict[str, Any], tmp_path: Path) -> None:
+    setup = prepare(toy_config(steps=2, **options), toy_tasks())
+    before = Trainer(setup, tmp_path).model.state_dict()
+    for name, after in train(setup, tmp_path, ignore).model.state_dict().items():
+        assert after.isfinite().all()
+        assert not torch.equal(after, before[name])
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,11 @@ SORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "several starts": ({}, {"starts": 3, "warm_share": 0.5}),
     "warm starts": ({"compositional": True}, {"warm_share": 0.5, "task_tokens": 2, "patience": None}),
+    "regularised": ({}, {"dropout": 0.3, "weight_decay": 0.1, "label_smoothing": 0.1}),
+    "agnostic": ({"kind": "transduction"}, {"method": "agnostic"}),
+    "multitask": ({"compositional": True}, {"method": "multitask"}),
+    "maml": ({"kind": "transduction"}, {"method": "maml"}),
+    "cavia": ({"compositional": True}, {"method": "cavia"}),
 }
 
 
@@ -55,7 +60,7 @@ def test_a_run_stopped_after_any_step_ends_the_same(how: str, sort: str, tmp_pat
         return log
 
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    for step in (1, 3, 4, 5):
+    for step in (1, 4, 5):
         with pytest.raises(MemoryError if how == "crashed" else InterruptedRunError):
             train_in(parts, config, tasks, stop_after(step))
         if how == "asked":

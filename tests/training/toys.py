@@ -17,8 +17,6 @@ from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 
-MakeTasks = Callable[..., TaskSet]
-MakeConfig = Callable[..., Config]
 WriteConfig = Callable[[TaskSet, Config], Path]
 Start = Callable[..., "subprocess.Popen[str]"]
 

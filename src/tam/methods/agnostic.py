@@ -40,5 +40,4 @@ class Agnostic(AgnosticSettings, OwnWeights):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of Adam steps."""
-        search = Search(weights.start_rows(model, support.tasks), rate)
-        return weights.fine_tune(search, model, support, steps)
+        return weights.fine_tune(Search, model, support, steps, rate)

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob, token_targets
@@ -77,8 +76,7 @@ def _target_score(outcomes: Tensor, batch: Batch) -> Tensor:
 
 def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
     """The mean loss of each task, `[B]`, given the log-probabilities of all answers."""
-    log_prob = outcomes if batch.y_length is None else _target_score(outcomes, batch)
-    return losses_of(log_prob, batch).per_task()
+    return _losses(_target_score(outcomes, batch), batch.y_length, batch.present).per_task()
 
 
 def backward(
@@ -87,9 +85,8 @@ def backward(
     inputs: Sequence[Tensor] = (),
     *,
     weights: Tensor | None = None,
-    add: bool = True,
 ) -> Sequence[Tensor]:
-    """Add the gradient of θ to `.grad`, or overwrite it unless `add`; return the gradients of the inputs.
+    """Add the gradient of θ to `.grad`; return the gradients of the inputs.
 
     The same as `loss.backward(weights)`, but it changes the `.grad` of all parameters in one operation: there
     are a hundred of them, which would be slow on a GPU.
@@ -102,24 +99,15 @@ def backward(
     gradients = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
     of_inputs, of_theta = gradients[: len(inputs)], gradients[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
-    accumulate(sums, of_theta, base=common_base(sums) if loss.is_cuda else None, add=add)
+    base = _common_base(sums) if loss.is_cuda else None
+    if base is None:
+        torch._foreach_add_(sums, of_theta)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    else:
+        base += torch.cat([part.flatten() for part in of_theta])
     return of_inputs
 
 
-def accumulate(sums: list[Tensor], found: Sequence[Tensor], *, base: Tensor | None, add: bool) -> None:
-    """Add `found` to `sums`, or overwrite them unless `add`; `base` is the vector of all sums, if any."""
-    if base is None:
-        change = torch._foreach_add_ if add else torch._foreach_copy_  # pyright: ignore
-        change(sums, list(found))
-        return
-    parts = [part.flatten() for part in found]
-    if add:
-        base += torch.cat(parts)
-    else:
-        torch.cat(parts, out=base)
-
-
-def common_base(parts: Sequence[Tensor]) -> Tensor | None:
+def _common_base(parts: Sequence[Tensor]) -> Tensor | None:
     """The vector that these tensors are consecutive views of, without gaps; None if there is none."""
     base, place = parts[0]._base, 0
     for part in parts:
@@ -130,12 +118,9 @@ def common_base(parts: Sequence[Tensor]) -> Tensor | None:
 
 
 def losses_of(log_prob: Tensor, batch: Batch) -> ExampleLosses:
-    """The losses, given the log-probabilities of all classes, or of the tokens of y, as `Model.log_prob`."""
-    if batch.y_length is None and _smoothing.get():
+    """The losses, given what `Model.log_prob` returns: of all classes, or of the tokens of y."""
+    if batch.y_length is None:
         log_prob = _target_score(log_prob, batch)
-    elif batch.y_length is None:
-        classes = F.nll_loss(log_prob.flatten(0, 1), batch.y.flatten(), reduction="none")
-        log_prob = -classes.view(*batch.y.shape, 1)
     return _losses(log_prob, batch.y_length, batch.present)
 
 
@@ -148,20 +133,13 @@ def _losses(log_prob: Tensor, y_length: Tensor | None, present: Tensor | None) -
     return ExampleLosses(total.masked_fill(~present, 0.0), count * present)
 
 
-class ScoredLosses(NamedTuple):
-    """The losses of tasks, with gradient, and of examples, detached."""
-
-    tasks: Tensor  # [B]
-    examples: ExampleLosses
-
-
-def score_losses(log_prob: Tensor, batch: Batch) -> ScoredLosses:
-    """The losses, given what `Model.score` returns."""
+def score_losses(log_prob: Tensor, batch: Batch) -> tuple[Tensor, ExampleLosses]:
+    """The losses of tasks, `[B]`, and of examples, without gradient, given what `Model.score` returns."""
     if has_kernels(log_prob):
         tasks, *examples = _TaskLosses.apply(log_prob, batch.y_length, batch.present)
-        return ScoredLosses(tasks, ExampleLosses(*examples))
+        return tasks, ExampleLosses(*examples)
     examples = _losses(log_prob, batch.y_length, batch.present)
-    return ScoredLosses(examples.per_task(), ExampleLosses(*(value.detach() for value in examples)))
+    return examples.per_task(), ExampleLosses(*(value.detach() for value in examples))
 
 
 class _TaskLosses(torch.autograd.Function):

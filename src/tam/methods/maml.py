@@ -68,5 +68,4 @@ class MAML(MamlSettings, OwnWeights):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The weights `[B, P]` with the lowest support loss within each number of gradient descent steps."""
-        search = Descent(weights.start_rows(model, support.tasks, model.unknown), rate)
-        return weights.fine_tune(search, model, support, steps)
+        return weights.fine_tune(Descent, model, support, steps, rate, model.unknown)

@@ -27,15 +27,7 @@ _TOKENS_AT_ONCE = {"cpu": 10_000, "cuda": 2_000_000}
 def fit_mixtures(
     model: Model, support: Batch, start: Tensor, searches: int, steps: Sequence[int], rate: Rate
 ) -> list[Tensor]:
-    """Learn B tasks, each by several searches; θ is fixed.
-
-    Args:
-        model: The network.
-        support: The examples of the tasks.
-        start: Where the first search of each task starts, `[B, S]`.
-        searches: The number of searches, M.
-        steps: The numbers of steps to return states for.
-        rate: The rate of every search.
+    """Learn B tasks, each by M searches, of which the first starts at `start`, `[B, S]`; θ is fixed.
 
     Returns:
         For each number of steps one row per task, `[B, M · (1 + S)]`: weight and z of every search. Searches

@@ -22,11 +22,12 @@ from tam.methods import weights
 from tam.methods.losses import example_losses
 from tam.methods.method import Losses, Method, Rate, Update, move
 from tam.methods.search import Search, fit_embeddings
+from tam.methods.weights import OwnWeights
 from tam.models import Batch, Model, ModelSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multitask(MultitaskSettings, Method):
+class Multitask(MultitaskSettings, OwnWeights):
     """The multitask transformer with its settings."""
 
     version: ClassVar[int] = 2
@@ -42,21 +43,20 @@ class Multitask(MultitaskSettings, Method):
 
     def at_once(self, model: Model) -> int | None:
         """Bounded if each task has its own weights."""
-        return weights.tasks_at_once(model) if self.finetune == "all" else None
+        return super().at_once(model) if self.finetune == "all" else None
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The embeddings `[B, S]`, or embeddings and weights `[B, P]`, with the lowest support loss."""
         z = fresh(model)
         if self.finetune == "all":
-            search = Search(weights.start_rows(model, support.tasks, z), rate)
-            return weights.fine_tune(search, model, support, steps)
+            return weights.fine_tune(Search, model, support, steps, rate, z)
         return fit_embeddings(Search(z.expand(support.tasks, -1), rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """Log p(· | x, z; θ), each task with its own z, and its own θ if all weights were fine-tuned."""
         if self.finetune == "all":
-            return weights.outcomes(model, weights.from_rows(model, states), batch)
-        return super().outcomes(model, states, batch)
+            return super().outcomes(model, states, batch)
+        return Method.outcomes(self, model, states, batch)
 
     def _trained(self, model: Model, batch: Batch) -> Tensor:
         """The embeddings of the tasks or, in the compositional form, of their unknown slots: `[B, S]`."""

@@ -33,16 +33,15 @@ class Objective:
         model: The network.
         batch: The examples of the tasks.
         z_rows: The rows that z is fitted to, as 0 or 1, `[B, N]`; None for all. θ learns from all rows.
-        accumulate: Whether gradients of θ add up in `.grad`; otherwise each replaces the last. While they add
-            up, θ does not change, so what the network computes from x alone is computed only once.
+        keep_x: Whether to compute what depends on x alone only once; θ must then not change before `finish`.
     """
 
     def __init__(
-        self, model: Model, batch: Batch, z_rows: Tensor | None = None, *, accumulate: bool = True
+        self, model: Model, batch: Batch, z_rows: Tensor | None = None, *, keep_x: bool = True
     ) -> None:
-        self.model, self.batch, self.z_rows, self._accumulate = model, batch, z_rows, accumulate
+        self.model, self.batch, self.z_rows = model, batch, z_rows
         self._x_cache: tuple[Tensor, ...] = ()
-        if accumulate:
+        if keep_x:
             with torch.enable_grad():
                 self._x_cache = model.with_x_cache(batch).x_cache
             self.batch = replace(
@@ -63,21 +62,21 @@ class Objective:
         z = z.detach().unsqueeze(1)
         z = (z if self.z_rows is None else z.repeat(1, self.batch.rows, 1)).requires_grad_()
         with torch.enable_grad():
-            losses = score_losses(score(self.model, z, self.batch), self.batch)
+            losses, examples = score_losses(score(self.model, z, self.batch), self.batch)
             if theta is None:
                 with no_weight_gradients():
-                    (gradient,) = torch.autograd.grad(losses.tasks, z, torch.ones_like(losses.tasks))
+                    (gradient,) = torch.autograd.grad(losses, z, torch.ones_like(losses))
             else:
-                gradient = self._backward(losses.tasks, z, theta)
+                gradient = self._backward(losses, z, theta)
         if self.z_rows is None:
-            return Gradients(losses.tasks.detach(), gradient.squeeze(1), gradient)
-        return Gradients(*_of_rows(gradient, *losses.examples, self.z_rows), gradient)
+            return Gradients(losses.detach(), gradient.squeeze(1), gradient)
+        return Gradients(*_of_rows(gradient, *examples, self.z_rows), gradient)
 
     def _backward(self, losses: Tensor, z: Tensor, theta: Tensor) -> Tensor:
         """Put the gradient of θ into `.grad`; return the gradient of z."""
         x = self.batch.x_cache
         parameters = list(self.model.parameters())
-        gradient, *of_x = backward(losses, parameters, [z, *x], weights=theta, add=self._accumulate)
+        gradient, *of_x = backward(losses, parameters, [z, *x], weights=theta)
         for part, of_part in zip(x, of_x, strict=True):
             part.grad = of_part if part.grad is None else part.grad.add_(of_part)
         return gradient

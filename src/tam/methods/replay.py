@@ -7,7 +7,10 @@ from threading import RLock
 import torch
 from torch import Tensor
 
+from tam.methods.method import Losses
+
 _EAGER = 2  # runs before recording, in which libraries initialise
+_EAGER_STEPS = 3  # the same for outer steps
 _MOST_QUEUED = 16  # replays queued at a time
 _FEWEST = 8  # with fewer repetitions, recording costs more than it saves
 _LOCK = RLock()  # torch can record only one graph at a time in a process
@@ -58,6 +61,34 @@ class CudaRecorder:
 def _stream_of(device: int) -> torch.cuda.Stream:
     """One side stream for all recordings on a GPU, since cuBLAS keeps a workspace for each stream."""
     return torch.cuda.Stream(device)
+
+
+class CapturedStep:
+    """An outer step as one CUDA graph: takes a few steps, then records one and replays the recording.
+
+    A step reads nothing back and all its shapes are fixed, so the draw of the batch, every inner step and
+    both optimisers fit into one recording.
+    """
+
+    _losses: Losses
+
+    def __init__(self, body: Callable[[], Losses], generator: torch.Generator) -> None:
+        self._step, self._recorder = body, CudaRecorder(generator)
+        self._calls = 0
+
+    def __call__(self) -> Losses:
+        """Take one outer step; the next one overwrites the losses."""
+        self._calls += 1
+        if self._calls <= _EAGER_STEPS:
+            self._recorder.run(self._body)
+            return self._losses
+        if self._calls == _EAGER_STEPS + 1:
+            self._recorder.record(self._body)
+        self._recorder.replay()
+        return self._losses
+
+    def _body(self) -> None:
+        self._losses = Losses(*(value.detach() for value in self._step().means))
 
 
 def recorder_for(tensor: Tensor, times: int) -> CudaRecorder | None:

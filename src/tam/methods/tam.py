@@ -21,7 +21,7 @@ from tam.methods.method import Losses, Method, Rate, Update
 from tam.methods.mixture import fit_mixtures, mixed_outcomes
 from tam.methods.objective import Objective
 from tam.methods.search import Search, fit_embeddings
-from tam.methods.start import Start
+from tam.methods.starts import Start
 from tam.models import Batch, Model, ModelSpec
 
 
@@ -52,7 +52,7 @@ class TAM(TamSettings, Method):
         `Updates` (when θ is updated) and `learn_blank` (θ learns from the first pass too).
         """
         interleaved = self.theta_update == "interleaved"
-        objective = Objective(model, batch, self._small_supports(batch, step), accumulate=not interleaved)
+        objective = Objective(model, batch, self._small_supports(batch, step), keep_x=not interleaved)
         start, theta = Start(objective), Updates(update, interleaved=interleaved)
 
         search = Search(start.z, self.inner_rate, self.patience)  # line 4: z = 0, Δθ = 0

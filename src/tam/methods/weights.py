@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from tam.methods.losses import task_losses
-from tam.methods.method import Method, TaskStates
+from tam.methods.method import Method, Rate, TaskStates
 from tam.methods.search import Descent
 from tam.models import Batch, Model
 
@@ -59,9 +59,17 @@ def start_rows(model: Model, tasks: int, z: Tensor | None = None) -> Tensor:
     return torch.cat([part.flatten(1) for part in parts], dim=1).detach()
 
 
-def fine_tune(search: Descent, model: Model, support: Batch, steps: Sequence[int]) -> list[Tensor]:
+def fine_tune(
+    search: type[Descent],
+    model: Model,
+    support: Batch,
+    steps: Sequence[int],
+    rate: Rate,
+    z: Tensor | None = None,
+) -> list[Tensor]:
     """Search from `start_rows`: the weights with the lowest loss within each number of steps, `[B, P]`."""
-    return search.follow(lambda rows: losses(model, from_rows(model, rows), support), steps)
+    start = start_rows(model, support.tasks, z)
+    return search(start, rate).follow(lambda rows: losses(model, from_rows(model, rows), support), steps)
 
 
 def from_rows(model: Model, rows: Tensor) -> Weights:
@@ -71,11 +79,6 @@ def from_rows(model: Model, rows: Tensor) -> Weights:
         shapes = {"z": torch.Size([model.task_size]), **shapes}
     parts = rows.split([shape.numel() for shape in shapes.values()], dim=1)
     return {name: part.unflatten(1, shapes[name]) for name, part in zip(shapes, parts, strict=True)}
-
-
-def tasks_at_once(model: Model) -> int:
-    """Most tasks to fine-tune together, so that memory stays bounded."""
-    return max(1, _NUMBERS_AT_ONCE // _numbers(model))
 
 
 def _numbers(model: Model) -> int:
@@ -92,7 +95,7 @@ class OwnWeights(Method):
 
     def at_once(self, model: Model) -> int | None:
         """Bounded, since each task has its own weights."""
-        return tasks_at_once(model)
+        return max(1, _NUMBERS_AT_ONCE // _numbers(model))
 
     def outcomes(self, model: Model, states: TaskStates, batch: Batch) -> Tensor:
         """Log p(· | x; θ), each task with its own θ."""

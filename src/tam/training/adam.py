@@ -16,6 +16,8 @@ from tam.models.fast.gpu_adam import Pieces, Vectors, move_weights
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-8
+_MATRICES = ("weight", "down", "up", "recurrent")
+"""Names of the layers' matrices, which weight decay is for: no biases, scales or embeddings."""
 
 
 def rate_at(step: float, *, peak: float, warmup: int, steps: int) -> float:
@@ -23,11 +25,6 @@ def rate_at(step: float, *, peak: float, warmup: int, steps: int) -> float:
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(steps - warmup, 1)))
-
-
-def _is_matrix(name: str) -> bool:
-    """Whether a parameter is a layer's matrix, not a bias, a scale or an embedding."""
-    return name.rpartition(".")[2] in ("weight", "down", "up", "recurrent")
 
 
 class Adam:
@@ -47,7 +44,7 @@ class Adam:
     ) -> None:
         named = dict(model.named_parameters())
         self.clip, self._weight_decay = clip, weight_decay
-        self._matrices = [parameter for name, parameter in named.items() if _is_matrix(name)]
+        self._matrices = [p for name, p in named.items() if name.rpartition(".")[2] in _MATRICES]
         self._values = torch.cat([p.detach().flatten() for p in named.values()])
         self.gradient, self._mean, self._square = (torch.zeros_like(self._values) for _ in range(3))
         self._used = torch.ones_like(self._values)

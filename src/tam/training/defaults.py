@@ -4,18 +4,20 @@ Benchmarks keep their preset's settings, with which the published results were m
 """
 
 import math
+import os
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import groups_of
+from tam.models import ModelSpec
 from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
-from tam.training.memory import free_bytes, in_words, step_bytes
 from tam.training.preflight import prepare
 
 VALIDATIONS = 5
@@ -25,6 +27,12 @@ _SHARE_OF_MEMORY = 0.6
 _FINE_TUNING_RATE = 1e-4
 """Larger rates undo an encoder's pretraining."""
 _WORTH_A_NOTE = 2 * 10**9  # bytes
+_PER_PLACE = 21
+"""Numbers that a block keeps for the backward pass per place and unit of width; measured on a CPU."""
+_PER_PAIR = 1.5
+"""Numbers that a head keeps per pair of places; measured on a CPU."""
+_PER_OUTCOME = 4
+"""Numbers kept per token that could be the answer."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +57,14 @@ def follow_data(
     if "name" in tasks.options:
         return Followed(config)
     followed, notes = _shots(config, tasks, given)
-    followed = followed.override(**_not_given(_network(config, preset), given))
-    if preset == "quick":
-        followed = followed.override(**_not_given(_mixed_supports(followed, tasks), given))
-    return Followed(followed.override(**_not_given(_validations(followed), given)), tuple(notes))
+    followed = followed.override(**not_given(_network(config, preset), given))
+    if preset == "quick" and config.method == "tam":
+        followed = followed.override(**not_given(_mixed_supports(followed, tasks), given))
+    return Followed(followed.override(**not_given(_validations(followed), given)), tuple(notes))
 
 
-def _not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+def not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The changes to settings that the user did not give."""
     return {name: value for name, value in changes.items() if name not in given}
 
 
@@ -88,15 +97,14 @@ def _network(config: Config, preset: str) -> dict[str, Any]:
 
 
 def _mixed_supports(config: Config, tasks: TaskSet) -> dict[str, Any]:
-    if config.method != "tam":
-        return {}
-    training = config.training
+    after = min(400, config.training.steps // 4)
+    return {"support": "mixed", "small_after": after, "small_sizes": small_sizes(config, tasks)}
+
+
+def small_sizes(config: Config, tasks: TaskSet) -> tuple[int, int]:
+    """The range of small supports: from one example per class to 64, or to all rows if there are fewer."""
     smallest = max(tasks.n_classes, 1)
-    return {
-        "support": "mixed",
-        "small_after": min(400, training.steps // 4),
-        "small_sizes": (smallest, max(smallest, min(64, training.rows))),
-    }
+    return smallest, max(smallest, min(64, config.training.rows))
 
 
 def _validations(config: Config) -> dict[str, Any]:
@@ -113,23 +121,45 @@ def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Follow
         spec = prepare(config, tasks, with_test=False).spec
     except UserError:  # the run reports it when it starts
         return Followed(config)
-    free, before = free_bytes(config.device), config.training.rows
-    rows = min(before, max(map(len, tasks.train)))
-    fitted = _with_rows(config, rows)
-    size = step_bytes(fitted, spec)
+    free = free_bytes(config.device)
     if free is None or not config.settings.trained:
         return Followed(config)
-    while "rows" not in given and rows > 8 and step_bytes(fitted, spec) > _SHARE_OF_MEMORY * free:
+    most = rows = min(config.training.rows, max(map(len, tasks.train)))
+    of_a_row = row_bytes(spec) * min(config.training.tasks, len(tasks.train))
+    while "rows" not in given and rows > 8 and rows * of_a_row > _SHARE_OF_MEMORY * free:
         rows = max(8, rows // 2)
-        fitted = _with_rows(config, rows)
-    now = step_bytes(fitted, spec)
-    if now < size:
-        asked = f"a step of {before} rows would take about {in_words(size)} of memory"
-        return Followed(fitted, (f"rows is {rows}: {asked}, and {in_words(free)} are free",))
-    if now < _WORTH_A_NOTE:
+    if rows < most:
+        asked = f"a step of {most} rows would take about {_in_words(most * of_a_row)} of memory"
+        note = f"rows is {rows}: {asked}, and {_in_words(free)} are free"
+        return Followed(config.override(rows=rows), (note,))
+    if rows * of_a_row < _WORTH_A_NOTE:
         return Followed(config)
-    return Followed(config, (f"a step takes about {in_words(now)} of memory; {in_words(free)} are free",))
+    note = f"a step takes about {_in_words(rows * of_a_row)} of memory; {_in_words(free)} are free"
+    return Followed(config, (note,))
 
 
-def _with_rows(config: Config, rows: int) -> Config:
-    return replace(config, training=replace(config.training, rows=rows))
+def row_bytes(spec: ModelSpec) -> int:
+    """Approximate bytes that a step keeps for the backward pass of an example, without our GPU kernels."""
+    places = spec.task_places * (2 if spec.task_first else 1) + spec.x_places + spec.max_y
+    block = places * (_PER_PLACE * spec.width + _PER_PAIR * spec.heads * places)
+    answers = _PER_OUTCOME * (spec.max_y + 1) * spec.outputs
+    return int(4 * (spec.layers * block + answers))
+
+
+def free_bytes(device: str) -> int | None:
+    """The number of free bytes on a device; None if the system does not report it."""
+    if device != "cpu":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, OSError, ValueError):
+            return None
+
+
+def _in_words(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 5e8 else f"{size / 1e6:.0f} MB"

@@ -27,7 +27,7 @@ class LostProcessError(Exception):
 @contextmanager
 def process_group(device: str) -> Generator[None]:
     """Join the group of torchrun's processes, for a run on this device; do nothing in a single process."""
-    if _announced() == 1:
+    if launched() == 1:
         yield
         return
     if device != "cpu":
@@ -43,10 +43,10 @@ def process_group(device: str) -> Generator[None]:
 
 def is_first() -> bool:
     """Whether this process prepares the run for all; may be called before they have joined."""
-    return _announced() == 1 or int(os.environ.get("RANK", "0")) == 0
+    return launched() == 1 or int(os.environ.get("RANK", "0")) == 0
 
 
-def _announced() -> int:
+def launched() -> int:
     """The number of processes that torchrun started, whether or not they have joined."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
@@ -69,7 +69,7 @@ def share(tasks: int) -> slice:
 
 def check_processes(device: str, tasks: int) -> None:
     """Raise an error, before the processes join, unless each has a task and, if asked for, a GPU."""
-    size, here = _announced(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    size, here = launched(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if tasks < size:
         raise UserError(f"{tasks} tasks a step cannot be split over {size} processes: each needs a task")
     if size == 1 or device == "cpu":

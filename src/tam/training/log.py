@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from tam.training.distribution import is_first
+
 _LINE_EVERY = 10.0  # seconds
 
 
@@ -24,9 +26,9 @@ class TrainingLog:
         self._held_out = ""
         self._shown: float | None = None
         self._bar: Any = None
-        self._on_terminal = sys.stderr.isatty()
 
     def __enter__(self) -> "TrainingLog":
+        self._bar = _bar() if sys.stderr.isatty() and is_first() else None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,38 +45,30 @@ class TrainingLog:
             scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}")
             if self._bar is not None and record["step"] >= self._steps:
-                self._draw("scoring", 1)
+                self._bar.update(self._bar.task_ids[0], completed=1, line="scoring")
         elif "loss" in record:
             self._show_losses(record["step"], record["loss"], record["seconds"])
 
     def _show_losses(self, done: int, loss: float, seconds: float) -> None:
-        now = time.monotonic()
-        show = self._draw if self._on_terminal else self._print
-        every = 0.2 if self._on_terminal else _LINE_EVERY
+        now, every = time.monotonic(), _LINE_EVERY if self._bar is None else 0.2
         if self._shown is not None and now - self._shown < every and done < self._steps:
             return
         self._shown = now
         speed = f"{done / max(seconds, 1e-9):.1f} steps/s"
         where = f"step {done}" if self._seconds is not None else f"step {done} of {self._steps}"
         left = f"{_duration(self._time_left(done, seconds))} left"
-        parts = (where, f"loss {loss:.3f}", self._held_out, speed, left)
+        line = ", ".join(filter(None, (where, f"loss {loss:.3f}", self._held_out, speed, left)))
+        if self._bar is None:
+            self._print(line)
+            return
         share = max(done / max(self._steps, 1), 0 if self._seconds is None else seconds / self._seconds)
-        show(", ".join(part for part in parts if part), share)
+        self._bar.update(self._bar.task_ids[0], completed=share, line=line)
 
     def _time_left(self, done: int, seconds: float) -> float:
         left = seconds / max(done, 1) * (self._steps - done)
         return left if self._seconds is None else min(left, max(0.0, self._seconds - seconds))
 
-    def _draw(self, line: str, share: float) -> None:
-        if self._bar is None:
-            self._bar = _bar()
-        if self._bar is None:
-            self._on_terminal = False
-            self._print(line)
-        else:
-            self._bar.update(self._bar.task_ids[0], completed=share, line=line)
-
-    def _print(self, line: str, _: float = 0) -> None:
+    def _print(self, line: str) -> None:
         if self._bar is not None:
             self._bar.console.print(line, markup=False, highlight=False)
         else:

@@ -7,7 +7,7 @@ kept in the run's folder, so that a resumed run does not measure again.
 import math
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.evaluation.protocol import choose
-from tam.io import exists, read_json
+from tam.io import MALFORMED, exists, read_json
 from tam.tasks.taskset import TaskSet
+from tam.training import distribution
 from tam.training.checkpoint import write_json
-from tam.training.defaults import Followed, fit_memory, follow_data
+from tam.training.defaults import Followed, fit_memory, follow_data, not_given, small_sizes
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 
@@ -81,8 +82,9 @@ def settle(
     """
     followed = follow_data(config, tasks, given, preset=preset)
     if minutes is not None:
-        options = {"given": given, "since": since, "with_test": with_test}
-        plan = fit_minutes(followed.config, tasks, minutes, folder, **options)
+        plan = fit_minutes(
+            followed.config, tasks, minutes, folder, given=given, since=since, with_test=with_test
+        )
     elif stored is not None and "rows" not in given:  # they may depend on the memory free then
         return replace(followed, config=followed.config.override(rows=stored.training.rows))
     elif "name" in tasks.options:
@@ -102,29 +104,22 @@ def fit_minutes(
     since: float | None = None,
     with_test: bool = True,
 ) -> Followed:
-    """Choose the settings with which a run ends after this many minutes, scoring included.
-
-    Args:
-        config: The settings to start from.
-        tasks: The tasks to train on.
-        minutes: The time limit of the run.
-        folder: The run's folder, which may hold an earlier plan.
-        given: Names of the settings that the user gave, which do not change.
-        since: The start of the time, by `time.monotonic`; now if not given.
-        with_test: Whether the test tasks will be scored.
-    """
+    """Choose the settings with which a run ends after this many minutes, scoring included: see `settle`."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise UserError(f"minutes must be above 0: got {minutes}")
     file, since = folder / "plan.json", time.monotonic() if since is None else since
     if exists(file):
         return Followed(_earlier(file, config, minutes))
+    if distribution.launched() > 1:  # each would measure, and plan, something else
+        raise UserError("minutes is for a run of one process: with several, give steps or max_seconds")
     if not config.settings.trained:
         return Followed(config)
     seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
     sized, cost = _choose_size(config, tasks, seconds, given)
     left = seconds - (time.monotonic() - since)
     planned = _schedule(sized, tasks, left, cost, given, with_test=with_test)
-    lines = (f"{minutes:g} minutes on this {_machine(config)}:", *planned.notes)
+    machine = "CPU" if config.device == "cpu" else "GPU"
+    lines = (f"{minutes:g} minutes on this {machine}:", *planned.notes)
     values = {"minutes": minutes, "from": config.to_json(), "config": planned.config.to_json()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,15 +137,11 @@ def _earlier(file: Path, config: Config, minutes: float) -> Config:
         if values["minutes"] != minutes:
             changes.append(f"minutes was {values['minutes']:g} and is {minutes:g}")
         planned = Config.from_json(values["config"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*MALFORMED, UserError) as error:
         raise UserError(f"{file}: not the plan of a run ({error!r})") from None
     if changes:
         raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
     return planned
-
-
-def _machine(config: Config) -> str:
-    return "CPU" if config.device == "cpu" else "GPU"
 
 
 def _choose_size(
@@ -161,62 +152,52 @@ def _choose_size(
     Costs are measured, from a small size on a CPU and from the largest on a GPU. A larger size is measured
     only if it should leave enough steps, judging by its arithmetic.
     """
-    sizes = list(_sizes(config, tasks, given))
-    training = (1 - _SCORING_SHARE - _TEST_SHARE) * seconds
-    place = 0 if config.device != "cpu" else max(0, len(sizes) - 3)
-    measured = {place: _measure(sizes[place], tasks, seconds)}
-    while True:
-        cost = measured[place]
-        if training / cost.step < ENOUGH_STEPS:
-            smaller = [other for other in range(place + 1, len(sizes)) if other not in measured]
-            if not smaller:
-                break
-            place = smaller[0]
+    sizes = _sizes(config, tasks, given)
+    longest_step = (1 - _SCORING_SHARE - _TEST_SHARE) * seconds / ENOUGH_STEPS
+    measured: dict[int, Cost] = {}
+    place: int | None = 0 if config.device != "cpu" else max(0, len(sizes) - 3)
+    while place is not None:
+        cost = measured[place] = _measure(sizes[place], tasks, seconds)
+        if cost.step > longest_step:
+            others = range(place + 1, len(sizes))
         else:
-            work = _work(sizes[place], tasks)
-            larger = [
-                other
-                for other in range(place)
-                if other not in measured
-                and training / (cost.step * _work(sizes[other], tasks) / work) >= ENOUGH_STEPS
+            of_a_unit = cost.step / _work(sizes[place], tasks)
+            others = [
+                larger for larger in range(place) if of_a_unit * _work(sizes[larger], tasks) <= longest_step
             ]
-            if not larger:
-                break
-            place = larger[0]
-        measured[place] = _measure(sizes[place], tasks, seconds)
-    enough = [place for place, cost in measured.items() if training / cost.step >= ENOUGH_STEPS]
+        place = next((other for other in others if other not in measured), None)
+    enough = [place for place, cost in measured.items() if cost.step <= longest_step]
     best = min(enough) if enough else min(measured, key=lambda other: measured[other].step)
     return sizes[best], measured[best]
 
 
-def _sizes(config: Config, tasks: TaskSet, given: Collection[str]) -> Iterator[Config]:
-    """Configs from largest to smallest that the tasks and the memory allow."""
-    most, seen, error = max(map(len, tasks.train)), set[tuple[int, ...]](), None
+def _sizes(config: Config, tasks: TaskSet, given: Collection[str]) -> list[Config]:
+    """Configs from largest to smallest that the tasks and the memory allow; at least one."""
+    most, tried = max(map(len, tasks.train)), list[Config]()
+    valid, fitting, error = list[Config](), list[Config](), None
     for size in _SIZES:
         size = size | {"tasks": min(size["tasks"], len(tasks.train)), "rows": min(size["rows"], most)}
-        size = {name: value for name, value in size.items() if name not in given}
-        sized = config.override(**size)
-        if tuple(size.values()) in seen:
+        sized = config.override(**not_given(size, given))
+        if sized in tried:
             continue
-        seen.add(tuple(size.values()))
+        tried.append(sized)
         try:
             prepare(sized, tasks, with_test=False)
         except UserError as problem:  # such as too few rows for an episode
             error = problem
             continue
-        fitting = fit_memory(sized, tasks, given).config
-        if fitting == sized:
-            yield _small_supports(sized, tasks, given)
-    if error is not None and not seen:
+        supports = {"small_sizes": small_sizes(sized, tasks)} if _is_mixed(config) else {}
+        valid.append(sized.override(**not_given(supports, given)))
+        if fit_memory(sized, tasks, given).config == sized:
+            fitting.append(valid[-1])
+    if error is not None and not valid:
         raise error
+    return fitting or valid[-1:]
 
 
-def _small_supports(config: Config, tasks: TaskSet, given: Collection[str]) -> Config:
-    """Limit TAM's small supports, if it uses them, to the number of rows."""
-    if getattr(config.settings, "support", "all") == "all" or "small_sizes" in given:
-        return config
-    smallest = max(tasks.n_classes, 1)
-    return config.override(small_sizes=(smallest, max(smallest, min(64, config.training.rows))))
+def _is_mixed(config: Config) -> bool:
+    """Whether TAM fits z to small supports too."""
+    return getattr(config.settings, "support", "all") == "mixed"
 
 
 def _work(config: Config, tasks: TaskSet) -> float:
@@ -229,7 +210,7 @@ def _work(config: Config, tasks: TaskSet) -> float:
 
 def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
     """Time a few outer steps of the last phase, and the scoring of a few validation tasks."""
-    if getattr(config.settings, "support", "all") == "mixed":
+    if _is_mixed(config):
         config = config.override(small_after=0)
     limit = 0.02 * seconds
     with tempfile.TemporaryDirectory() as folder:
@@ -272,7 +253,7 @@ def _test_work(protocol: Protocol, tasks: TaskSet) -> float:
 
 def _protocols(protocol: Protocol, given: Collection[str]) -> Iterator[Protocol]:
     """The requested protocol, then ever cheaper ones."""
-    changes: list[Mapping[str, Any]] = [
+    changes: list[dict[str, Any]] = [
         {},
         {"supports": min(2, protocol.supports)},
         {"adapt_steps": _up_to(protocol.adapt_steps, 25)},
@@ -283,8 +264,7 @@ def _protocols(protocol: Protocol, given: Collection[str]) -> Iterator[Protocol]
         {"adapt_steps": _up_to(protocol.adapt_steps, 5)},
     ]
     for change in changes:
-        allowed = {name: value for name, value in change.items() if name not in given}
-        protocol = replace(protocol, **allowed)
+        protocol = replace(protocol, **not_given(change, given))
         yield protocol
 
 
@@ -316,32 +296,27 @@ def _schedule(
     changes: dict[str, Any] = {"steps": _FASTER * planned, "validate_every": every, "max_seconds": limit}
     changes |= {"warmup": min(config.training.warmup, max(1, planned // 10)), "stop_after": None}
     changes["checkpoint_every"] = max(1, min(every, round(20 / cost.step)))
-    if getattr(config.settings, "support", "all") == "mixed":
+    if _is_mixed(config):
         changes["small_after"] = planned // 4
-    changes = {name: value for name, value in changes.items() if name not in given}
-    scheduled = replace(config, protocol=protocol).override(**changes)
-    lines = (
-        _size_in_words(scheduled, cost, planned),
-        _protocol_in_words(scheduled.protocol),
+    scheduled = replace(config, protocol=protocol).override(**not_given(changes, given))
+    batch = f"{config.training.tasks} tasks of {config.training.rows} rows a step"
+    shots = " ".join(map(str, protocol.shots))
+    asked = f"supports {protocol.supports}, queries up to {protocol.queries}"
+    lines = [
+        f"  {_network_in_words(config)}, {batch}: about {planned} steps of {_duration(cost.step)}",
+        f"  shots {shots}, {asked}, steps to adapt up to {max(protocol.adapt_steps)}",
         f"  about {validations} validations of {_duration(validation)}",
-        f"  {len(tasks.test)} test tasks in about {_duration(test)}" if with_test else "",
-    )
-    return Followed(scheduled, tuple(line for line in lines if line))
+    ]
+    if with_test:
+        lines.append(f"  {len(tasks.test)} test tasks in about {_duration(test)}")
+    return Followed(scheduled, tuple(lines))
 
 
-def _size_in_words(config: Config, cost: Cost, steps: int) -> str:
-    network, training = config.network, config.training
-    layers = f"{network.layers} layer{'s' if network.layers > 1 else ''} of width {network.width}"
-    layers = layers if network.encoder is None else "the encoder"
-    batch = f"{training.tasks} tasks of {training.rows} rows a step"
-    return f"  {layers}, {batch}: about {steps} steps of {_duration(cost.step)}"
-
-
-def _protocol_in_words(protocol: Protocol) -> str:
-    shots, most = " ".join(map(str, protocol.shots)), max(protocol.adapt_steps)
-    supports = f"{protocol.supports} support{'s' if protocol.supports > 1 else ''}"
-    asked = f"{supports} and up to {protocol.queries} queries a task"
-    return f"  shots {shots}: {asked}, learned in up to {most} steps"
+def _network_in_words(config: Config) -> str:
+    network = config.network
+    if network.encoder is not None:
+        return "the encoder"
+    return f"{network.layers} layer{'s' if network.layers > 1 else ''} of width {network.width}"
 
 
 def _duration(seconds: float) -> str:

@@ -44,10 +44,7 @@ class Setup:
 def prepare(config: Config, tasks: TaskSet, *, with_test: bool = True) -> Setup:
     """Work out what a run needs; raise an error if settings, tasks and machine do not fit together.
 
-    Args:
-        config: The settings.
-        tasks: The tasks to train on.
-        with_test: Whether the test tasks will be scored, and so need enough examples.
+    `with_test` says whether the test tasks will be scored, and so need enough examples.
     """
     check_device(config.device)
     notes: list[str] = []
@@ -98,18 +95,11 @@ def _unknown_tokens(ids: TokenIds, tasks: TaskSet) -> list[str]:
 
 
 def _check_regularisation(config: Config, tasks: TaskSet) -> None:
-    network, training = config.network, config.training
-    without_dropout = {
-        "a text encoder": network.encoder is not None,
-        "an LSTM": network.backbone == "lstm",
-        "maml, which trains weights of each task": config.method == "maml",
-    }
-    for what, is_used in without_dropout.items():
-        if training.dropout and is_used:
-            raise SettingError(f"dropout must be 0 for {what}: got {training.dropout}")
-    share = training.label_smoothing
-    if share and config.method == "snail" and tasks.kind == "transduction":
-        raise SettingError(f"label_smoothing must be 0 for snail on sequences: got {share}")
+    dropout, smoothing = config.training.dropout, config.training.label_smoothing
+    if dropout and (config.network.encoder or config.network.backbone == "lstm" or config.method == "maml"):
+        raise SettingError(f"dropout must be 0 for a text encoder, an LSTM and maml: got {dropout}")
+    if smoothing and config.method == "snail" and tasks.kind == "transduction":
+        raise SettingError(f"label_smoothing must be 0 for snail on sequences: got {smoothing}")
 
 
 def real_device(device: str) -> str:

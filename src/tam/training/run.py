@@ -3,7 +3,7 @@
 import json
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -153,7 +153,11 @@ def run_alone(setup: Setup, folder: Path, log: Log) -> dict[str, Any]:
         return {}
     result = {**_result(trainer), **code}
     write_json(folder / "result.json", result)
-    log({"step": trainer.state.step, "test": _by_shots(result["scores"])})
+    scores = {
+        str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")}
+        for score in result["scores"]
+    }
+    log({"step": trainer.state.step, "test": scores})
     checkpoint_file(folder).unlink(missing_ok=True)
     return result
 
@@ -181,11 +185,6 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     except UserError as error:
         raise UserError(f"{file}: not the result of a run: {error}") from None
     return {**values, "config": json.loads(json_text(config.to_json()))}
-
-
-def _by_shots(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Scores in the form of training records."""
-    return {str(score["k"]): {name: score[name] for name in ("accuracy", "perplexity")} for score in scores}
 
 
 def _result(trainer: Trainer) -> dict[str, Any]:

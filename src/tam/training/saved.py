@@ -18,16 +18,43 @@ from torch import Tensor
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import Choice
-from tam.io import MALFORMED, exists, read_json, unreadable
+from tam.io import MALFORMED, exists, finite, infinite_if_none, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
 from tam.tasks.vocabulary import Vocabulary, plain
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
 from tam.training.folder import best_file
 from tam.training.preflight import check_device
-from tam.training.state import Best
 
 FORMAT = 2
 _NEXT = "learner.json.next"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation at one k so far."""
+
+    step: int
+    quality: tuple[float, float]
+    choice: Choice
+
+    def to_json(self) -> list[Any]:
+        """As plain values."""
+        return [self.step, list(map(finite, self.quality)), list(self.choice)]
+
+    @classmethod
+    def from_json(cls, values: Any) -> "Best":
+        """From plain values; raises one of `MALFORMED` if they do not describe a validation."""
+        step, (first, second), (steps, rate) = values
+        quality = (float(infinite_if_none(first)), float(infinite_if_none(second)))
+        return cls(int(step), quality, Choice(int(steps), float(rate)))
+
+    @classmethod
+    def of_file(cls, header: Mapping[str, Any], path: Path) -> "Best":
+        """From the header of a weights file."""
+        try:
+            return cls.from_json(header["best"])
+        except MALFORMED as error:
+            raise UserError(f"{path}: not the weights of a validation, or damaged ({error!r})") from None
 
 
 @dataclass(frozen=True)
@@ -118,13 +145,11 @@ class Saved:
             raise UserError(f"{folder}: format must be {FORMAT} for this version: got {values['format']}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
-        spec, file = ModelSpec.from_json(values["spec"]), folder / "model.safetensors"
+        spec = ModelSpec.from_json(values["spec"])
         _check_sizes(spec, weights)
-        model = build_model(spec, torch.Generator().manual_seed(0))
-        load_weights(model, weights, file)
         return cls(
             config,
-            place_model(model, device, config.training.precision),
+            _model_of(config, spec, weights, folder / "model.safetensors"),
             _vocabulary(values, spec),
             _primitives(values),
             _choices(values["choices"]),
@@ -150,6 +175,12 @@ def _weights_of(model: Model, *, half: bool = False) -> dict[str, Tensor]:
     return {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
 
 
+def _model_of(config: Config, spec: ModelSpec, weights: Mapping[str, Tensor], file: Path) -> Model:
+    model = build_model(spec, torch.Generator().manual_seed(0))
+    load_weights(model, weights, file)
+    return place_model(model, config.device, config.training.precision)
+
+
 def read_best(
     folder: Path, config: Config, spec: ModelSpec, checksums: Mapping[str, str] | None = None
 ) -> dict[int, tuple[Best, Model]]:
@@ -163,10 +194,7 @@ def read_best(
             weights, header = read_tensors(file)
             if checksums is not None and checksums.get(str(k)) != checksum(weights):
                 continue
-            model = build_model(spec, torch.Generator().manual_seed(0))
-            load_weights(model, weights, file)
-            place_model(model, config.device, config.training.precision)
-            best[k] = Best.of_file(header, file), model
+            best[k] = Best.of_file(header, file), _model_of(config, spec, weights, file)
     return best
 
 

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +17,8 @@ from tam.evaluation.protocol import Choice, KShotScore, choose, quality
 from tam.io import MALFORMED
 from tam.methods import Losses, Method
 from tam.methods.losses import smoothed
-from tam.methods.warm_starts import WarmStarts
+from tam.methods.replay import CapturedStep
+from tam.methods.starts import WarmStarts
 from tam.models import Model, build_model, place_model, twice_differentiable
 from tam.models.dropout import dropping
 from tam.models.encoder import load_pretrained
@@ -25,14 +28,12 @@ from tam.models.hints import Hints, memorised, token_weights
 from tam.models.layers import table_names
 from tam.training import distribution
 from tam.training.adam import Adam, rate_at
-from tam.training.capture import CapturedStep
 from tam.training.checkpoint import load_weights, read_tensors, write_tensors
 from tam.training.data import TrainingData
 from tam.training.folder import best_file, checkpoint_file
 from tam.training.masking import TokenMasking
 from tam.training.preflight import Setup, check_same
-from tam.training.saved import Saved, read_best
-from tam.training.state import Best, State
+from tam.training.saved import Best, Saved, read_best
 
 
 class DivergedError(UserError):
@@ -41,6 +42,26 @@ class DivergedError(UserError):
 
 def _seed_of(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
+
+
+@dataclass
+class State:
+    """The progress of a run, as written in the header of a checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: dict[int, Best] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        best = {str(k): one.to_json() for k, one in self.best.items()}
+        return {"step": self.step, "seconds": self.seconds, "best": best}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "State":
+        """From plain values; raises one of `MALFORMED` if they do not describe a run."""
+        best = {int(k): Best.from_json(one) for k, one in dict(values["best"]).items()}
+        return cls(int(values["step"]), float(values["seconds"]), best)
 
 
 class Trainer:
@@ -115,18 +136,15 @@ class Trainer:
             done = max(done, training.steps * min(1.0, self.state.seconds / training.max_seconds))
         self.adam.rate.fill_(rate_at(done, peak=training.rate, warmup=training.warmup, steps=training.steps))
         self.compile()
-        losses = self._run_step()
+        take: Callable[[], Losses] = partial(self._eager_step, self.method, self.state.step)
+        if self._replays:
+            phase = self.method.phase(self.state.step)
+            if phase not in self._captured:
+                self._captured[phase] = CapturedStep(take, self.generator)
+            take = self._captured[phase]
+        losses = take()
         self.state.step += 1
         return losses
-
-    def _run_step(self) -> Losses:
-        if not self._replays:
-            return self._eager_step(self.method, self.state.step)
-        phase = self.method.phase(self.state.step)
-        if phase not in self._captured:
-            body = partial(self._eager_step, self.method, self.state.step)
-            self._captured[phase] = CapturedStep(body, self.generator)
-        return self._captured[phase]()
 
     def compile(self) -> None:
         """Compile the kernels of training and validation in parallel, once, in steps that are then undone."""
@@ -164,15 +182,11 @@ class Trainer:
         ):
             losses = method.training_step(self.model, batch, self._move, step)
         if self.warm_starts is not None and losses.z is not None:
-            self.warm_starts.keep(whole, self._of_all_ranks(losses.z))
+            z = losses.z.new_zeros(self._tasks, losses.z.shape[1])
+            z[self._share] = losses.z
+            distribution.add_up([z])  # every rank stores the z of all tasks
+            self.warm_starts.keep(whole, z)
         return Losses(*losses.means)
-
-    def _of_all_ranks(self, rows: Tensor) -> Tensor:
-        """Gather the rows of all ranks' tasks, given this rank's."""
-        gathered = rows.new_zeros(self._tasks, rows.shape[1])
-        gathered[self._share] = rows
-        distribution.add_up([gathered])
-        return gathered
 
     def _move(self, count: Tensor) -> None:
         if distribution.world_size() > 1:
@@ -276,9 +290,6 @@ class Trainer:
             self.state = State.from_json(header)
         except MALFORMED as error:
             raise UserError(f"{path}: not a checkpoint, or damaged ({error!r})") from None
-        self.state.best |= {k: self._best_on_disk(k) for k in self.state.best}
-
-    def _best_on_disk(self, k: int) -> Best:
-        """The best validation at k, from its weights file, which may be newer than the checkpoint."""
-        path = best_file(self.folder, k)
-        return Best.of_file(read_tensors(path)[1], path)
+        for k in self.state.best:  # the files of the best weights may be newer than the checkpoint
+            best = best_file(self.folder, k)
+            self.state.best[k] = Best.of_file(read_tensors(best)[1], best)
