@@ -139,6 +139,15 @@ def test_words_of_a_table_are_integers_if_all_are(tmp_path: Path) -> None:
     assert tam.read_tasks(write_csv(rows, tmp_path / "t.csv")).train[0][0].y == 3
 
 
+def test_strings_in_lists_stay_strings(tmp_path: Path) -> None:
+    """Only words of text become integers: `1` and `"1"` are different tokens."""
+    numerals = {task: [(["1", "2"], "a"), (["3"], "b")] for task in SPLITS}
+    expected = as_jsonl(numerals, "classification", tmp_path).fingerprint
+    assert tam.tasks_from(by_split(numerals)).fingerprint == expected
+    cells = [row | {"x": "3" if row["x"] == ["3"] else "[1, 2]"} for row in rows_of(numerals)]
+    assert tam.read_tasks(write_csv(cells, tmp_path / "t.csv")).vocabulary.tokens == (1, 2, 3)
+
+
 def test_text_is_split_as_asked(tmp_path: Path) -> None:
     expected = as_jsonl(SEQUENCES, "transduction", tmp_path).fingerprint
     rows = in_cells(rows_of(SEQUENCES), "")
@@ -161,6 +170,9 @@ def test_text_is_split_as_asked(tmp_path: Path) -> None:
 def test_tasks_in_a_list_have_the_kind_they_say() -> None:
     lines = [{"task": name, "kind": "transduction", "examples": [("a b", "b a")]} for name in "abc"]
     assert tam.tasks_from(lines).train[0][0].y == ["b", "a"]
+    different = [("a", "one"), ("b", "two"), ("c", "three"), ("d", "four")]
+    lines = [{"task": name, "kind": "classification", "examples": different} for name in "abc"]
+    assert tam.tasks_from(lines).n_classes == 4
 
 
 def test_a_tokenizer_splits_text(tmp_path: Path) -> None:
@@ -235,6 +247,7 @@ BAD: dict[str, tuple[Any, str]] = {
         [{"task": "a", "examples": [([1], 0)], "primitives": "add"}],
         ".* primitives must be",
     ),
+    "split of bytes": ([GOOD | {"split": b"train"}], "item 0: split must be .* got b'train'"),
     "two kinds": (
         [
             {"task": "a", "kind": "transduction", "examples": [("x", "y")]},

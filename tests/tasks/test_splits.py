@@ -141,7 +141,7 @@ def test_fixed_supports_from_memory_and_tables(tmp_path: Path) -> None:
             "unknown field 'examples': a task has task, kind, support, query",
         ),
         ({"query": [{"x": [1.5], "y": 0}]}, r"query[0].x[0] must be an integer or a string: got 1.5"),
-        ({"support": [{"x": [1], "y": True}]}, "support[0].y must be an integer or a string: got true"),
+        ({"support": [{"x": [1], "y": True}]}, "support[0].y must be an integer or a string: got True"),
     ],
 )
 def test_mistakes_in_a_fixed_support(change: dict[str, Any], expected: str, tmp_path: Path) -> None:

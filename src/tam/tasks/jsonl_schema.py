@@ -122,9 +122,9 @@ def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) 
     _check_object(value, "a task", ("task", "kind", *parts), ("primitives", "split"))
     name, kind, split = value["task"], value["kind"], value.get("split")
     if not isinstance(name, str) or not name:
-        raise FormatError(f"task must be a name: got {_brief(name)}")
+        raise FormatError(f"task must be a name: got {shown(name)}")
     if kind not in get_args(Kind):
-        raise FormatError(f"kind must be 'classification' or 'transduction': got {_brief(kind)}")
+        raise FormatError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
     if "split" in value:
         check_split(split)
     primitives = value.get("primitives", [])
@@ -149,13 +149,13 @@ def parse_example(text: str) -> tuple[Any, Any]:
 def check_split(split: object) -> None:
     """Raise unless this is the name of a split."""
     if not isinstance(split, str) or not (split in ("train", "valid") or split.startswith("test")):
-        raise FormatError(f"split must be train, valid, test or begin with test: got {_brief(split)}")
+        raise FormatError(f"split must be train, valid, test or begin with test: got {shown(split)}")
 
 
 def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequence[str] = ()) -> None:
     fields = (*required, *optional)
     if not isinstance(value, dict):
-        raise FormatError(f"{what} must be an object with {', '.join(fields)}: got {_brief(value)}")
+        raise FormatError(f"{what} must be an object with {', '.join(fields)}: got {shown(value)}")
     for field in value:
         if field not in fields:
             raise FormatError(f"unknown field {shown(field)}: {what} has {', '.join(fields)}")
@@ -166,7 +166,7 @@ def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequ
 
 def _examples(value: object, part: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
-        raise FormatError(f"{part} must be a list of one or more examples: got {_brief(value)}")
+        raise FormatError(f"{part} must be a list of one or more examples: got {shown(value)}")
     for place, example in enumerate(value):
         if not isinstance(example, dict) or example.keys() != {"x", "y"}:
             _check_object(example, f"{part}[{place}]", ("x", "y"))
@@ -180,7 +180,7 @@ def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | 
     for place, row in zip(where, rows, strict=True):
         if not isinstance(row, list):
             hint = "; to split text, say how: text" if isinstance(row, str) else ""
-            raise FormatError(f"{place} must be a list of tokens: got {_brief(row)}{hint}")
+            raise FormatError(f"{place} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
             _check_tokens(row, [f"{place}[{index}]" for index in range(len(row))])
     tokens = list(chain.from_iterable(rows))
@@ -199,14 +199,7 @@ def _classes(answers: list[Any], where: Sequence[str]) -> Classes:
 def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
     for place, value in zip(where, values, strict=True):
         if type(value) not in (int, str):
-            raise FormatError(f"{place} must be an integer or a string: got {_brief(value)}")
-
-
-def _brief(value: object) -> str:
-    """Format a JSON value for a message."""
-    if isinstance(value, list | dict) and value:
-        return "a list" if isinstance(value, list) else "an object"
-    return shown(value) if type(value) in (int, float, str) else json.dumps(value)
+            raise FormatError(f"{place} must be an integer or a string: got {shown(value)}")
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
