@@ -66,6 +66,8 @@ def test_a_file_of_test_tasks_is_not_split(tmp_path: Path) -> None:
     }
     file = save(tmp_path, [record(name) for name in "ab"])
     assert [task.name for task in read_test_tasks(file)["test"]] == ["a", "b"]
+    with pytest.raises(SettingError, match=r"^fold must come with splits"):  # the others may be trained on
+        read_test_tasks(file, fold="1/3")
     file = save(tmp_path, [record(name, split="train") for name in "ab"])
     with pytest.raises(UserError, match="there are no test tasks"):
         read_test_tasks(file)
