@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tam.errors import UserError
-from tam.tasks import jsonl_writing
+from tam.tasks import taskset
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -124,7 +124,7 @@ def test_what_could_not_be_read_back_is_not_written(
     task, expected = UNWRITABLE[case]
     file = tmp_path / "tasks.jsonl"
     file.write_text("old")
-    monkeypatch.setattr(jsonl_writing, "LINE_LIMIT", 500)
+    monkeypatch.setattr(taskset, "LINE_LIMIT", 500)
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: .*{expected}"):
         small_set(test=(task,)).write(file)
     assert file.read_text() == "old"
