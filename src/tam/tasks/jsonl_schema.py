@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -132,9 +131,8 @@ def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) 
         raise FormatError("primitives must be a list of non-empty strings")
     examples = [one for part in parts for one in _examples(value[part], part)]
     places = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
-    x = _rows([example["x"] for example in examples], [f"{place}.x" for place in places], ids, text)
-    answers, of_answers = [example["y"] for example in examples], [f"{place}.y" for place in places]
-    y = _classes(answers, of_answers) if kind == "classification" else _rows(answers, of_answers, ids, text)
+    x = _rows(examples, "x", places, ids, text)
+    y = _classes(examples, places) if kind == "classification" else _rows(examples, "y", places, ids, text)
     support = len(value["support"]) if fixed else None
     return Line(where, name, kind, x, y, tuple(primitives), split, support)
 
@@ -173,33 +171,39 @@ def _examples(value: object, part: str) -> list[dict[str, Any]]:
     return value
 
 
-def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | None) -> Rows:
-    """Convert sequences to ids; `where` has the place of each, for errors."""
-    if text is not None:
-        rows = [text(row) if isinstance(row, str) else row for row in rows]
-    for place, row in zip(where, rows, strict=True):
+def _rows(
+    examples: list[dict[str, Any]], part: str, places: list[str], ids: Ids, text: TextSplitter | None
+) -> Rows:
+    """Convert the inputs or the answers to ids; errors name the place of an example."""
+    rows: list[list[Token]] = []
+    for place, example in zip(places, examples, strict=True):
+        row = example[part]
+        if isinstance(row, str) and text is not None:
+            row = text(row)
         if not isinstance(row, list):
             hint = "; to split text, say how: text" if isinstance(row, str) else ""
-            raise FormatError(f"{place} must be a list of tokens: got {shown(row)}{hint}")
+            raise FormatError(f"{place}.{part} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
-            _check_tokens(row, [f"{place}[{index}]" for index in range(len(row))])
-    tokens = list(chain.from_iterable(rows))
-    flat = np.fromiter(map(ids.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+            for index, token in enumerate(row):
+                _check_token(token, f"{place}.{part}[{index}]")
+        rows.append(row)
+    flat = np.array([ids[token] for row in rows for token in row], dtype=np.int64)
     return Rows(compact(flat, len(ids)), np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def _classes(answers: list[Any], where: Sequence[str]) -> Classes:
-    _check_tokens(answers, where)
-    labels = tuple(sorted(set(answers), key=sort_key))
+def _classes(examples: list[dict[str, Any]], places: list[str]) -> Classes:
+    for place, example in zip(places, examples, strict=True):
+        _check_token(example["y"], f"{place}.y")
+    labels = tuple(sorted({example["y"] for example in examples}, key=sort_key))
     class_of = {label: index for index, label in enumerate(labels)}
-    ids = np.fromiter(map(class_of.__getitem__, answers), dtype=np.int64, count=len(answers))
-    return Classes(compact(ids, len(labels) - 1), labels)
+    return Classes(
+        compact(np.array([class_of[example["y"]] for example in examples]), len(labels) - 1), labels
+    )
 
 
-def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
-    for place, value in zip(where, values, strict=True):
-        if type(value) not in (int, str):
-            raise FormatError(f"{place} must be an integer or a string: got {shown(value)}")
+def _check_token(value: object, place: str) -> None:
+    if type(value) not in (int, str):
+        raise FormatError(f"{place} must be an integer or a string: got {shown(value)}")
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
