@@ -101,30 +101,24 @@ def test_the_unseen_slot_is_uniform(name: Name) -> None:
     [("classification", [6, 9, 1]), ("transduction", [2, 26, 2]), ("pathfinding", [10, 10, 10])],
 )
 def test_a_tenth_of_every_slot_is_held_out(name: Name, unseen: list[int]) -> None:
-    for holdout in range(8):
-        held = parts(name, holdout)
-        assert [len(places) for places in held.unseen] == unseen
-        for slot, (some, others) in enumerate(zip(held.seen, held.unseen, strict=True)):
-            assert sorted([*some.tolist(), *others.tolist()]) == list(range(len(family(name).slots[slot])))
-
-
-def test_hold_outs_differ_and_more_tasks_than_there_are_is_an_error() -> None:
-    made = family("classification")
     draws = [*((0, holdout) for holdout in range(8)), (1, 0)]
-    assert len({str(hold_out(made, *draw).unseen) for draw in draws}) == 9
+    held_out = [hold_out(family(name), *draw) for draw in draws]
+    assert len({str(held.unseen) for held in held_out}) == 9
+    for held in held_out:
+        assert [len(places) for places in held.unseen] == unseen
+        for slot, *places in zip(family(name).slots, held.seen, held.unseen, strict=True):
+            assert sorted(np.concatenate(places)) == list(range(len(slot)))
+
+
+def test_more_tasks_than_there_are_is_an_error() -> None:
+    made = family("classification")
     with pytest.raises(UserError, match=r"train must be at most [5-7][0-9]{3} for hold-out 2: got 9000"):
         compose(made, (9000, 1, 1), 0, 2)
     with pytest.raises(UserError, match=r"valid \+ test must be at most [0-9]+ here: got 100000"):
         compose(made, (300, 50_000, 50_000), 0, 2)
 
 
-def test_every_primitive_is_held_out_as_often() -> None:
-    """Over many seeds; a fixed slot of 10 labelling functions with 1 held out."""
-    found = Counter(int(hold_out(family("classification"), seed, 0).unseen[2][0]) for seed in range(2000))
-    assert all(abs(found[place] - 200) < 60 for place in range(10))
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["classification", "transduction"])
 def test_tasks_name_their_primitives(name: Name) -> None:
     n = 7 if name == "classification" else None
     options = BenchmarkOptions(
@@ -145,5 +139,4 @@ def test_tasks_name_their_primitives(name: Name) -> None:
         assert not tasks.unseen_primitives.intersection(set(task.primitives) - set(new))
         ids = tasks.primitive_ids(task)
         assert tuple(tasks.primitives[index] for index in ids) == task.primitives
-    if name != "pathfinding":
-        assert all(task.name == " → ".join(task.primitives) for task in tasks)
+    assert all(task.name == " → ".join(task.primitives) for task in tasks)
