@@ -129,24 +129,3 @@ def test_fixed_supports_from_memory_and_tables(tmp_path: Path) -> None:
     assert tam.read_tasks(table).fingerprint == expected
     with pytest.raises(UserError, match=r"^task 'a', query 0: expected a pair"):
         tam.tasks_from({"a": {"support": support, "query": [3]}})
-    with pytest.raises(UserError, match=r"^item 0: role must be support or query: got 'train'"):
-        tam.tasks_from([rows[0] | {"role": "train"}])
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({"query": None}, "no field 'query'"),
-        ({"query": []}, "query must be a list of one or more examples"),
-        (
-            {"examples": [{"x": [1], "y": 0}]},
-            "unknown field 'examples': a task has task, kind, support, query",
-        ),
-        ({"query": [{"x": [1.5], "y": 0}]}, r"query[0].x[0] must be an integer or a string: got 1.5"),
-        ({"support": [{"x": [1], "y": True}]}, "support[0].y must be an integer or a string: got True"),
-    ],
-)
-def test_mistakes_in_a_fixed_support(change: dict[str, Any], expected: str, tmp_path: Path) -> None:
-    line = {"task": "a", **fixed("classification", [([1], 0)], [([2], 1)])} | change
-    file = save(tmp_path, [{name: value for name, value in line.items() if value is not None}])
-    assert message(file).startswith(f"{file}:1: {expected}")
