@@ -83,19 +83,6 @@ def test_every_test_task_labels_some_input_unlike_every_other_task(holdout: int)
     assert max(alike.values()) > 1  # training tasks may: their outputs differ
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_unseen_slot_is_uniform(name: Name) -> None:
-    for split in ("valid", "test"):
-        found = Counter(
-            unseen_slots(recipe, parts(name, holdout))[0]
-            for holdout in HOLDOUTS[name]
-            for recipe in drawn(name, holdout)[split]
-        )
-        total = found.total()
-        sigma = (total * 2 / 9) ** 0.5
-        assert all(abs(found[slot] - total / 3) < 3.5 * sigma for slot in range(3))
-
-
 @pytest.mark.parametrize(
     ("name", "unseen"),
     [("classification", [6, 9, 1]), ("transduction", [2, 26, 2]), ("pathfinding", [10, 10, 10])],

@@ -45,15 +45,6 @@ def test_pool_has_every_recipe_that_is_a_task(
     assert weights.tolist() == [*expected, 1]
 
 
-def test_race_by_targets_has_one_choice_for_each() -> None:
-    orders = [random_order(Tiny(), EVERYTHING, Rng("race", seed), by_targets=True) for seed in range(400)]
-    assert all({int(Tiny.targets[recipe]) for recipe in order} == {1, 2} for order in orders)
-    assert {len(order) for order in orders} == {2}
-    firsts = Counter(order[0] for order in orders)
-    assert abs(firsts[1, 2] - 200) < 40
-    assert set(firsts) == {(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)}
-
-
 def test_pool_of_some_primitives() -> None:
     family = Tiny(np.array([[1.0, 2, 3], [4, 5, 6]]))
     recipes, functions, weights = pool(family, (np.array([1]), np.array([0, 2])))

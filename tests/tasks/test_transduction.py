@@ -1,6 +1,5 @@
 """Transduction against the paper in plain Python: no numpy, no shortcuts, one input at a time."""
 
-import hashlib
 import operator
 import re
 from collections import Counter
@@ -142,21 +141,15 @@ def test_equal_numbers_are_equal_tasks_on_every_input() -> None:
     """Both ways, over every pair of a sample that is rich in equal ones and in near misses."""
     functions = family().functions
     x = inputs(np.arange(12**5)).astype(np.int8)
-    numbers: dict[bytes, int] = {}
-    related: dict[Recipe, None] = {}
+    related: set[Recipe] = set()
     for place, recipe in enumerate(sample(25)):
         rng = Rng("related", place)
         alike = np.argwhere(functions == functions[recipe])
-        related[recipe] = None
-        related[tuple(alike[rng.integers(len(alike), 1)[0]].tolist())] = None
+        related |= {recipe, tuple(alike[rng.integers(len(alike), 1)[0]].tolist())}
         for slot, size in enumerate(functions.shape):
-            other = int(rng.integers(size, 1)[0])
-            related[*recipe[:slot], other, *recipe[slot + 1 :]] = None
-    for recipe in related:
-        y = family().answer(recipe, x).astype(np.int8)
-        key = hashlib.sha256(y.tobytes()).digest()
-        assert numbers.setdefault(key, int(functions[recipe])) == functions[recipe]
-    assert len(numbers) == len(set(numbers.values()))
+            related.add((*recipe[:slot], int(rng.integers(size, 1)[0]), *recipe[slot + 1 :]))
+    numbers = {(int(functions[one]), family().answer(one, x).astype(np.int8).tobytes()) for one in related}
+    assert len({number for number, _ in numbers}) == len({answers for _, answers in numbers}) == len(numbers)
     assert len(related) > len(numbers) > 40
 
 
@@ -204,7 +197,7 @@ def _operation(name: str) -> str:
 # Examples and answers
 
 
-@pytest.mark.parametrize("count", [1, 500, 520, 60_000])
+@pytest.mark.parametrize("count", [1, 520, 60_000])
 def test_examples_are_different_and_right(count: int) -> None:
     for recipe in sample(4):
         x, y = family().examples(recipe, count, Rng("examples", count))
