@@ -159,18 +159,16 @@ def test_splits_that_cannot_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", ["a", 1.9, True, -1, 2**63])
 def test_bad_seed(seed: Any, tmp_path: Path) -> None:
-    file = save(tmp_path, [record(name) for name in "abcd"])
     with pytest.raises(UserError, match=r"^seed must be an integer"):
-        read_tasks(file, seed=seed)
-    numpys: Any = np.int64(3)
-    assert read_tasks(file, seed=numpys).options == read_tasks(file, seed=3).options
+        read_tasks(save(tmp_path, [record(name) for name in "abcd"]), seed=seed)
 
 
 def test_drawn_splits_depend_only_on_names_and_seed(tmp_path: Path) -> None:
     lines = [record(f"task {index}") for index in range(30)]
     file = save(tmp_path, lines)
     assert names(read_tasks(file))["test"] == ["task 11", "task 15", "task 21"]
-    for seed in (0, 1):
+    seeds: tuple[Any, ...] = (0, np.int64(1))
+    for seed in seeds:
         drawn = read_tasks(save(tmp_path, lines), seed=seed)
         assert drawn.options["seed"] == seed
         backwards = names(read_tasks(save(tmp_path, lines[::-1]), seed=seed))
@@ -196,13 +194,10 @@ def test_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert message(Path("tasks.jsonl")) == blocks["text"].strip()
 
 
+TEST_SPLITS = {"test_unseen_tag": 38, "test_unseen_language": 64}
 SHARED: dict[str, tuple[int, int, dict[str, int]]] = {
     "banking77_binary": (1860, 7700, {"train": 51, "valid": 13, "test": 13}),
-    "inflection": (
-        223,
-        21086,
-        {"train": 228, "valid": 38, "test_unseen_tag": 38, "test_unseen_language": 64},
-    ),
+    "inflection": (223, 21086, {"train": 228, "valid": 38, **TEST_SPLITS}),
     "list_functions": (100, 8000, {"train": 150, "valid": 50, "test": 50}),
 }
 

@@ -2,7 +2,6 @@
 
 import operator
 import re
-from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -160,38 +159,30 @@ def test_number_of_unique_tasks() -> None:
     assert sorted(set(numbers.reshape(-1).tolist())) == list(range(63_608))
 
 
-def test_operations_are_drawn_first_then_their_parameters() -> None:
-    weights = family().weights
+SHARES: tuple[dict[str, float], ...] = (
+    {rf"{name} \d": 1 / 4 for name in TRANSFORMS},
+    {
+        r"replace \d+ with \d+": 1 / 2,
+        r"replace x(\d) with (\d·)?x\1( \+ \d)?": 1 / 8,
+        r"replace x\d with x\d": 1 / 8,
+        r"replace x(\d) with \|x\1 - x\d\|": 1 / 8,
+        r"replace x(\d) with x\1 \+ x\d": 1 / 8,
+    },
+    dict.fromkeys(("sort ascending", "sort descending", "reverse", "swap .*", "shift right .*"), 1 / 5),
+)
+
+
+@pytest.mark.parametrize("slot", range(3))
+def test_operations_are_drawn_first_then_their_parameters(slot: int) -> None:
+    weights, names = family().weights, family().slots[slot]
     assert weights is not None
-    assert np.isclose(weights.sum(), 1)
-    shares: list[Counter[str]] = [Counter(), Counter(), Counter()]
-    for slot, share in enumerate(shares):
-        others = tuple(axis for axis in range(3) if axis != slot)
-        for name, weight in zip(family().slots[slot], weights.sum(others), strict=True):
-            share[_operation(name)] += weight
-    assert shares[0] == pytest.approx(dict.fromkeys(("mul", "add", "div", "mod"), 1 / 4))
-    functions = {"linear": 1 / 8, "copy": 1 / 8, "difference": 1 / 8, "sum": 1 / 8}
-    assert shares[1] == pytest.approx({"replace": 1 / 2, **functions})
-    sorts = {"sort ascending", "sort descending", "reverse", "swap", "shift"}
-    assert shares[2] == pytest.approx(dict.fromkeys(sorts, 1 / 5))
-    for slot, share in enumerate(shares):  # inside an operation all parameters are alike
-        each = weights.sum(tuple(axis for axis in range(3) if axis != slot))
-        sizes = Counter(map(_operation, family().slots[slot]))
-        expected = [share[_operation(name)] / sizes[_operation(name)] for name in family().slots[slot]]
-        assert np.allclose(each, expected)
-
-
-def _operation(name: str) -> str:
-    forms = {
-        "replace": r"replace \d+ with \d+",
-        "linear": r"replace x(\d) with (\d·)?x\1( \+ \d)?",
-        "copy": r"replace x\d with x\d",
-        "difference": r".*\|",
-        "sum": r"replace x\d with x\d \+ x\d",
-    }
-    if name.startswith("replace"):
-        return next(form for form, pattern in forms.items() if re.fullmatch(pattern, name))
-    return name if name.startswith("sort") else name.split()[0]
+    shares = weights.sum(tuple(axis for axis in range(3) if axis != slot))
+    found = 0
+    for pattern, share in SHARES[slot].items():
+        members = [place for place, name in enumerate(names) if re.fullmatch(pattern, name)]
+        assert np.allclose(shares[members], share / len(members))
+        found += len(members)
+    assert found == len(names)
 
 
 # Examples and answers
@@ -214,9 +205,7 @@ def test_answers_of_many_tasks(count: int) -> None:
     recipes = sample(count)
     x = random_inputs(6, Rng("asked"))
     y, log_p = family().answers(np.array(recipes), x)
-    assert y.shape == (count, 6, 5)
-    assert log_p.shape == (count, 6)
-    assert (log_p == log_p[0, 0]).all()  # every task rng every input alike
-    for place in range(0, count, 5):
-        title = family().title(recipes[place])
-        assert y[place].tolist() == [oracle(title, row) for row in x.tolist()]
+    assert (y.shape, log_p.shape) == ((count, 6, 5), (count, 6))
+    assert (log_p == log_p[0, 0]).all()  # every task draws every input alike
+    for answers, recipe in zip(y[::5].tolist(), recipes[::5], strict=True):
+        assert answers == [oracle(family().title(recipe), row) for row in x.tolist()]

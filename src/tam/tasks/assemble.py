@@ -48,14 +48,9 @@ class Splitting(NamedTuple):
 def assemble(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
 ) -> TaskSet:
-    """Build a task set.
+    """Build a task set with these options; the origin of its splits is added.
 
-    Args:
-        found: The tasks; iterating over them adds their tokens to `ids`.
-        ids: Provisional ids of their tokens.
-        source: The beginning of errors that concern all tasks.
-        splitting: Where the splits come from.
-        options: The options of the task set; the origin of its splits is added.
+    Iterating over the tasks found adds their tokens to `ids`. Errors about all tasks begin with `source`.
     """
     file, seed, fold = splitting
     lines = _checked(found, source)
