@@ -51,3 +51,6 @@ def test_the_commit_has_a_plus_if_files_differ(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "speed.py").write_text("")
     assert provenance.commit_of_code() == f"{clean}+"
+    (tmp_path / "installed").mkdir()  # as in a virtual environment within somebody's repository
+    monkeypatch.setattr(provenance, "_PACKAGE", tmp_path / "installed")
+    assert provenance.commit_of_code() is None

@@ -17,18 +17,21 @@ def provenance() -> dict[str, str | None]:
 
 
 def commit_of_code() -> str | None:
-    """The checked-out commit, with a + if the package or `benchmarks/` differs; None outside a checkout."""
-    commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", ".", ":/benchmarks"])
+    """The checked-out commit, with a + if the package or `benchmarks/` differs.
+
+    None outside a checkout, or for an installed copy that a checkout of something else ignores.
+    """
+    commands = ("rev-parse --short=12 HEAD", "ls-files --cached .", "status --porcelain . :/benchmarks")
     try:
-        commit, changes = (
+        commit, files, changes = (
             subprocess.run(
-                ["git", *words], cwd=_PACKAGE, capture_output=True, text=True, check=True, timeout=10
+                ["git", *words.split()], cwd=_PACKAGE, capture_output=True, text=True, check=True, timeout=10
             ).stdout.strip()
             for words in commands
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return commit + ("+" if changes else "")
+    return commit + ("+" if changes else "") if files else None
 
 
 def hash_of_code(package: Path = _PACKAGE) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import tam
 from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.errors import UserError
@@ -76,26 +76,21 @@ def spec(request: pytest.FixtureRequest) -> ModelSpec:
 def test_a_support_has_k_of_each_class_is_nested_in_k_and_leaves_its_queries_out(spec: ModelSpec) -> None:
     tasks = tasks_of(spec.kind, "t")
     of_k = [episodes(tasks, k, PROTOCOL) for k in (1, 2, 3)]
-    for small, middle, large in zip(*of_k, strict=True):
-        for k, episode in enumerate((small, middle, large), 1):
+    for nested in zip(*of_k, strict=True):
+        for k, episode in enumerate(nested, 1):
             answers = tasks[episode.task].y
             if isinstance(answers, Classes):
                 assert np.bincount(answers.ids[episode.support]).tolist() == [k, k, k]
             else:
                 assert len(episode.support) == k
-        assert set(small.support.tolist()) < set(middle.support.tolist()) < set(large.support.tolist())
-        assert small.query.tolist() == large.query.tolist()
-        rows = [*large.support.tolist(), *large.query.tolist()]
-        assert len(set(rows)) == len(rows)
-        assert 0 < len(large.query) <= 9
-
-
-def test_queries_do_not_depend_on_other_k() -> None:
-    """As of methods with one model per k, beside one for all."""
-    tasks = tam.benchmark("classification", train=4, valid=2, test=4).test
-    protocol = Protocol(shots=(1, 5, 10, 20))
-    for k in protocol.shots:
-        assert plain(episodes(tasks, k, replace(protocol, shots=(k,)))) == plain(episodes(tasks, k, protocol))
+        small, middle, large = (set(episode.support.tolist()) for episode in nested)
+        assert small < middle < large
+        assert nested[0].query.tolist() == nested[2].query.tolist()
+        assert not large.intersection(nested[2].query.tolist())
+        assert 0 < len(nested[2].query) <= 9
+    few = replace(PROTOCOL, queries=3)  # then queries do not depend on the other k
+    for k in few.shots:
+        assert plain(episodes(tasks, k, replace(few, shots=(k,)))) == plain(episodes(tasks, k, few))
 
 
 def plain(drawn: Sequence[Episode]) -> list[tuple[int, list[int], list[int]]]:
@@ -105,17 +100,15 @@ def plain(drawn: Sequence[Episode]) -> list[tuple[int, list[int], list[int]]]:
 def test_draws_follow_from_the_seed_and_the_tasks_name_alone(spec: ModelSpec) -> None:
     tasks = tasks_of(spec.kind, "t", 4)
     drawn = plain(episodes(tasks, 3, PROTOCOL))
-    assert plain(episodes(tasks, 3, PROTOCOL)) == drawn
     assert [task for task, _, _ in drawn] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert drawn[0][1:] != drawn[1][1:]
     backwards = plain(episodes(tasks[::-1], 3, PROTOCOL))
     assert [e[1:] for e in backwards[:2]] == [e[1:] for e in drawn[-2:]]
-    assert [e[1:] for e in plain(episodes(tasks[1:], 3, PROTOCOL))] == [e[1:] for e in drawn[2:]]
-    assert plain(episodes(tasks, 3, replace(PROTOCOL, support_seed=1))) != drawn
-    assert drawn[0][1:] != drawn[1][1:]
-    renamed = [replace(task, name=f"{task.name}!") for task in tasks]
-    assert plain(episodes(renamed, 3, PROTOCOL)) != drawn
     grid = replace(PROTOCOL, adapt_steps=(7,), adapt_rates=(1.0,))  # nothing of a method
     assert plain(episodes(tasks, 3, grid)) == drawn
+    assert plain(episodes(tasks, 3, replace(PROTOCOL, support_seed=1))) != drawn
+    renamed = [replace(task, name=f"{task.name}!") for task in tasks]
+    assert plain(episodes(renamed, 3, PROTOCOL)) != drawn
 
 
 def test_too_few_examples_are_an_error() -> None:
@@ -161,16 +154,10 @@ class Rote(Method):
 
 def test_the_best_of_the_grid_is_chosen() -> None:
     valid, model = tasks_of("classification", "v"), sharp_model(ENCODER)
-
-    def chosen(rule: Callable[[int, float], float]) -> Choice:
-        return choose(Rote(rule, []), model, valid, 1, PROTOCOL).choice
-
-    for steps in PROTOCOL.adapt_steps:
-        for rate in PROTOCOL.adapt_rates:
-            best = Choice(steps, rate)
-            assert chosen(lambda n, r, best=best: 0.9 if best == (n, r) else 0.2) == best
-            # All are right; then the less surprised.
-            assert chosen(lambda n, r, best=best: 0.9 if best == (n, r) else 0.8) == best
+    for best in (Choice(steps, rate) for steps in PROTOCOL.adapt_steps for rate in PROTOCOL.adapt_rates):
+        for other in (0.2, 0.8):  # with 0.8 all are right: then the less surprised is best
+            method = Rote(lambda n, r, best=best, other=other: 0.9 if best == (n, r) else other, [])
+            assert choose(method, model, valid, 1, PROTOCOL).choice == best
 
 
 def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
@@ -178,16 +165,15 @@ def test_accuracy_decides_for_classes_and_perplexity_for_sequences() -> None:
         KShotScore(1, Choice(1, 0.1), (TaskScore(accuracy, perplexity),))
         for accuracy, perplexity in ((0.9, 5.0), (0.8, 2.0), (0.9, 2.0), (0.8, 5.0))
     )
-    orders: dict[Kind, list[KShotScore]] = {
-        "classification": [both, exact, calibrated, neither],
-        "transduction": [both, calibrated, exact, neither],
-    }
-    for kind, order in orders.items():
-        assert sorted([neither, exact, both, calibrated], key=lambda s, kind=kind: quality(s, kind)) == order
-    by_exact_match = sorted(
-        [neither, exact, both, calibrated], key=lambda s: quality(s, "transduction", choose_by="accuracy")
-    )
-    assert by_exact_match == orders["classification"]
+    accuracy_first, perplexity_first = [both, exact, calibrated, neither], [both, calibrated, exact, neither]
+    cases: list[tuple[Kind, str, list[KShotScore]]] = [
+        ("classification", "auto", accuracy_first),
+        ("transduction", "auto", perplexity_first),
+        ("transduction", "accuracy", accuracy_first),
+    ]
+    for kind, choose_by, order in cases:
+        key = partial(quality, kind=kind, choose_by=choose_by)
+        assert sorted([neither, exact, both, calibrated], key=key) == order
 
 
 @pytest.mark.parametrize("name", ["tam", "cavia", "maml", "agnostic", "multitask"])
@@ -201,7 +187,7 @@ def test_tasks_learn_at_all_rates_together_as_they_do_alone(name: str) -> None:
         for rate in PROTOCOL.adapt_rates
         for n in PROTOCOL.adapt_steps
     ]
-    expected = min(alone, key=lambda score: quality(score, "classification"))
+    expected = min(alone, key=partial(quality, kind="classification"))
     assert best.choice == expected.choice
     for ours, theirs in zip(best.tasks, expected.tasks, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-4)
@@ -307,12 +293,8 @@ def test_chunks_change_nothing(spec: ModelSpec, monkeypatch: pytest.MonkeyPatch)
             assert a == pytest.approx(b, rel=1e-4)
 
 
-def test_a_method_says_how_many_tasks_it_adapts_at_once() -> None:
-    @dataclass(frozen=True)
-    class Large(Rote):
-        def at_once(self, model: Model) -> int:
-            return 4
-
-    method = Large(lambda n, r: 0.5, [])
+def test_a_method_says_how_many_tasks_it_adapts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = Rote(lambda n, r: 0.5, [])
+    monkeypatch.setattr(Rote, "at_once", lambda *_: 4)
     score(method, sharp_model(ENCODER), tasks_of("classification", "t", 5), 1, Choice(1, 0.1), PROTOCOL)
     assert [batch.tasks for batch in method.seen] == [4, 4, 4, 4, 2, 2]  # two supports of each task

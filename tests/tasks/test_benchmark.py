@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
@@ -45,23 +44,15 @@ def test_default_sets(default: TaskSet) -> None:
     assert {len(task) for task in (*default.valid, *default.test)} == {expected}
 
 
-def test_splits_are_disjoint_and_no_two_tasks_are_the_same(default: TaskSet) -> None:
-    names = {split: {task.name for task in tasks} for split, tasks in default.splits.items()}
-    assert not any(one & other for one, other in combinations(names.values(), 2))
-    options = BenchmarkOptions(**dict(default.options))  # pyright: ignore[reportArgumentType]
+def test_tasks_and_their_inputs_differ(default: TaskSet) -> None:
+    """Inputs too: a learner cannot know a task by what it is asked."""
+    options = BenchmarkOptions.of(default.options)
     family = family_of(options)
-    drawn = draw_recipes(family, options)
-    for split, members in drawn.items():
-        assert [family.title(recipe) for recipe in members] == [task.name for task in default.splits[split]]
-    numbers = [int(family.functions[recipe]) for members in drawn.values() for recipe in members]
-    assert len(set(numbers)) == len(numbers) == 580
+    drawn = [recipe for recipes in draw_recipes(family, options).values() for recipe in recipes]
+    assert [family.title(recipe) for recipe in drawn] == [task.name for task in default]
+    numbers = {int(family.functions[recipe]) for recipe in drawn}
+    assert len(numbers) == len({task.x.ids[:50].tobytes() for task in default}) == 580
     assert min(numbers) >= 0
-
-
-def test_tasks_do_not_share_their_inputs(default: TaskSet) -> None:
-    """Every task rng its own: a learner cannot know a task by the inputs it is asked."""
-    drawn = [task.x.ids[:50].tobytes() for task in default]
-    assert len(set(drawn)) == len(drawn)
 
 
 # Small sets of all six forms
@@ -104,25 +95,14 @@ def test_same_fingerprints_in_any_process() -> None:
 
 def test_every_option_matters() -> None:
     base: dict[str, Any] = {**SMALL, "n": 2}
-    composed = {**base, "compositional": True}
-    sets = [
-        base,
-        {**base, "seed": 1},
-        {**base, "n": 3},
-        {**base, "train": 7},
-        {**base, "valid": 3},
-        {**base, "test": 3},
-        {**base, "examples": 24},
-        composed,
-        {**composed, "holdout": 1},
-        {**composed, "holdout": 1, "seed": 1},
-    ]
+    composed: dict[str, Any] = {**base, "compositional": True}
+    sets = [base, composed, composed | {"holdout": 1}, composed | {"holdout": 1, "seed": 1}]
+    changes = {"seed": 1, "n": 3, "train": 7, "valid": 3, "test": 3, "examples": 24}
+    sets += [base | {name: value} for name, value in changes.items()]
     made = [tam.benchmark("classification", **options) for options in sets]
     assert len({tasks.fingerprint for tasks in made}) == len(sets)
     for options, tasks in zip(sets, made, strict=True):
         assert options.items() <= tasks.options.items()
-    again = tam.benchmark("classification", **composed, holdout=0)
-    assert again.fingerprint == made[7].fingerprint
 
 
 def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,17 +121,17 @@ def test_without_a_cache_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "path-finding"}, "no benchmark 'path-finding': .* did you mean 'pathfinding'"),
-        ({"name": "\x1b[31m" + "x" * 999}, r"no benchmark '\\x1b"),
+        ({"name": "path-finding"}, "'path-finding': .* did you mean 'pathfinding'"),
+        ({"name": "\x1b[31m" + "x" * 999}, r"'\\x1b"),
         ({"name": 3}, "no benchmark 3"),
-        ({"shots": 5}, "unknown option 'shots'.*holdout"),
-        ({"compositional": True, "holdout": 8}, "^holdout must be an integer from 0 to 7: got 8"),
+        ({"shots": 5}, "'shots'.*holdout"),
+        ({"compositional": True, "holdout": 8}, "^holdout must be .* from 0 to 7: got 8"),
         ({"seed": None}, "^seed must be"),
         ({"train": 10.0}, "^train must be"),
         ({"test": True}, "^test must be"),
         ({"examples": 3}, "^examples must be an integer from 4"),
         ({"compositional": "no"}, "^compositional must be True or False"),
-        ({"n": 5, "train": 800}, "must be at most 841 .*got 880"),
+        ({"n": 5, "train": 762}, "must be at most 841 .*got 842"),
         ({"n": 3, "compositional": True, "train": 5000}, "train must be at most .*got 5000"),
         ({"n": 2, "train": 5, "examples": 100_000}, "examples must be at most"),
     ],
@@ -161,8 +141,3 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         tam.benchmark(**{"name": "classification", **options})
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 200
-
-
-def test_just_enough_tasks() -> None:
-    tasks = tam.benchmark("classification", n=5, train=839, valid=1, test=1, examples=4)
-    assert len({task.name for task in tasks}) == 841

@@ -11,7 +11,7 @@ import pytest
 import tam
 from tam.tasks import benchmark as benchmark_module
 from tam.tasks import cache
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
@@ -43,12 +43,10 @@ def only_file(folder: Path) -> Path:
 
 def content(tasks: TaskSet) -> list[object]:
     """Everything in a set, whether or not the fingerprint covers it."""
-    found: list[object] = [tasks.vocabulary.tokens, dict(tasks.options)]
-    for split, members in tasks.splits.items():
-        for task in members:
-            labels = task.y.labels if isinstance(task.y, Classes) else None
-            types = task.x.ids.dtype, task.y.ids.dtype
-            found.append((split, task.name, task.primitives, list(task), labels, types))
+    found: list[object] = [tasks.vocabulary.tokens, dict(tasks.options), list(tasks.splits)]
+    for task in tasks:
+        labels = task.y.labels if isinstance(task.y, Classes) else None
+        found.append((task.name, task.primitives, list(task), labels, task.x.ids.dtype, task.y.ids.dtype))
     return found
 
 
@@ -69,9 +67,7 @@ def test_the_second_call_reads_the_file(
     made = tam.benchmark(name, **SMALL, **options)
     assert only_file(folder).name.startswith(f"{name}-")
     request.getfixturevalue("no_generator")
-    read = tam.benchmark(name, **SMALL, **options)
-    assert content(read) == content(made)
-    assert read.fingerprint == made.fingerprint
+    assert content(tam.benchmark(name, **SMALL, **options)) == content(made)
 
 
 def test_other_options_are_other_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,14 +84,18 @@ def test_any_set_can_be_kept(tmp_path: Path) -> None:
     vocabulary = Vocabulary(["ä", *range(300)])
     x = Sequences.from_lists([[0, 300], [], [7]], len(vocabulary))
     empty = Sequences.from_lists([[]], len(vocabulary))
-    tasks = [
-        Task("one", vocabulary, x, Classes(np.array([0, 1, 0], dtype=np.uint8), ("no", 4)), ("p", "q")),
-        Task("two →", vocabulary, empty, Classes(np.array([2], dtype=np.uint8), (1, "1", "2")), ("p", "r")),
-        Task("three", vocabulary, x, Classes(np.array([0, 0, 0], dtype=np.uint8), ("no",)), ("q",)),
-        Task("four", vocabulary, x, Classes(np.array([1, 1, 0], dtype=np.uint8), (8, 9)), ("q",)),
+    y: list[tuple[list[int], tuple[Label, ...]]] = [
+        ([0, 1, 0], ("no", 4)),
+        ([2], (1, "1", "2")),
+        ([0, 0, 0], ("no",)),
     ]
-    names = ("train", "valid", "test_b", "test_a")
-    splits: dict[str, tuple[Task, ...]] = {name: (task,) for name, task in zip(names, tasks, strict=True)}
+    first, second, third = (Classes(np.array(ids, dtype=np.uint8), labels) for ids, labels in y)
+    splits: dict[str, tuple[Task, ...]] = {
+        "train": (Task("one", vocabulary, x, first, ("p", "q")),),
+        "valid": (Task("two →", vocabulary, empty, second, ("p", "r")),),
+        "test_b": (Task("three", vocabulary, x, third, ("q",)),),
+        "test_a": (Task("four", vocabulary, x, first, ("q",)),),
+    }
     written = TaskSet(splits, vocabulary, {"seed": 3})
     cache.write(tmp_path / "any.safetensors", written)
     read = cache.read(tmp_path / "any.safetensors", {"seed": 3})
@@ -106,29 +106,25 @@ def test_any_set_can_be_kept(tmp_path: Path) -> None:
 # Damage
 
 
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda raw: b"",
-    "cut": lambda raw: raw[:-1],
-    "foreign bytes": lambda raw: b"PK\x03\x04 not one of ours" * 20,
-    "a name": lambda raw: raw.replace(b",0)", b",1)", 1),
-    "no header of ours": lambda raw: raw.replace(b'"tam"', b'"tom"'),
-}
+DAMAGE: list[Callable[[bytes], bytes]] = [
+    lambda raw: b"",
+    lambda raw: raw[:-1],
+    lambda raw: b"PK\x03\x04 not one of ours" * 20,
+    lambda raw: raw.replace(b",0)", b",1)", 1),  # in a name
+    lambda raw: raw.replace(b'"tam"', b'"tom"'),  # no header of ours
+]
 
 
-@pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_file_is_made_again(case: str, folder: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_made_again(damage: Callable[[bytes], bytes], folder: Path) -> None:
     made = tam.benchmark("pathfinding", **SMALL)
-    file = only_file(folder)
-    raw = file.read_bytes()
-    damaged = DAMAGE[case](raw)
-    assert damaged != raw
-    file.write_bytes(damaged)
+    raw = (file := only_file(folder)).read_bytes()
+    file.write_bytes(damage(raw))
+    assert file.read_bytes() != raw
     with pytest.warns(UserWarning, match=r"pathfinding-.*\.safetensors is damaged \(.+\); .* made again"):
         again = tam.benchmark("pathfinding", **SMALL)
     assert content(again) == content(made)
     assert only_file(folder).read_bytes() == raw
-    request.getfixturevalue("no_generator")
-    assert content(tam.benchmark("pathfinding", **SMALL)) == content(made)
 
 
 def test_no_flipped_bit_goes_unnoticed(folder: Path, tmp_path: Path) -> None:
@@ -136,7 +132,7 @@ def test_no_flipped_bit_goes_unnoticed(folder: Path, tmp_path: Path) -> None:
     made = tam.benchmark("pathfinding", **SMALL, compositional=True)
     raw = only_file(folder).read_bytes()
     header = 8 + int.from_bytes(raw[:8], "little")
-    places = [*range(0, header, 2), *range(header, len(raw), 197)]
+    places = [*range(0, header, 7), *range(header, len(raw), 397)]
     file = tmp_path / "flipped.safetensors"
     noticed = 0
     for number, place in enumerate(places):

@@ -1,13 +1,12 @@
 """Classification against the paper in plain Python: no numpy, no shortcuts, one input at a time."""
 
-import hashlib
 import operator
 import statistics
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations_with_replacement, product
-from math import isclose, log
+from math import inf, isclose, log
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from tam.tasks.classification import LABELLING, ClassificationFamily, Subsequenc
 from tam.tasks.family import Recipe
 from tam.tasks.integers import inputs, random_inputs
 from tam.tasks.rng import Rng
-from tam.tasks.task import Classes, Integers
+from tam.tasks.task import Classes
 
 pytestmark = pytest.mark.slow
 
@@ -108,10 +107,6 @@ def sample(made: ClassificationFamily, count: int, *, tasks: bool = True) -> lis
     return [tuple(recipe) for recipe in places[order].tolist()]
 
 
-def every_input() -> Integers:
-    return inputs(np.arange(12**5))
-
-
 def test_primitives_are_those_of_the_paper() -> None:
     numbers = range(1, 6)
     kinds = ["multiple of {}", "greater than {}", "have exactly {} divisors"]
@@ -144,7 +139,7 @@ def test_labelling_functions(name: str) -> None:
     assert found.tolist() == [-1 if y is None else y for y in expected]
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(3))
 def test_classes_and_their_sizes_by_brute_force(number: int) -> None:
     made = family(11)
     recipe = sample(made, 5)[number]
@@ -201,16 +196,15 @@ def test_number_of_unique_tasks(n: int, tasks: int) -> None:
 def test_equal_numbers_are_equal_tasks_on_every_input(same: str) -> None:
     """Both ways, over every pair of a sample that is rich in equal ones and in near misses."""
     made = family(5, same)
-    x = every_input()
-    numbers: dict[bytes, int] = {}
+    x = inputs(np.arange(12**5))
+    numbers: set[tuple[int, bytes]] = set()
     for recipe in _related_choices(made):
         if same == "classes":
             behaviour = made.classify(recipe, x)
         else:
-            behaviour = outputs(made.slots[2][recipe[2]], Subsequences(made.tables[recipe[0], recipe[1]][x]))
-        key = hashlib.sha256(behaviour.astype(np.int16).tobytes()).digest()
-        assert numbers.setdefault(key, int(made.functions[recipe])) == made.functions[recipe]
-    assert len(set(numbers.values())) == len(numbers)
+            behaviour = outputs(made.slots[2][recipe[2]], Subsequences(made.tables[recipe[:2]][x]))
+        numbers.add((int(made.functions[recipe]), behaviour.astype(np.int16).tobytes()))
+    assert len({number for number, _ in numbers}) == len({answers for _, answers in numbers}) == len(numbers)
     assert len(numbers) > 12
 
 
@@ -219,17 +213,13 @@ def _related_choices(made: ClassificationFamily) -> list[Recipe]:
     related: dict[Recipe, None] = {}
     for place, recipe in enumerate(sample(made, 9)):
         rng = Rng("related", place)
-        alike = np.argwhere(made.functions == made.functions[recipe])
-        neighbours = [
-            (first, second, recipe[2])
-            for first, second in ((recipe[0], slice(None)), (slice(None), recipe[1]))
-        ]
+        everything, numbers = np.argwhere(made.functions >= 0), made.functions[made.functions >= 0]
+        same = everything == recipe
+        alike = numbers == made.functions[recipe]
         related[recipe] = None
-        related[tuple(alike[rng.integers(len(alike), 1)[0]].tolist())] = None
-        for near in neighbours:
-            column = np.flatnonzero(made.functions[near] >= 0)
-            other = int(column[rng.integers(len(column), 1)[0]])
-            related[tuple(other if isinstance(part, slice) else part for part in near)] = None
+        for which in (alike, same[:, 0] & same[:, 2], same[:, 1] & same[:, 2]):
+            some = everything[which]
+            related[tuple(some[rng.integers(len(some), 1)[0]].tolist())] = None
     return list(related)
 
 
@@ -246,17 +236,15 @@ def test_no_task_with_fewer_than_four_outputs() -> None:
 # Examples and answers
 
 
-@pytest.mark.parametrize("count", [4, 30, 500, 580, 971])
+@pytest.mark.parametrize("count", [4, 30, 580, 971])
 def test_examples_are_balanced_different_and_right(count: int) -> None:
     made = family(11)
-    rarest = np.unravel_index(
-        np.where(made.functions >= 0, made.sizes.min(-1), 12**5).argmin(), made.functions.shape
-    )
-    for recipe in [tuple(int(place) for place in rarest), *sample(made, 8)]:
+    sizes = np.where(made.functions >= 0, made.sizes.min(-1), 12**5)
+    rarest = tuple(map(int, np.unravel_index(sizes.argmin(), sizes.shape)))
+    for recipe in (rarest, *sample(made, 8)):
         x, y = made.examples(recipe, count, Rng("examples", count))
         assert isinstance(y, Classes)
-        assert len(x) == len(y) == count
-        assert y.labels == (0, 1, 2, 3)
+        assert (len(y), y.labels) == (count, (0, 1, 2, 3))
         shares = np.bincount(y.ids, minlength=4)
         assert shares.max() <= -(-count // 4)
         assert count % 4 or shares.tolist() == [count // 4] * 4
@@ -265,21 +253,6 @@ def test_examples_are_balanced_different_and_right(count: int) -> None:
         top = made.tops[recipe].tolist()
         for row, number in zip(rows[:100], y.ids[:100].tolist(), strict=True):
             assert oracle(made.title(recipe), row) == top[number]
-
-
-def test_examples_are_drawn_uniformly_from_each_class_in_random_order() -> None:
-    made = family(11)
-    recipe = recipe_of(made, GOLDEN)
-    x, y = made.examples(recipe, 40_000, Rng("uniform"))
-    assert isinstance(y, Classes)
-    for output in range(4):
-        rows = x.ids[y.ids == output]
-        small = (rows < 3).mean(0)  # in every place the share of what is counted is output/5
-        assert np.abs(small - output / 5).max() < 0.02
-        values = np.bincount(rows[rows >= 3], minlength=12)[3:] / (rows >= 3).sum()
-        assert np.abs(values - 1 / 9).max() < 0.01
-    halves = np.bincount(y.ids[:20_000], minlength=4)
-    assert np.abs(halves - 5_000).max() < 300
 
 
 def test_more_examples_than_a_class_has() -> None:
@@ -296,16 +269,11 @@ def test_answers_of_many_tasks() -> None:
     recipes = sample(made, 60)
     x = random_inputs(40, Rng("asked"))
     y, log_p = made.answers(np.array(recipes), x)
-    assert y.shape == (60, 40, 1)
-    assert log_p.shape == (60, 40)
+    assert (y.shape, log_p.shape) == ((60, 40, 1), (60, 40))
     for place, recipe in enumerate(recipes):
-        top, sizes = made.tops[recipe].tolist(), made.sizes[recipe].tolist()
+        of_output = dict(zip(made.tops[recipe].tolist(), enumerate(made.sizes[recipe].tolist()), strict=True))
         for row, values in enumerate(x.tolist()):
             output = oracle(made.title(recipe), tuple(values))
-            if output in top:
-                number = top.index(output)
-                assert y[place, row].tolist() == [number]
-                assert isclose(log_p[place, row], -log(sizes[number]))
-            else:
-                assert y[place, row].tolist() == [-1]
-                assert log_p[place, row] == -np.inf
+            number, size = of_output.get(output, (-1, inf))
+            assert y[place, row].tolist() == [number]
+            assert isclose(log_p[place, row], -log(size))

@@ -45,15 +45,6 @@ def test_pool_has_every_recipe_that_is_a_task(
     assert weights.tolist() == [*expected, 1]
 
 
-def test_race_by_targets_has_one_choice_for_each() -> None:
-    orders = [random_order(Tiny(), EVERYTHING, Rng("race", seed), by_targets=True) for seed in range(400)]
-    assert all({int(Tiny.targets[recipe]) for recipe in order} == {1, 2} for order in orders)
-    assert {len(order) for order in orders} == {2}
-    firsts = Counter(order[0] for order in orders)
-    assert abs(firsts[1, 2] - 200) < 40
-    assert set(firsts) == {(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)}
-
-
 def test_pool_of_some_primitives() -> None:
     family = Tiny(np.array([[1.0, 2, 3], [4, 5, 6]]))
     recipes, functions, weights = pool(family, (np.array([1]), np.array([0, 2])))
@@ -64,15 +55,16 @@ def test_pool_of_some_primitives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "shares"),
+    ("weights", "shares", "second"),
     [
-        (None, {7: 1 / 3, 3: 1 / 3, 5: 1 / 3}),
-        ([[1, 3, 1], [9, 2, 3]], {7: 4 / 10, 3: 3 / 10, 5: 3 / 10}),
+        (None, {7: 1 / 3, 3: 1 / 3, 5: 1 / 3}, 1 / 2),
+        ([[1, 3, 1], [9, 2, 3]], {7: 4 / 10, 3: 3 / 10, 5: 3 / 10}, 3 / 4),
     ],
 )
 def test_tasks_are_drawn_by_weight_without_replacement(
-    weights: list[list[float]] | None, shares: dict[int, float]
+    weights: list[list[float]] | None, shares: dict[int, float], second: float
 ) -> None:
+    """So are the recipes of a task; `second` is the share of the second of two."""
     family = Tiny(None if weights is None else np.array(weights, dtype=np.float64))
     orders = [random_order(family, EVERYTHING, Rng("race", number)) for number in range(6_000)]
     numbers = [[int(family.functions[recipe]) for recipe in order] for order in orders]
@@ -80,13 +72,8 @@ def test_tasks_are_drawn_by_weight_without_replacement(
     first = Counter(order[0] for order in numbers)
     for number, share in shares.items():
         assert first[number] / len(orders) == pytest.approx(share, abs=0.025)
+    chosen = Counter(recipe for order in orders for recipe in order if recipe[0] == 0 and recipe[1] < 2)
+    assert chosen[0, 1] / chosen.total() == pytest.approx(second, abs=0.02)
     after_seven = Counter(order[1] for order in numbers if order[0] == 7)
     expected = shares[3] / (shares[3] + shares[5])
     assert after_seven[3] / after_seven.total() == pytest.approx(expected, abs=0.04)
-
-
-def test_the_choice_of_a_task_is_drawn_by_weight() -> None:
-    family = Tiny(np.array([[1.0, 3, 1], [9, 2, 3]]))
-    orders = [random_order(family, EVERYTHING, Rng("race", number)) for number in range(6_000)]
-    chosen = Counter(recipe for order in orders for recipe in order if recipe[0] == 0 and recipe[1] < 2)
-    assert chosen[0, 1] / chosen.total() == pytest.approx(3 / 4, abs=0.02)

@@ -87,6 +87,7 @@ def test_options_follow_the_tasks() -> None:
     options = fitting_options(own, {"tasks": 50, "generator": "lists"})
     found = (options.values, options.shortest, options.longest, options.longest_answer, options.examples)
     assert (*found, options.tasks) == (42, 2, 4, 3, 16, 50)
+    assert fitting_options(own_tasks([0]), {}).values == 2
     long = tam.tasks_from({name: [([1] * 2_000, [1] * 1_500)] for name in "abc"})
     options = fitting_options(long, {})
     assert (options.shortest, options.longest, options.longest_answer) == (1_000, 1_000, 1_000)

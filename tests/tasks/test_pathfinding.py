@@ -111,47 +111,38 @@ def test_obstacles_of_the_paper(number: int) -> None:
     assert sorted({place for corner in PAPER[number][0] for place in blob(corner)}) == black
 
 
-@given(
-    obstacles=st.lists(cell, max_size=30),
-    stops=st.lists(cell, min_size=2, max_size=3),
-)
-@settings(max_examples=400, deadline=None)
+@given(st.lists(cell, max_size=30), st.lists(cell, min_size=2, max_size=3))
+@settings(max_examples=200, deadline=None)
 def test_shortest_path(obstacles: list[int], stops: list[int]) -> None:
-    start, *via, end = stops
     if hit := covered(obstacles).intersection(stops):
         with pytest.raises(UserError, match=f"covers cell {min(hit)},"):
-            shortest_path(obstacles, start, end, *via)
+            shortest_path(obstacles, stops[0], stops[-1], *stops[1:-1])
     else:
-        assert shortest_path(obstacles, start, end, *via) == oracle(obstacles, stops)
+        assert shortest_path(obstacles, stops[0], stops[-1], *stops[1:-1]) == oracle(obstacles, stops)
 
 
-@pytest.mark.parametrize(("blobs", "stops"), [(8, 2), (8, 3), (16, 2), (16, 3), (24, 2)])
+@pytest.mark.parametrize(("blobs", "stops"), [(8, 2), (8, 3), (16, 3), (24, 2)])
 def test_many_layouts_at_once(blobs: int, stops: int) -> None:
     rng = Rng("layouts", blobs, stops)
     layouts = rng.integers(100, 600 * blobs).reshape(600, blobs)
     columns = rng.integers(100, 600 * stops).reshape(stops, 600)
-    free = [
-        row
-        for row, layout in enumerate(layouts.tolist())
-        if not covered(layout) & {*columns[:, row].tolist()}
-    ]
+    pairs = zip(layouts.tolist(), columns.T.tolist(), strict=True)
+    free = np.array([not covered(layout).intersection(cells) for layout, cells in pairs])
     layouts, columns = layouts[free], columns[:, free]
     found, lengths = paths(layouts, list(columns))
-    expected = [oracle(layout, columns[:, row].tolist()) for row, layout in enumerate(layouts.tolist())]
+    expected = list(map(oracle, layouts.tolist(), columns.T.tolist()))
     assert lengths.tolist() == [len(path) for path in expected]
-    for row, path in enumerate(expected):
-        assert found[row].tolist() == path + [0] * (found.shape[1] - len(path))
+    for row, path in zip(found.tolist(), expected, strict=True):
+        assert row == path + [0] * (found.shape[1] - len(path))
     assert len(set(lengths.tolist())) > 5
     assert blobs == 8 or 0 in lengths
 
 
 def test_walls() -> None:
     wall = [40, 42, 44, 46, 48]
-    assert shortest_path(wall, 0, 99) == []
-    assert shortest_path(wall, 0, 9, 99) == []
+    assert shortest_path(wall, 0, 99) == shortest_path(wall, 0, 9, 99) == []
     assert shortest_path(wall, 0, 39) == oracle(wall, [0, 39]) != []
-    assert shortest_path([], 7, 7) == [7]
-    assert shortest_path([], 7, 7, 8) == [7, 8, 7]
+    assert (shortest_path([], 7, 7), shortest_path([], 7, 7, 8)) == ([7], [7, 8, 7])
     for beyond in (100, -1):
         with pytest.raises(UserError, match=f"from 0 to 99: got cell {beyond}"):
             shortest_path([], 0, beyond)
@@ -173,26 +164,21 @@ def test_every_choice_of_different_cells_is_a_task_of_its_own() -> None:
 
 
 def test_names() -> None:
-    family = PathfindingFamily(waypoint=False)
-    assert family.title((70, 14)) == "(7,0) → (1,4)"
-    assert (family.slots[0][70], family.slots[1][14]) == ("start (7,0)", "end (1,4)")
-    family = PathfindingFamily(waypoint=True)
-    assert family.title((26, 42, 22)) == "(2,6) → via (4,2) → (2,2)"
-    assert [slot[9] for slot in family.slots] == ["start (0,9)", "via (0,9)", "end (0,9)"]
+    two, three = (PathfindingFamily(waypoint=waypoint) for waypoint in (False, True))
+    assert two.title((70, 14)) == "(7,0) → (1,4)"
+    assert three.title((26, 42, 22)) == "(2,6) → via (4,2) → (2,2)"
+    assert three.primitives((9, 70, 14)) == ("start (0,9)", "via (7,0)", "end (1,4)")
 
 
 @pytest.mark.parametrize("recipe", [(70, 14), (0, 99), (26, 42, 22), (0, 11, 1), (99, 90, 9)])
 def test_examples(recipe: tuple[int, ...]) -> None:
     x, y = PathfindingFamily(waypoint=len(recipe) == 3).examples(recipe, 520, Rng("examples", *recipe))
     assert isinstance(y, Sequences)
-    assert len(x) == len(y) == 520
-    assert set(x.lengths.tolist()) == {8}
-    for row in range(520):
-        layout = x.row(row).tolist()
-        assert not covered(layout).intersection(recipe)
-        path = oracle(layout, list(recipe))
-        assert path
-        assert y.row(row).tolist() == [100 + place for place in path]
+    assert (x.ids.shape, len(y)) == ((520, 8), 520)
+    fitting = [corner for corner in range(100) if not covered([corner]).intersection(recipe)]
+    assert set(x.flat.tolist()) == set(fitting)
+    for row, layout in enumerate(x.ids.tolist()):
+        assert y.row(row).tolist() == [100 + place for place in oracle(layout, list(recipe))] != []
 
 
 def test_layouts_without_a_path_are_drawn_again() -> None:
@@ -206,16 +192,6 @@ def test_layouts_without_a_path_are_drawn_again() -> None:
     _, y = PathfindingFamily(waypoint=False).examples(recipe, 30_000, Rng("many"))
     assert isinstance(y, Sequences)
     assert y.lengths.min() >= 10
-
-
-def test_blobs_are_drawn_uniformly_from_those_that_fit() -> None:
-    recipe = (44, 47)
-    free = [corner for corner in range(100) if not covered([corner]).intersection(recipe)]
-    assert len(free) == 92
-    x, _ = PathfindingFamily(waypoint=False).examples(recipe, 40_000, Rng("uniform"))
-    shares = np.bincount(x.flat, minlength=100) / len(x.flat)
-    assert np.flatnonzero(shares).tolist() == free
-    assert np.abs(shares[free] - 1 / 92).max() < 0.001
 
 
 @pytest.mark.parametrize("waypoint", [False, True])

@@ -1,6 +1,5 @@
 """The same tasks from every source, in memory and in files, and what errors say about them."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 import tam
 from tam.errors import UserError
-from tests.tasks.jsonl_files import names
+from tests.tasks.jsonl_files import names, record, save
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -27,18 +26,11 @@ SEQUENCES: dict[str, list[tuple[list[str], list[str]]]] = {
 
 def as_jsonl(tasks: Any, kind: str, folder: Path) -> tam.TaskSet:
     """The set as a JSONL file gives it: what every other source must give."""
-    file = folder / "tasks.jsonl"
     lines = [
-        {
-            "task": name,
-            "kind": kind,
-            "split": SPLITS[name],
-            "examples": [{"x": x, "y": y} for x, y in examples],
-        }
+        record(name, kind=kind, split=SPLITS[name], examples=[{"x": x, "y": y} for x, y in examples])
         for name, examples in tasks.items()
     ]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return tam.read_tasks(file)
+    return tam.read_tasks(save(folder, lines))
 
 
 def rows_of(tasks: Any) -> list[dict[str, Any]]:
@@ -47,26 +39,15 @@ def rows_of(tasks: Any) -> list[dict[str, Any]]:
     ]
 
 
-def write_csv(rows: list[dict[str, Any]], file: Path) -> str:
-    with open(file, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, rows[0], delimiter="\t" if file.suffix == ".tsv" else ",")
-        writer.writeheader()
-        writer.writerows(rows)
+def write_csv(rows: list[dict[str, Any]], file: Path, text: Callable[[list[Any]], str] = json.dumps) -> str:
+    """Write a table in which lists are text."""
+    frame = pd.DataFrame([{k: text(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows])
+    frame.to_csv(file, index=False, sep="\t" if file.suffix == ".tsv" else ",")
     return str(file)
 
 
-def in_cells(rows: list[dict[str, Any]], joined: str) -> list[dict[str, Any]]:
-    """Lists as the text of a cell."""
-    return [
-        {name: joined.join(map(str, cell)) if isinstance(cell, list) else cell for name, cell in row.items()}
-        for row in rows
-    ]
-
-
-def in_json(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        row | {name: json.dumps(row[name]) for name in "xy" if isinstance(row[name], list)} for row in rows
-    ]
+def words(tokens: list[Any]) -> str:
+    return " ".join(map(str, tokens))
 
 
 def by_split(tasks: Any) -> dict[str, dict[str, Any]]:
@@ -93,7 +74,6 @@ def dataset_dict(rows: list[dict[str, Any]]) -> Any:
 
 SOURCES: dict[str, Callable[[Any, Path], Any]] = {
     "dictionaries by split": lambda tasks, _: by_split(tasks),
-    "rows": lambda tasks, _: rows_of(tasks),
     "tasks": lambda tasks, _: [
         {"task": name, "split": SPLITS[name], "examples": some} for name, some in tasks.items()
     ],
@@ -106,7 +86,7 @@ SOURCES: dict[str, Callable[[Any, Path], Any]] = {
     "parquet": lambda tasks, folder: (
         pd.DataFrame(rows_of(tasks)).to_parquet(folder / "t.parquet") or folder / "t.parquet"
     ),
-    "csv of JSON": lambda tasks, folder: write_csv(in_json(rows_of(tasks)), folder / "t.csv"),
+    "csv of JSON": lambda tasks, folder: write_csv(rows_of(tasks), folder / "t.csv"),
     "rows of tasks in turn": lambda tasks, _: [
         row
         for turn in range(4)
@@ -125,42 +105,48 @@ def test_every_source_gives_the_set_of_the_jsonl(source: str, tmp_path: Path) ->
 
 
 def test_words_of_a_table_are_integers_if_all_are(tmp_path: Path) -> None:
-    rows = in_cells(rows_of(LABELS), " ")
+    rows = rows_of(LABELS)
     expected = as_jsonl(LABELS, "classification", tmp_path).fingerprint
-    assert tam.tasks_from(write_csv(rows, tmp_path / "t.tsv")).fingerprint == expected
-    assert tam.read_tasks(write_csv(rows, tmp_path / "t.csv")).fingerprint == expected
-    rows[0]["x"] = "a 1 0"
-    assert tam.tasks_from(rows).train[0][1].x == ["1", "1", "0"]
-    for row in rows:
-        row["y"] = "03" if row["y"] == "no" else "4"
-    assert tam.read_tasks(write_csv(rows, tmp_path / "t.csv")).train[0][0].y == "03"
-    for row in rows:
-        row["y"] = row["y"].lstrip("0")
-    assert tam.read_tasks(write_csv(rows, tmp_path / "t.csv")).train[0][0].y == 3
+    for name in ("t.tsv", "t.csv"):
+        assert tam.tasks_from(write_csv(rows, tmp_path / name, words)).fingerprint == expected
+    rows[0]["x"] = ["a", 1, 0]
+    assert tam.tasks_from(write_csv(rows, tmp_path / "t.csv", words)).train[0][1].x == ["1", "1", "0"]
+    for no, expected_label in (("03", "03"), ("3", 3)):
+        labels = [row | {"y": no if row["y"] == "no" else "4"} for row in rows]
+        assert tam.read_tasks(write_csv(labels, tmp_path / "t.csv")).train[0][0].y == expected_label
+
+
+def test_strings_in_lists_stay_strings(tmp_path: Path) -> None:
+    """Only words of text become integers: `1` and `"1"` are different tokens."""
+    numerals = {task: [(["1", "2"], "a"), (["3"], "b")] for task in SPLITS}
+    expected = as_jsonl(numerals, "classification", tmp_path).fingerprint
+    assert tam.tasks_from(by_split(numerals)).fingerprint == expected
+    cells = [row | {"x": "3" if row["x"] == ["3"] else "[1, 2]"} for row in rows_of(numerals)]
+    assert tam.read_tasks(write_csv(cells, tmp_path / "t.csv")).vocabulary.tokens == (1, 2, 3)
 
 
 def test_text_is_split_as_asked(tmp_path: Path) -> None:
     expected = as_jsonl(SEQUENCES, "transduction", tmp_path).fingerprint
-    rows = in_cells(rows_of(SEQUENCES), "")
-    assert tam.tasks_from(rows, text="characters", kind="transduction").fingerprint == expected
-    texts = tmp_path / "texts.jsonl"
+    texts = {name: [("".join(x), "".join(y)) for x, y in some] for name, some in SEQUENCES.items()}
+    assert tam.tasks_from(by_split(texts), text="characters", kind="transduction").fingerprint == expected
     lines = [
-        {"task": name, "kind": "transduction", "split": SPLITS[name]}
-        | {"examples": [{"x": "".join(x), "y": "".join(y)} for x, y in some]}
-        for name, some in SEQUENCES.items()
+        record(name, kind="transduction", split=SPLITS[name], examples=[{"x": x, "y": y} for x, y in some])
+        for name, some in texts.items()
     ]
-    texts.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    found = tam.read_tasks(texts, text="characters")
+    found = tam.read_tasks(save(tmp_path, lines, "texts.jsonl"), text="characters")
     assert (found.fingerprint, found.options["text"]) == (expected, "characters")
-    with pytest.raises(UserError, match=r"texts.jsonl:1: .*list of tokens: got 'tea'; to split text"):
-        tam.read_tasks(texts)
-    words = tam.tasks_from({name: [("a [b] 3", 0)] for name in "abc"}, text="words")
-    assert words.train[0][0].x == ["a", "[b]", "3"]
+    with pytest.raises(UserError, match=r"texts.jsonl:1: .*'tea'; to split text"):
+        tam.read_tasks(tmp_path / "texts.jsonl")
+    found = tam.tasks_from({key: [("a [b] 3", 0)] for key in "abc"}, text="words")
+    assert found.vocabulary.tokens == ("3", "[b]", "a")
 
 
 def test_tasks_in_a_list_have_the_kind_they_say() -> None:
     lines = [{"task": name, "kind": "transduction", "examples": [("a b", "b a")]} for name in "abc"]
     assert tam.tasks_from(lines).train[0][0].y == ["b", "a"]
+    different = [("a", "one"), ("b", "two"), ("c", "three"), ("d", "four")]
+    lines = [{"task": name, "kind": "classification", "examples": different} for name in "abc"]
+    assert tam.tasks_from(lines).n_classes == 4
 
 
 def test_a_tokenizer_splits_text(tmp_path: Path) -> None:
@@ -202,78 +188,64 @@ def test_splits_by_a_file(tmp_path: Path) -> None:
 
 
 GOOD = {"task": "a", "x": [1], "y": 0}
-BAD: dict[str, tuple[Any, str]] = {
-    "no source": (None, "expected a dictionary of tasks, .* got None"),
-    "no tasks": ({}, "the tasks: empty"),
-    "no examples": ({"a": []}, "task 'a': expected a list of examples"),
-    "no pair": ({"a": [([1], 0), 5]}, "task 'a', example 1: expected a pair of x and y: got 5"),
-    "other fields": (
-        {"a": [{"x": [1], "z": 0}]},
-        "task 'a', example 0: an example must have x and y: got x, z",
-    ),
-    "missing field": ([GOOD, {"task": "a", "x": [1]}], "item 1: no field 'y'"),
-    "no object": ([GOOD, 3], "item 1: expected an object with task, x, y: got 3"),
-    "float token": (
-        [GOOD, GOOD | {"x": [1, 2.5]}],
-        r"item 1: x\[1\] must be an integer or a string: got 2.5",
-    ),
-    "float label": ([GOOD, GOOD | {"y": 1.0}], "item 1: y must be a label, .*: got 1.0"),
-    "missing label": ([GOOD, GOOD | {"y": float("nan")}], "item 1: y must be a label, .*: got nothing"),
-    "missing input": ([GOOD | {"x": None}], "item 0: x must be text or a list of tokens: got nothing"),
-    "no name": ([GOOD | {"task": ""}], "item 0: task must be a name"),
-    "list among labels": ([GOOD, GOOD | {"y": [1]}], r"item 1: y must be a label, .*: got \[1\]"),
-    "label among lists": ([GOOD | {"y": [1]}, GOOD], "item 1: y must be text or a list of tokens: got 0"),
-    "two splits": (
-        [GOOD | {"split": "train"}, GOOD | {"split": "test"}],
-        "item 1: a split is a set of whole tasks: task 'a' is in 'test' here and 'train' at item 0",
-    ),
-    "a task twice": (
-        [{"task": "a", "examples": [([1], 0)]}] * 2,
-        "item 1: names must differ: 'a' is also item 0",
-    ),
-    "primitives no list": (
-        [{"task": "a", "examples": [([1], 0)], "primitives": "add"}],
-        ".* primitives must be",
-    ),
-    "two kinds": (
+PAIR = [([1], 0)]
+NAN = float("nan")
+BAD: list[tuple[Any, str]] = [
+    (None, "expected .* got None"),
+    ({}, "the tasks: empty"),
+    ({"a": []}, "task 'a': .*examples"),
+    ({"a": [([1], 0), 5]}, "task 'a', example 1: .* got 5"),
+    ({"a": [{"x": [1], "z": 0}]}, "task 'a', example 0: .* got x, z"),
+    ([GOOD, {"task": "a", "x": [1]}], "item 1: no field 'y'"),
+    ([GOOD, 3], "item 1: .* got 3"),
+    ([GOOD, GOOD | {"x": [1, 2.5]}], r"item 1: x\[1\] must be .* got 2.5"),
+    ([GOOD, GOOD | {"y": 1.0}], "item 1: y must be a label, .*: got 1.0"),
+    ([GOOD, GOOD | {"y": NAN}], "item 1: y must be a label, .*: got nothing"),
+    ([GOOD | {"x": None}], "item 0: x must be .* got nothing"),
+    ([GOOD | {"task": ""}], "item 0: task must be a name"),
+    ([GOOD, GOOD | {"y": [1]}], r"item 1: y must be a label, .*: got \[1\]"),
+    ([GOOD | {"y": [1]}, GOOD], "item 1: y must be .* got 0"),
+    ([GOOD | {"split": "train"}, GOOD | {"split": "test"}], "item 1: .* 'a' is in 'test' .* item 0"),
+    ([{"task": "a", "examples": PAIR}] * 2, "item 1: .* 'a' is also item 0"),
+    ([{"task": "a", "examples": PAIR, "primitives": "add"}], ".* primitives must be"),
+    ([GOOD | {"split": "hold"}], "item 0: split must be .* 'hold'"),
+    ([GOOD | {"split": b"train"}], "item 0: split must be .* got b'train'"),
+    ([GOOD | {"role": "train"}], "item 0: role must be .* 'train'"),
+    (
         [
-            {"task": "a", "kind": "transduction", "examples": [("x", "y")]},
-            {"task": "b", "kind": "classification", "examples": [("x", "y")]},
+            {"task": kind, "kind": kind, "examples": [("x", "y")]}
+            for kind in ("transduction", "classification")
         ],
-        "task 'b', example 0: all tasks must be of one kind",
+        "task 'classification', example 0: all tasks must be of one kind",
     ),
-    "unknown split": ([GOOD | {"split": "hold"}], "item 0: split must be train, valid, test"),
-    "sequences as labels": (
+    (
         [{"task": "a", "x": "w", "y": word} for word in ("one", "two", "three", "four")],
-        "item 0: the 4 answers of task 'a' all differ: give kind 'transduction' if they are sequences",
+        "item 0: .* 'a' all differ: give kind",  # as sequences do
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_mistakes_say_where_they_are(case: str) -> None:
-    source, message = BAD[case]
+@pytest.mark.parametrize(("source", "message"), BAD)
+def test_mistakes_say_where_they_are(source: Any, message: str) -> None:
     with pytest.raises(UserError, match=f"^{message}"):
         tam.tasks_from(source)
 
 
-BAD_CSV: dict[str, tuple[bytes, str]] = {
-    "no column": (b"task,x\na,1\n", ":1: no column 'y'"),
-    "empty": (b"", ": no column 'task': .*got no columns"),
-    "too few cells": (b"task,x,y\na,1,0\n\na,1\n", ":4: there must be 3 cells, as in the first line: got 2"),
-    "a column twice": (b"task,x,x,y\na,1,2,0\n", ":1: columns must differ: 'x' occurs 2 times"),
-    "open quote": (b'task,x,y\na,1,0\na,"1,0\n', ":3: not CSV: unexpected end of data"),
-    "not UTF-8": (b"task,x,y\na,\xff,0\n", ": not UTF-8: byte 0xff"),
-    "no name": (b"task,x,y\na,1,0\n,1,0\n", ":3: task must be a name"),
-    "no label": (b"task,x,y\na,1,0\na,1,\n", ":3: y must be a label, .*: got nothing"),
-    "long cell": (b'task,x,y\na,"1\n2",0\n,1,0\n', ":4: task must be a name"),
-    "two splits": (b"task,x,y,split\na,1,0,train\nb,1,0,test\na,1,0,test\n", ":4: .*'train' at .*:2"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_CSV)
-def test_mistakes_in_csv_name_the_line(case: str, tmp_path: Path) -> None:
-    content, message = BAD_CSV[case]
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"task,x\na,1\n", ":1: no column 'y'"),
+        (b"", ": no column 'task'"),
+        (b"task,x,y\na,1,0\n\na,1\n", ":4: there must be 3 cells, .* got 2"),
+        (b"task,x,x,y\na,1,2,0\n", ":1: .* 'x' occurs 2 times"),
+        (b'task,x,y\na,1,0\na,"1,0\n', ":3: not CSV"),
+        (b"task,x,y\na,\xff,0\n", ": not UTF-8: byte 0xff"),
+        (b"task,x,y\na,1,0\na,1,\n", ":3: y must be a label, .*: got nothing"),
+        (b'task,x,y\na,"1\n2",0\n,1,0\n', ":4: task must be a name"),
+        (b"task,x,y,split\na,1,0,train\nb,1,0,test\na,1,0,test\n", ":4: .*'train' at .*:2"),
+    ],
+)
+def test_mistakes_in_csv_name_the_line(content: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / "tasks.csv"
     file.write_bytes(content)
     with pytest.raises(UserError, match=f"^{file}{message}"):

@@ -54,19 +54,17 @@ def test_bad_folds(fold: str, tmp_path: Path) -> None:
 
 
 def test_a_file_of_test_tasks_is_not_split(tmp_path: Path) -> None:
-    lines = [record(name, split="test_hard" if name == "a" else "test") for name in "abcd"]
-    file = save(tmp_path, lines)
-    assert message(file).endswith(
-        "no train tasks; to score a trained model on them: tam eval RUN --tasks FILE"
+    file = save(
+        tmp_path, [record("a", split="test_hard"), record("b", split="test"), record("c", split="test")]
     )
+    assert "no train tasks; to score a trained model on them: tam eval" in message(file)
     found = read_test_tasks(file)
-    assert {split: [task.name for task in tasks] for split, tasks in found.items()} == {
-        "test_hard": ["a"],
-        "test": ["b", "c", "d"],
-    }
-    file = save(tmp_path, [record(name) for name in "ab"])
+    assert {split: len(tasks) for split, tasks in found.items()} == {"test_hard": 1, "test": 2}
+    save(tmp_path, [record(name) for name in "ab"])
     assert [task.name for task in read_test_tasks(file)["test"]] == ["a", "b"]
-    file = save(tmp_path, [record(name, split="train") for name in "ab"])
+    with pytest.raises(SettingError, match=r"^fold must come with splits"):  # the others may be trained on
+        read_test_tasks(file, fold="1/3")
+    save(tmp_path, [record(name, split="train") for name in "ab"])
     with pytest.raises(UserError, match="there are no test tasks"):
         read_test_tasks(file)
 
@@ -91,10 +89,8 @@ def test_a_fixed_support_is_used_as_it_is(tmp_path: Path) -> None:
     tasks.write(copy)
     assert tam.read_tasks(copy).fingerprint == tasks.fingerprint
     assert tam.read_tasks(copy).test[0].support == 4
-    free = [{"task": name, "kind": "transduction"} for name in "abc"]
-    for line in free:
-        line["examples"] = lines[0]["support"] + lines[0]["query"]
-    assert tam.read_tasks(save(tmp_path, free)).fingerprint != tasks.fingerprint
+    free = tam.tasks_from(dict.fromkeys("abc", pairs))
+    assert free.fingerprint != tasks.fingerprint
 
 
 def test_a_fixed_support_with_classes_of_different_sizes(tmp_path: Path) -> None:
@@ -114,37 +110,12 @@ def test_fixed_supports_from_memory_and_tables(tmp_path: Path) -> None:
     parts = {"support": support, "query": query}
     assert tam.tasks_from(dict.fromkeys("abc", parts)).fingerprint == expected
     assert tam.tasks_from(lines).fingerprint == expected
-    rows = [
-        {"task": name, "x": x, "y": y, "role": role}
-        for name in "abc"
-        for role in parts
-        for x, y in parts[role]
-    ]
+    every = [(name, x, y, role) for name in "abc" for role in parts for x, y in parts[role]]
+    rows = [dict(zip(("task", "x", "y", "role"), row, strict=True)) for row in every]
     assert tam.tasks_from(rows).fingerprint == expected
     table = tmp_path / "t.csv"
-    cells = [",".join((row["task"], " ".join(map(str, row["x"])), row["y"], row["role"])) for row in rows]
+    cells = [f"{name},{' '.join(map(str, x))},{y},{role}" for name, x, y, role in every]
     table.write_text("\n".join(["task,x,y,role", *cells]))
     assert tam.read_tasks(table).fingerprint == expected
     with pytest.raises(UserError, match=r"^task 'a', query 0: expected a pair"):
         tam.tasks_from({"a": {"support": support, "query": [3]}})
-    with pytest.raises(UserError, match=r"^item 0: role must be support or query: got 'train'"):
-        tam.tasks_from([rows[0] | {"role": "train"}])
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({"query": None}, "no field 'query'"),
-        ({"query": []}, "query must be a list of one or more examples"),
-        (
-            {"examples": [{"x": [1], "y": 0}]},
-            "unknown field 'examples': a task has task, kind, support, query",
-        ),
-        ({"query": [{"x": [1.5], "y": 0}]}, r"query[0].x[0] must be an integer or a string: got 1.5"),
-        ({"support": [{"x": [1], "y": True}]}, "support[0].y must be an integer or a string: got true"),
-    ],
-)
-def test_mistakes_in_a_fixed_support(change: dict[str, Any], expected: str, tmp_path: Path) -> None:
-    line = {"task": "a", **fixed("classification", [([1], 0)], [([2], 1)])} | change
-    file = save(tmp_path, [{name: value for name, value in line.items() if value is not None}])
-    assert message(file).startswith(f"{file}:1: {expected}")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.tasks.task import Classes, Label, Sequences, Task, compact
+from tam.tasks.task import Classes, Label, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary
 
@@ -63,25 +63,19 @@ def test_examples_in_the_users_own_words() -> None:
 
 def test_sequences_are_padded_and_compact() -> None:
     rows = Sequences.from_lists([[3, 1], [], [2]], 12)
-    assert rows.ids.tolist() == [[3, 1], [0, 0], [2, 0]]
-    assert rows.lengths.tolist() == [2, 0, 1]
+    assert (rows.ids.tolist(), rows.lengths.tolist()) == ([[3, 1], [0, 0], [2, 0]], [2, 0, 1])
     assert rows.flat.tolist() == [3, 1, 2]
-    assert [rows.row(index).tolist() for index in range(3)] == [[3, 1], [], [2]]
-    assert len(rows) == 3
-    assert rows.ids.dtype == rows.lengths.dtype == np.uint8
-    assert Sequences.from_lists([[0]], 256).ids.dtype == np.uint8
-    assert Sequences.from_lists([[0]], 257).ids.dtype == np.uint16
+    assert [rows.row(index).tolist() for index in range(len(rows))] == [[3, 1], [], [2]]
+    sizes = {256: np.uint8, 257: np.uint16, 70_000: np.uint32}
+    assert {size: Sequences.from_lists([[0]], size).ids.dtype for size in sizes} == sizes
     assert Sequences.from_lists([[1] * 300], 2).lengths.dtype == np.uint16
     assert Sequences.from_lists([[], []], 5).ids.shape == (2, 0)
-    assert compact(np.array([70_000]), 70_000).dtype == np.uint32
 
 
 def test_vocabulary() -> None:
-    assert LETTERS.encode([4, "a"]) == [3, 0]
-    assert LETTERS.decode(np.array([3, 0])) == [4, "a"]
-    assert ("a" in LETTERS, "4" in LETTERS, len(LETTERS)) == (True, False, 4)
+    assert (LETTERS.encode([4, "a"]), LETTERS.decode(np.array([3, 0]))) == ([3, 0], [4, "a"])
     assert Vocabulary(["a", "b", "c", 4]) == LETTERS != Vocabulary(["b", "a", "c", 4])
-    with pytest.raises(UserError, match="unknown token '4': not one of the 4 tokens"):
+    with pytest.raises(UserError, match="unknown token '4'"):
         LETTERS.encode(["4"])
     with pytest.raises(ValueError, match="must differ"):
         Vocabulary([1, 2, 1])
@@ -92,16 +86,13 @@ def test_vocabulary() -> None:
 
 def test_a_set_knows_its_tasks() -> None:
     tasks = task_set(*(classification(name) for name in "ABCD"))
-    assert [task.name for task in tasks] == ["A", "D", "B", "C"]
-    assert [[task.name for task in part] for part in (tasks.train, tasks.valid, tasks.test)] == [
-        ["A", "D"],
-        ["B"],
-        ["C"],
-    ]
-    assert len(tasks) == 4
-    assert (tasks.kind, tasks.n_classes) == ("classification", 2)
+    parts = {
+        split: "".join(task.name for task in getattr(tasks, split)) for split in ("train", "valid", "test")
+    }
+    assert parts == {"train": "AD", "valid": "B", "test": "C"}
+    assert ["".join(task.name for task in tasks), len(tasks)] == ["ADBC", 4]
+    assert (tasks.kind, tasks.n_classes, tasks.primitives) == ("classification", 2, ())
     assert repr(tasks) == "TaskSet of 2 train, 1 valid, 1 test tasks (classification, 4 tokens)"
-    assert tasks.primitives == ()
     sequences = task_set(*(transduction(name, [["a"]], [["b"]]) for name in "ABC"))
     assert (sequences.kind, sequences.n_classes) == ("transduction", 0)
 
@@ -115,33 +106,21 @@ def test_primitives() -> None:
     assert tasks.primitive_ids(tasks.valid[0]) == (1, 3)
 
 
-BAD_SETS: dict[str, tuple[Callable[[], object], str]] = {
-    "no test split": (
-        lambda: TaskSet({"train": (classification("A"),), "valid": (classification("B"),)}, LETTERS),
-        "splits must be",
-    ),
-    "unknown split": (
-        lambda: TaskSet({**three().splits, "dev": (classification("D"),)}, LETTERS),
-        "splits must be",
-    ),
-    "empty split": (lambda: TaskSet({**three().splits, "valid": ()}, LETTERS), "'valid' has none"),
-    "two vocabularies": (lambda: three(vocabulary=Vocabulary(["b", "a"])), "vocabulary"),
-    "two kinds": (
-        lambda: task_set(classification("A"), classification("B"), transduction("C", [["a"]], [["a"]])),
-        "one kind",
-    ),
-    "a name twice": (
-        lambda: task_set(classification("A"), classification("B"), classification("A")),
-        "'A' occurs 2 times",
-    ),
+A, B = classification("A"), classification("B")
+BAD_SETS: dict[str, Callable[[], object]] = {
+    "splits must be .*valid": lambda: TaskSet({"train": (A,), "valid": (B,)}, LETTERS),
+    "splits must be .*dev": lambda: TaskSet({**three().splits, "dev": (classification("D"),)}, LETTERS),
+    "'valid' has none": lambda: TaskSet({**three().splits, "valid": ()}, LETTERS),
+    "vocabulary": lambda: three(vocabulary=Vocabulary(["b", "a"])),
+    "one kind": lambda: task_set(A, B, transduction("C", [["a"]], [["a"]])),
+    "'A' occurs 2 times": lambda: task_set(A, B, A),
 }
 
 
-@pytest.mark.parametrize("case", BAD_SETS)
-def test_bad_set(case: str) -> None:
-    make, message = BAD_SETS[case]
+@pytest.mark.parametrize("message", BAD_SETS)
+def test_bad_set(message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make()
+        BAD_SETS[message]()
 
 
 # The fingerprint
@@ -153,24 +132,18 @@ def test_the_fingerprint_covers_all_content() -> None:
         three(x=(["a", "b"], [], ["a"])),
         three(x=(["b", "a"], [], ["b"])),
         three(x=(["a"], ["b"], ["b"])),  # the same tokens, other lengths
-        three(x=([], ["a", "b"], ["b"])),
         three(x=(["a", 4], [], ["b"])),
         three(y=("no", "no", "no")),
         three(y=(1, 1, "no")),
         three(primitives=("p",)),
         three(primitives=("p", "q")),
         three(primitives=("q", "p")),
-        task_set(classification("A"), classification("B"), classification("D")),
-        task_set(classification("B"), classification("A"), classification("C")),
-        task_set(classification("A"), classification("C"), classification("B")),
-        task_set(*(classification(name) for name in "ABCD")),
-        task_set(*(classification(name) for name in "DBCA")),
+        *(task_set(*map(classification, names)) for names in ("ABD", "BAC", "ACB", "ABCD", "DBCA")),
         task_set(*(transduction(name, [["a"]], [["b", "b"]]) for name in "ABC")),
         task_set(*(transduction(name, [["a", "b"]], [["b"]]) for name in "ABC")),
         task_set(*(transduction(name, [["a"]], [["b"]]) for name in "ABC")),
     ]
     assert len({tasks.fingerprint for tasks in changed}) == len(changed)
-    assert three().fingerprint == changed[0].fingerprint
 
 
 def test_a_token_is_not_the_string_of_it() -> None:

@@ -1,15 +1,11 @@
 """Transduction against the paper in plain Python: no numpy, no shortcuts, one input at a time."""
 
-import hashlib
 import operator
 import re
-from collections import Counter
 from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tam.tasks.family import Recipe
 from tam.tasks.integers import inputs, random_inputs
@@ -137,15 +133,6 @@ def test_every_primitive(slot: int) -> None:
         assert ours(x).tolist() == [rule(name, row) for row in x.tolist()], name
 
 
-@given(data=st.data())
-@settings(max_examples=150, deadline=None)
-def test_tasks(data: st.DataObject) -> None:
-    recipe = tuple(data.draw(st.integers(0, len(slot) - 1)) for slot in family().slots)
-    x = data.draw(st.lists(st.lists(st.integers(0, 11), min_size=5, max_size=5), min_size=1, max_size=4))
-    expected = [oracle(family().title(recipe), row) for row in x]
-    assert family().answer(recipe, np.array(x)).tolist() == expected
-
-
 # Which tasks are the same
 
 
@@ -153,21 +140,15 @@ def test_equal_numbers_are_equal_tasks_on_every_input() -> None:
     """Both ways, over every pair of a sample that is rich in equal ones and in near misses."""
     functions = family().functions
     x = inputs(np.arange(12**5)).astype(np.int8)
-    numbers: dict[bytes, int] = {}
-    related: dict[Recipe, None] = {}
+    related: set[Recipe] = set()
     for place, recipe in enumerate(sample(25)):
         rng = Rng("related", place)
         alike = np.argwhere(functions == functions[recipe])
-        related[recipe] = None
-        related[tuple(alike[rng.integers(len(alike), 1)[0]].tolist())] = None
+        related |= {recipe, tuple(alike[rng.integers(len(alike), 1)[0]].tolist())}
         for slot, size in enumerate(functions.shape):
-            other = int(rng.integers(size, 1)[0])
-            related[*recipe[:slot], other, *recipe[slot + 1 :]] = None
-    for recipe in related:
-        y = family().answer(recipe, x).astype(np.int8)
-        key = hashlib.sha256(y.tobytes()).digest()
-        assert numbers.setdefault(key, int(functions[recipe])) == functions[recipe]
-    assert len(numbers) == len(set(numbers.values()))
+            related.add((*recipe[:slot], int(rng.integers(size, 1)[0]), *recipe[slot + 1 :]))
+    numbers = {(int(functions[one]), family().answer(one, x).astype(np.int8).tobytes()) for one in related}
+    assert len({number for number, _ in numbers}) == len({answers for _, answers in numbers}) == len(numbers)
     assert len(related) > len(numbers) > 40
 
 
@@ -178,44 +159,36 @@ def test_number_of_unique_tasks() -> None:
     assert sorted(set(numbers.reshape(-1).tolist())) == list(range(63_608))
 
 
-def test_operations_are_drawn_first_then_their_parameters() -> None:
-    weights = family().weights
+SHARES: tuple[dict[str, float], ...] = (
+    {rf"{name} \d": 1 / 4 for name in TRANSFORMS},
+    {
+        r"replace \d+ with \d+": 1 / 2,
+        r"replace x(\d) with (\d·)?x\1( \+ \d)?": 1 / 8,
+        r"replace x\d with x\d": 1 / 8,
+        r"replace x(\d) with \|x\1 - x\d\|": 1 / 8,
+        r"replace x(\d) with x\1 \+ x\d": 1 / 8,
+    },
+    dict.fromkeys(("sort ascending", "sort descending", "reverse", "swap .*", "shift right .*"), 1 / 5),
+)
+
+
+@pytest.mark.parametrize("slot", range(3))
+def test_operations_are_drawn_first_then_their_parameters(slot: int) -> None:
+    weights, names = family().weights, family().slots[slot]
     assert weights is not None
-    assert np.isclose(weights.sum(), 1)
-    shares: list[Counter[str]] = [Counter(), Counter(), Counter()]
-    for slot, share in enumerate(shares):
-        others = tuple(axis for axis in range(3) if axis != slot)
-        for name, weight in zip(family().slots[slot], weights.sum(others), strict=True):
-            share[_operation(name)] += weight
-    assert shares[0] == pytest.approx(dict.fromkeys(("mul", "add", "div", "mod"), 1 / 4))
-    functions = {"linear": 1 / 8, "copy": 1 / 8, "difference": 1 / 8, "sum": 1 / 8}
-    assert shares[1] == pytest.approx({"replace": 1 / 2, **functions})
-    sorts = {"sort ascending", "sort descending", "reverse", "swap", "shift"}
-    assert shares[2] == pytest.approx(dict.fromkeys(sorts, 1 / 5))
-    for slot, share in enumerate(shares):  # inside an operation all parameters are alike
-        each = weights.sum(tuple(axis for axis in range(3) if axis != slot))
-        sizes = Counter(map(_operation, family().slots[slot]))
-        expected = [share[_operation(name)] / sizes[_operation(name)] for name in family().slots[slot]]
-        assert np.allclose(each, expected)
-
-
-def _operation(name: str) -> str:
-    forms = {
-        "replace": r"replace \d+ with \d+",
-        "linear": r"replace x(\d) with (\d·)?x\1( \+ \d)?",
-        "copy": r"replace x\d with x\d",
-        "difference": r".*\|",
-        "sum": r"replace x\d with x\d \+ x\d",
-    }
-    if name.startswith("replace"):
-        return next(form for form, pattern in forms.items() if re.fullmatch(pattern, name))
-    return name if name.startswith("sort") else name.split()[0]
+    shares = weights.sum(tuple(axis for axis in range(3) if axis != slot))
+    found = 0
+    for pattern, share in SHARES[slot].items():
+        members = [place for place, name in enumerate(names) if re.fullmatch(pattern, name)]
+        assert np.allclose(shares[members], share / len(members))
+        found += len(members)
+    assert found == len(names)
 
 
 # Examples and answers
 
 
-@pytest.mark.parametrize("count", [1, 500, 520, 60_000])
+@pytest.mark.parametrize("count", [1, 520, 60_000])
 def test_examples_are_different_and_right(count: int) -> None:
     for recipe in sample(4):
         x, y = family().examples(recipe, count, Rng("examples", count))
@@ -227,21 +200,12 @@ def test_examples_are_different_and_right(count: int) -> None:
             assert answer == oracle(family().title(recipe), row)
 
 
-def test_inputs_are_drawn_uniformly() -> None:
-    x, _ = family().examples(recipe_of(GOLDEN), 50_000, Rng("uniform"))
-    for column in x.ids.T:
-        shares = np.bincount(column, minlength=12) / len(column)
-        assert np.abs(shares - 1 / 12).max() < 0.006
-
-
 @pytest.mark.parametrize("count", [30, 1_200])
 def test_answers_of_many_tasks(count: int) -> None:
     recipes = sample(count)
     x = random_inputs(6, Rng("asked"))
     y, log_p = family().answers(np.array(recipes), x)
-    assert y.shape == (count, 6, 5)
-    assert log_p.shape == (count, 6)
-    assert (log_p == log_p[0, 0]).all()  # every task rng every input alike
-    for place in range(0, count, 5):
-        title = family().title(recipes[place])
-        assert y[place].tolist() == [oracle(title, row) for row in x.tolist()]
+    assert (y.shape, log_p.shape) == ((count, 6, 5), (count, 6))
+    assert (log_p == log_p[0, 0]).all()  # every task draws every input alike
+    for answers, recipe in zip(y[::5].tolist(), recipes[::5], strict=True):
+        assert answers == [oracle(family().title(recipe), row) for row in x.tolist()]

@@ -1,7 +1,6 @@
 """One primitive of a new task is unknown to the model; wherever that is checked, the message is the same."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,10 +59,4 @@ def test_every_check_has_the_same_message(check: Callable[[Task], None], primiti
     with pytest.raises(UserError, match="task 'wrong'") as caught:
         check(task("wrong", *primitives))
     assert expected.value.problem in str(caught.value)
-
-
-def test_the_file_is_named_before_a_run() -> None:
-    with pytest.raises(UserError, match=r"^own\.jsonl: task 'wrong'.* exactly one "):
-        before_a_run(task("wrong", "add", "sort"))
-    with pytest.raises(UserError, match=r"^own\.jsonl: task 'wrong' has 1 primitives"):
-        before_a_run(replace(task("wrong"), primitives=("new",)))
+    assert check != before_a_run or str(caught.value).startswith("own.jsonl: ")

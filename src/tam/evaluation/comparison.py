@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tam.evaluation.protocol import KShotScore
+from tam.evaluation.protocol import KShotScore, half_interval
 
 
 class Difference(NamedTuple):
@@ -23,13 +23,8 @@ class Difference(NamedTuple):
 
 def difference(one: Sequence[KShotScore], other: Sequence[KShotScore]) -> Difference:
     """The accuracy of `one` above `other`: scores on the same tasks, of one run or averaged over several."""
-    per_task = _per_task(one) - _per_task(other)
-    if len(per_task) < 2:
-        return Difference(float(per_task.mean()), math.nan)
-    return Difference(
-        float(per_task.mean()), 1.96 * float(np.std(per_task, ddof=1)) / math.sqrt(len(per_task))
+    first, second = (
+        np.mean([[task.accuracy for task in score.tasks] for score in scores], axis=0)
+        for scores in (one, other)
     )
-
-
-def _per_task(scores: Sequence[KShotScore]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.mean([[task.accuracy for task in score.tasks] for score in scores], axis=0)
+    return Difference(float((first - second).mean()), half_interval((first - second).tolist()))

@@ -75,11 +75,15 @@ class KShotScore(NamedTuple):
 
     def interval(self, metric: str) -> float:
         """Half the width of the mean's 95 % interval over tasks; NaN for one task or infinite scores."""
-        values = [getattr(task, metric) for task in self.tasks]
-        if len(values) < 2 or not np.isfinite(values).all():
-            return math.nan
-        with np.errstate(over="ignore"):
-            return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+        return half_interval([getattr(task, metric) for task in self.tasks])
+
+
+def half_interval(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of a mean; NaN for one value or infinite ones."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return math.nan
+    with np.errstate(over="ignore"):
+        return 1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
 class Episode(NamedTuple):

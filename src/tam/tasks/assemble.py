@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tam.errors import SettingError, shown
+from tam.io import path_of
 from tam.tasks.jsonl_schema import (
     LINE_LIMIT,
     FormatError,
@@ -30,39 +31,30 @@ PADDING_FACTOR = 16
 class Splitting(NamedTuple):
     """Where the splits come from, unless the tasks have them: a file, or a draw with a seed."""
 
-    file: Path | None = None
-    seed: int | None = None
-    fold: str | None = None
+    file: Path | None
+    seed: int
+    fold: Fold | None
 
-    @property
-    def seed_used(self) -> int:
-        """The seed, 0 if none is given."""
-        seed = 0 if self.seed is None else plain(self.seed)
-        if not isinstance(seed, int) or not 0 <= seed < 2**63:
-            raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(self.seed)}")
-        return seed
-
-    @property
-    def fold_used(self) -> Fold | None:
-        """The fold, if one is given."""
-        return None if self.fold is None else Fold.read(self.fold)
+    @classmethod
+    def read(cls, file: str | Path | None, seed: int | None, fold: str | None) -> "Splitting":
+        """Check the options of a user; the default seed is 0."""
+        path = None if file is None else path_of(file, "splits")
+        number = 0 if seed is None else plain(seed)
+        if not isinstance(number, int) or not 0 <= number < 2**63:
+            raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(seed)}")
+        return cls(path, number, None if fold is None else Fold.read(fold))
 
 
 def assemble(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
 ) -> TaskSet:
-    """Build a task set.
+    """Build a task set with these options; the origin of its splits is added.
 
-    Args:
-        found: The tasks; iterating over them adds their tokens to `ids`.
-        ids: Provisional ids of their tokens.
-        source: The beginning of errors that concern all tasks.
-        splitting: Where the splits come from.
-        options: The options of the task set; the origin of its splits is added.
+    Iterating over the tasks found adds their tokens to `ids`. Errors about all tasks begin with `source`.
     """
-    seed, fold = splitting.seed_used, splitting.fold_used
+    file, seed, fold = splitting
     lines = _checked(found, source)
-    assignment = _assign(lines, source, splitting.file, fold)
+    assignment = _assign(lines, source, file, fold)
     with located(source):
         if assignment is None:
             names = [line.name for line in lines]
@@ -71,8 +63,8 @@ def assemble(
     by_split = _by_split(lines, ids, assignment)
     splits = {split: by_split[split] for split in dict.fromkeys(("train", "valid", *assignment.values()))}
     made = dict(options)
-    if splitting.file is not None:
-        made["splits"] = str(splitting.file)
+    if file is not None:
+        made["splits"] = str(file)
     elif lines[0].split is None:
         made["seed"] = seed
     if fold is not None:
@@ -84,8 +76,11 @@ def test_tasks(
     found: Iterable[Line], ids: Ids, source: str, splitting: Splitting
 ) -> dict[str, tuple[Task, ...]]:
     """The tasks of every test split, or all tasks if neither they nor a file define splits."""
+    file, _, fold = splitting
     lines = _checked(found, source)
-    assignment = _assign(lines, source, splitting.file, splitting.fold_used)
+    assignment = _assign(lines, source, file, fold)
+    if assignment is None and fold is not None:
+        raise SettingError(f"fold must come with splits, a file of folds: got fold {fold} alone")
     by_split = _by_split(lines, ids, assignment or {line.name: "test" for line in lines})
     if splits := {split: tasks for split, tasks in by_split.items() if split.startswith("test")}:
         return splits

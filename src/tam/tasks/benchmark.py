@@ -173,14 +173,10 @@ def _generate(options: BenchmarkOptions, given: dict[str, object], progress: Pro
         count = options.examples if split == "train" else options.test_examples
         for number, recipe in enumerate(recipes):
             rng = Rng("examples", options.name, options.seed, repr(options.holdout), split, number)
-            splits[split].append(_task(family, recipe, count, rng, options.compositional))
+            x, y = family.examples(recipe, count, rng)
+            primitives = family.primitives(recipe) if options.compositional else ()
+            splits[split].append(Task(family.title(recipe), family.vocabulary, x, y, primitives))
             made += 1
             if progress is not None:
                 progress(made, sum(options.sizes))
     return TaskSet({split: tuple(tasks) for split, tasks in splits.items()}, family.vocabulary, given)
-
-
-def _task(family: Family, recipe: Recipe, count: int, rng: Rng, compositional: bool) -> Task:
-    x, y = family.examples(recipe, count, rng)
-    primitives = family.primitives(recipe) if compositional else ()
-    return Task(family.title(recipe), family.vocabulary, x, y, primitives)

@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,10 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tam"
 
 
-def file_of(name: str, options: Mapping[str, object]) -> Path:
-    """The file of a task set with these options."""
-    digest = _hash(json.dumps(options, sort_keys=True))
-    return folder() / f"{name}-{digest[:16]}.safetensors"
-
-
 def kept(name: str, version: int, options: Mapping[str, object], make: Callable[[], TaskSet]) -> TaskSet:
     """Read the task set with these options from its file, or make it and write the file."""
-    file = file_of(name, {**options, "version": version})
+    digest = _hash(json.dumps({**options, "version": version}, sort_keys=True))
+    file = folder() / f"{name}-{digest[:16]}.safetensors"
     tasks = read(file, options)
     if tasks is None:
         tasks = make()
@@ -92,11 +88,10 @@ def _read(path: Path, options: Mapping[str, object]) -> TaskSet:
     x = _split_sequences(arrays, "x", counts, len(vocabulary))
     if "y.classes" in arrays:
         ids = np.split(arrays["y.classes"], np.cumsum(counts)[:-1])
-        y = (Classes(part, tuple(known)) for part, known in zip(ids, labels, strict=True))
+        y = map(Classes, ids, map(tuple, labels))
     else:
         y = _split_sequences(arrays, "y", counts, len(vocabulary))
-    made = zip(names, x, y, map(tuple, primitives), strict=True)
-    tasks = iter([Task(name, vocabulary, one, other, parts) for name, one, other, parts in made])
+    tasks = map(Task, names, repeat(vocabulary), x, y, map(tuple, primitives))
     splits = {split: tuple(next(tasks) for _ in range(size)) for split, size in header["splits"].items()}
     task_set = TaskSet(splits, vocabulary, options)
     if task_set.fingerprint != header["fingerprint"]:

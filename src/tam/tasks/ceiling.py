@@ -34,15 +34,7 @@ def ceiling(
     queries: int = 32,
     progress: Progress | None = None,
 ) -> dict[int, float]:
-    """The accuracy (classification) or perplexity of the Bayes-optimal learner, for each k.
-
-    Args:
-        options: The benchmark; its test tasks are used.
-        shots: The values of k; per class in classification.
-        supports: Number of support sets drawn for each task.
-        queries: Number of queries of each task.
-        progress: Called after each task.
-    """
+    """The accuracy (classification) or perplexity of the Bayes-optimal learner at each k, on test tasks."""
     family = family_of(options)
     tasks = make(options).test
     scores: list[list[float]] = []

@@ -79,11 +79,7 @@ def _unseen_tasks(family: Family, parts: HoldOut, train: list[Recipe], count: in
 
 
 class PrimitivesError(UserError):
-    """A task's primitives do not fit a model.
-
-    Attributes:
-        problem: What is wrong, without the task.
-    """
+    """A task's primitives do not fit a model; `problem` says why, without the task."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
@@ -91,12 +87,7 @@ class PrimitivesError(UserError):
 
 
 def unknown_slot(where: str, primitives: Sequence[str], known: Container[str]) -> int:
-    """The slot of the one primitive of a task that a model does not know.
-
-    Args:
-        where: The task, and perhaps its file, for the message.
-        primitives: The primitives of the task.
-        known: The primitives that the model was trained on.
+    """The slot of the one primitive of a task that a model does not know; errors begin with `where`.
 
     >>> unknown_slot("task 'a'", ["add 3", "flip"], {"add 3": 0, "add 4": 1})
     1

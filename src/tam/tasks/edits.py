@@ -1,12 +1,15 @@
 """Edits of the beginning and the end of a sequence, taken from examples, as a rule for answers."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Row = tuple[int, ...]
+T = TypeVar("T", bound=Hashable)
 
 
 class Edit(NamedTuple):
@@ -17,18 +20,15 @@ class Edit(NamedTuple):
     new_start: Row
     new_end: Row
 
-    def fits(self, x: Row) -> bool:
-        """Whether an input has this beginning and this end."""
-        before, behind = len(self.start), len(self.end)
-        if len(x) < before + behind:
-            return False
-        return x[:before] == self.start and x[len(x) - behind :] == self.end
-
-    def apply(self, x: Row) -> Row:
-        """The input with its beginning and its end replaced."""
-        return self.new_start + x[len(self.start) : len(x) - len(self.end)] + self.new_end
+    def apply(self, x: Row) -> Row | None:
+        """The input with its beginning and its end replaced; None if it has others."""
+        before, kept = len(self.start), len(x) - len(self.end)
+        if before > kept or x[:before] != self.start or x[kept:] != self.end:
+            return None
+        return self.new_start + x[before:kept] + self.new_end
 
 
+@lru_cache(maxsize=1 << 14)
 def edit_of(x: Row, y: Row) -> Edit:
     """The edit from x to y that keeps their longest common run of tokens, the first of several.
 
@@ -48,20 +48,34 @@ def edit_of(x: Row, y: Row) -> Edit:
     return Edit(x[: in_x - longest], x[in_x:], y[: in_y - longest], y[in_y:])
 
 
-def padded(sequences: Sequence[Row]) -> NDArray[np.int64]:
-    """Sequences as rows of a matrix, followed by −1."""
-    matrix = np.full((len(sequences), max(map(len, sequences), default=0)), -1)
-    for row, tokens in enumerate(sequences):
-        matrix[row, : len(tokens)] = tokens
-    return matrix
+def common_starts(rows: Sequence[Row], others: Sequence[Row]) -> NDArray[np.int64]:
+    """How many first tokens each row has in common with each of the others: `[rows, others]`."""
+    width = min(max(map(len, part), default=0) for part in (rows, others))
+    one, other = (
+        np.array([(*row[:width], *[-1] * (width - len(row))) for row in part]).reshape(len(part), width)
+        for part in (rows, others)
+    )
+    same = (one[:, None] == other) & (other >= 0)
+    return same.cumprod(-1).sum(-1)
 
 
-def common_runs(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many first tokens each padded row has in common with each row of the other matrix."""
-    width = min(one.shape[1], other.shape[1])
-    pairs = one[:, None, :width] == other[None, :, :width]
-    pairs &= other[None, :, :width] >= 0
-    return pairs.cumprod(-1).sum(-1)
+def ranked(
+    edits: Sequence[T], likeness: NDArray[np.int64], support: Sequence[int], asked: Sequence[int]
+) -> Iterator[list[T]]:
+    """Yield, for each row asked, the different edits of other rows in the support, best first.
+
+    Edits rank by likeness, `[asked, support]`, then by how many of the other rows have them.
+    """
+    numbers = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
+    of_support = np.array([numbers[edit] for edit in edits], dtype=np.int64)
+    same = of_support == of_support[:, None]
+    itself = np.equal.outer(np.array(asked), np.array(support))
+    counts = same.sum(1) - itself.astype(np.int64) @ same
+    order = np.argsort(-(likeness * (len(support) + 1) + counts), axis=1, kind="stable")
+    distinct = list(numbers)
+    for places, skipped in zip(order, itself, strict=True):
+        best = dict.fromkeys(of_support[places[~skipped[places]]].tolist())
+        yield [distinct[number] for number in best]
 
 
 class EditRule:
@@ -77,11 +91,6 @@ class EditRule:
 
     def __init__(self, rows: Sequence[tuple[Row, Row]]) -> None:
         self._rows = rows
-        self._edits: list[Edit] = []
-        self._numbers: dict[Edit, int] = {}
-        self._of_row: dict[int, int] = {}
-        self._made: dict[tuple[int, int], Row | None] = {}
-        self._reversed = padded([x[::-1] for x, _ in rows])
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row asked, different answers by the edits of other rows in the support, best first.
@@ -90,43 +99,10 @@ class EditRule:
         >>> rule.answers([0, 1, 2], asked=[3], most=2)
         [[(6, 2, 9)]]
         """
-        edits = np.array([self._edit(row) for row in support], dtype=np.int64)
-        scores = self._scores(np.array(support, dtype=np.int64), np.array(asked, dtype=np.int64), edits)
-        order = np.argsort(-scores, axis=1, kind="stable").tolist()
+        ones, others = ([self._rows[row][0][::-1] for row in part] for part in (asked, support))
+        edits = [edit_of(*self._rows[row]) for row in support]
         answers: list[list[Row]] = []
-        for row, places in zip(asked, order, strict=True):
-            best: list[Row] = []
-            for place in places:
-                other, edit = support[place], int(edits[place])
-                if len(best) == most:
-                    break
-                if other != row and (y := self._apply(edit, row)) is not None and y not in best:
-                    best.append(y)
-            answers.append(best)
+        for row, best in zip(asked, ranked(edits, common_starts(ones, others), support, asked), strict=True):
+            made = (edit.apply(self._rows[row][0]) for edit in best)
+            answers.append(list(islice(dict.fromkeys(y for y in made if y is not None), most)))
         return answers
-
-    def _scores(
-        self, support: NDArray[np.int64], asked: NDArray[np.int64], edits: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """The score of each support row's edit for each row asked: `[asked, support]`."""
-        ends = common_runs(self._reversed[asked], self._reversed[support])
-        same = edits == edits[:, None]
-        itself = asked[:, None] == support  # not counted
-        counts = same.sum(1) - itself.astype(np.int64) @ same
-        return ends * (len(support) + 1) + counts
-
-    def _edit(self, row: int) -> int:
-        """The index of a row's edit."""
-        if row not in self._of_row:
-            edit = edit_of(*self._rows[row])
-            number = self._numbers.setdefault(edit, len(self._numbers))
-            self._edits += [edit] * (number == len(self._edits))
-            self._of_row[row] = number
-        return self._of_row[row]
-
-    def _apply(self, edit: int, row: int) -> Row | None:
-        """Apply an edit to the input of a row; None if it does not fit."""
-        if (edit, row) not in self._made:
-            x, one = self._rows[row][0], self._edits[edit]
-            self._made[edit, row] = one.apply(x) if one.fits(x) else None
-        return self._made[edit, row]

@@ -11,7 +11,7 @@ from tam.errors import SettingError, UserError, shown
 from tam.tasks import cache
 from tam.tasks.benchmark import Progress
 from tam.tasks.lists.inputs import Limits
-from tam.tasks.lists.programs import Program, draw_programs
+from tam.tasks.lists.programs import draw_programs
 from tam.tasks.splits import draw_splits
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -107,10 +107,11 @@ def make_generated(
 
 
 def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:
-    vocabulary = Vocabulary(range(options.values))
+    vocabulary, size = Vocabulary(range(options.values)), options.values
     made: list[Task] = []
     for program in islice(draw_programs(options.limits, options.examples, options.seed), options.tasks):
-        made.append(_task(program, vocabulary))
+        x, y = (Sequences.from_lists(rows, size) for rows in zip(*program.examples, strict=True))
+        made.append(Task(program.text, vocabulary, x, y))
         if progress is not None:
             progress(len(made), options.tasks)
     if len(made) < options.tasks:
@@ -124,9 +125,3 @@ def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:
         for split in ("train", "valid", "test")
     }
     return TaskSet(splits, vocabulary, asdict(options))
-
-
-def _task(program: Program, vocabulary: Vocabulary) -> Task:
-    x, y = zip(*program.examples, strict=True)
-    size = len(vocabulary)
-    return Task(program.text, vocabulary, Sequences.from_lists(x, size), Sequences.from_lists(y, size))

@@ -13,7 +13,7 @@ from tam.tasks.rows import tasks_in
 from tam.tasks.tables import COLUMNS, TABLES, Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.text import TextSplitter, text_splitter
+from tam.tasks.text import text_splitter
 
 
 def read_tasks(
@@ -61,12 +61,11 @@ def read_tasks(
         ```
     """
     file, splits_file = _locate(path_of(path), splits, fold)
-    options = {"path": str(path)} | {
-        name: str(value) for name, value in (("text", text), ("kind", kind)) if value is not None
-    }
+    given = {"path": path, "text": text, "kind": kind}
+    options = {name: str(value) for name, value in given.items() if value is not None}
     ids = Ids()
     lines = _read(file, ids, text, kind, columns)
-    return assemble(lines, ids, str(file), Splitting(splits_file, seed, fold), options)
+    return assemble(lines, ids, str(file), Splitting.read(splits_file, seed, fold), options)
 
 
 def read_test_tasks(
@@ -84,7 +83,7 @@ def read_test_tasks(
     file, splits_file = _locate(path_of(path), splits, fold)
     ids = Ids()
     lines = _read(file, ids, text, kind, COLUMNS)
-    return test_tasks(lines, ids, str(file), Splitting(splits_file, None, fold))
+    return test_tasks(lines, ids, str(file), Splitting.read(splits_file, None, fold))
 
 
 def read_examples(path: str | Path) -> dict[int, tuple[Any, Any]]:
@@ -124,29 +123,25 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     return examples, questions
 
 
-def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, Path | None]:
+def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, str | Path | None]:
     """Find the files of tasks and of their splits or folds, perhaps in one folder."""
-    given = None if splits is None else path_of(splits, "splits")
     if not os.path.isdir(path):
-        return path, given
+        return path, splits
     file, beside = path / "tasks.jsonl", path / ("splits.json" if fold is None else "folds.json")
     if not os.path.lexists(file):
         raise TasksFileError(f"{path}: a folder must have a file tasks.jsonl")
-    return file, beside if given is None and os.path.lexists(beside) else given
+    return file, beside if splits is None and os.path.lexists(beside) else splits
 
 
 def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Line]:
     """Yield the tasks of a file."""
     if file.suffix.lower() in TABLES:
-        return tasks_in(read_table(file, columns), ids, text=text, kind=kind)
-    return _read_jsonl(file, ids, None if text is None else text_splitter(text))
-
-
-def _read_jsonl(file: Path, ids: Ids, text: TextSplitter | None) -> Iterator[Line]:
-    """Yield the tasks of a JSONL file."""
+        yield from tasks_in(read_table(file, columns), ids, text=text, kind=kind)
+        return
+    split = None if text is None else text_splitter(text)
     for number, line in _text_lines(file):
         with located(where := f"{file}:{number}"):
-            task = schema.task_of(schema.parse_json(line), where, ids, text)
+            task = schema.task_of(schema.parse_json(line), where, ids, split)
         yield task
 
 

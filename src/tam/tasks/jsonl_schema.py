@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -122,9 +121,9 @@ def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) 
     _check_object(value, "a task", ("task", "kind", *parts), ("primitives", "split"))
     name, kind, split = value["task"], value["kind"], value.get("split")
     if not isinstance(name, str) or not name:
-        raise FormatError(f"task must be a name: got {_brief(name)}")
+        raise FormatError(f"task must be a name: got {shown(name)}")
     if kind not in get_args(Kind):
-        raise FormatError(f"kind must be 'classification' or 'transduction': got {_brief(kind)}")
+        raise FormatError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
     if "split" in value:
         check_split(split)
     primitives = value.get("primitives", [])
@@ -132,9 +131,8 @@ def task_of(value: Any, where: str, ids: Ids, text: TextSplitter | None = None) 
         raise FormatError("primitives must be a list of non-empty strings")
     examples = [one for part in parts for one in _examples(value[part], part)]
     places = [f"{part}[{index}]" for part in parts for index in range(len(value[part]))]
-    x = _rows([example["x"] for example in examples], [f"{place}.x" for place in places], ids, text)
-    answers, of_answers = [example["y"] for example in examples], [f"{place}.y" for place in places]
-    y = _classes(answers, of_answers) if kind == "classification" else _rows(answers, of_answers, ids, text)
+    x = _rows(examples, "x", places, ids, text)
+    y = _classes(examples, places) if kind == "classification" else _rows(examples, "y", places, ids, text)
     support = len(value["support"]) if fixed else None
     return Line(where, name, kind, x, y, tuple(primitives), split, support)
 
@@ -149,13 +147,13 @@ def parse_example(text: str) -> tuple[Any, Any]:
 def check_split(split: object) -> None:
     """Raise unless this is the name of a split."""
     if not isinstance(split, str) or not (split in ("train", "valid") or split.startswith("test")):
-        raise FormatError(f"split must be train, valid, test or begin with test: got {_brief(split)}")
+        raise FormatError(f"split must be train, valid, test or begin with test: got {shown(split)}")
 
 
 def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequence[str] = ()) -> None:
     fields = (*required, *optional)
     if not isinstance(value, dict):
-        raise FormatError(f"{what} must be an object with {', '.join(fields)}: got {_brief(value)}")
+        raise FormatError(f"{what} must be an object with {', '.join(fields)}: got {shown(value)}")
     for field in value:
         if field not in fields:
             raise FormatError(f"unknown field {shown(field)}: {what} has {', '.join(fields)}")
@@ -166,47 +164,46 @@ def _check_object(value: Any, what: str, required: Sequence[str], optional: Sequ
 
 def _examples(value: object, part: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
-        raise FormatError(f"{part} must be a list of one or more examples: got {_brief(value)}")
+        raise FormatError(f"{part} must be a list of one or more examples: got {shown(value)}")
     for place, example in enumerate(value):
         if not isinstance(example, dict) or example.keys() != {"x", "y"}:
             _check_object(example, f"{part}[{place}]", ("x", "y"))
     return value
 
 
-def _rows(rows: list[Any], where: Sequence[str], ids: Ids, text: TextSplitter | None) -> Rows:
-    """Convert sequences to ids; `where` has the place of each, for errors."""
-    if text is not None:
-        rows = [text(row) if isinstance(row, str) else row for row in rows]
-    for place, row in zip(where, rows, strict=True):
+def _rows(
+    examples: list[dict[str, Any]], part: str, places: list[str], ids: Ids, text: TextSplitter | None
+) -> Rows:
+    """Convert the inputs or the answers to ids; errors name the place of an example."""
+    rows: list[list[Token]] = []
+    for place, example in zip(places, examples, strict=True):
+        row = example[part]
+        if isinstance(row, str) and text is not None:
+            row = text(row)
         if not isinstance(row, list):
             hint = "; to split text, say how: text" if isinstance(row, str) else ""
-            raise FormatError(f"{place} must be a list of tokens: got {_brief(row)}{hint}")
+            raise FormatError(f"{place}.{part} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
-            _check_tokens(row, [f"{place}[{index}]" for index in range(len(row))])
-    tokens = list(chain.from_iterable(rows))
-    flat = np.fromiter(map(ids.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+            for index, token in enumerate(row):
+                _check_token(token, f"{place}.{part}[{index}]")
+        rows.append(row)
+    flat = np.array([ids[token] for row in rows for token in row], dtype=np.int64)
     return Rows(compact(flat, len(ids)), np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def _classes(answers: list[Any], where: Sequence[str]) -> Classes:
-    _check_tokens(answers, where)
-    labels = tuple(sorted(set(answers), key=sort_key))
+def _classes(examples: list[dict[str, Any]], places: list[str]) -> Classes:
+    for place, example in zip(places, examples, strict=True):
+        _check_token(example["y"], f"{place}.y")
+    labels = tuple(sorted({example["y"] for example in examples}, key=sort_key))
     class_of = {label: index for index, label in enumerate(labels)}
-    ids = np.fromiter(map(class_of.__getitem__, answers), dtype=np.int64, count=len(answers))
-    return Classes(compact(ids, len(labels) - 1), labels)
+    return Classes(
+        compact(np.array([class_of[example["y"]] for example in examples]), len(labels) - 1), labels
+    )
 
 
-def _check_tokens(values: list[Any], where: Sequence[str]) -> None:
-    for place, value in zip(where, values, strict=True):
-        if type(value) not in (int, str):
-            raise FormatError(f"{place} must be an integer or a string: got {_brief(value)}")
-
-
-def _brief(value: object) -> str:
-    """Format a JSON value for a message."""
-    if isinstance(value, list | dict) and value:
-        return "a list" if isinstance(value, list) else "an object"
-    return shown(value) if type(value) in (int, float, str) else json.dumps(value)
+def _check_token(value: object, place: str) -> None:
+    if type(value) not in (int, str):
+        raise FormatError(f"{place} must be an integer or a string: got {shown(value)}")
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -107,15 +107,10 @@ def _walk(free: Grids, starts: Cells, goals: Cells) -> tuple[Cells, Cells]:
 
 
 def paths(obstacles: Cells, stops: Sequence[Cells]) -> tuple[Cells, Cells]:
-    """The shortest paths through these stops, for many layouts at once.
+    """The shortest paths around obstacles [rows, blobs] through two or more stops, each [rows].
 
-    Args:
-        obstacles: Top-left cells, [rows, blobs].
-        stops: Two or more arrays of cells, each [rows]: start, waypoints, end.
-
-    Returns:
-        Cells [rows, longest], padded with zeros, and lengths [rows], 0 where there is no path. A
-        waypoint, where two legs meet, appears once.
+    Returns cells [rows, longest], padded with zeros, and lengths [rows], 0 where there is no path. A
+    waypoint, where two legs meet, appears once.
     """
     free = ~np.bitwise_or.reduce(_BLOB[obstacles], axis=1) & _WORD
     legs = [_walk(free, start, goal) for start, goal in pairwise(stops)]

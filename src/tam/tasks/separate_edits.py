@@ -6,12 +6,14 @@ end as in another, and a token that an edit keeps may be any token: after s… �
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.edits import Row, common_runs, edit_of, padded
+from tam.tasks.edits import Row, common_starts, edit_of, ranked
 
 Step = tuple[int | None, int | None]
 """One step of a partial edit: the token to delete and the one to insert, each or None; twice None: keep."""
@@ -102,7 +104,6 @@ class SeparateEdits:
 
     def __init__(self, rows: Sequence[tuple[Row, Row]], members: Collection[int]) -> None:
         self._rows, self._members = rows, members
-        self._edits: dict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = {}
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row asked, different answers by the edits of other rows in the support, best first.
@@ -111,51 +112,30 @@ class SeparateEdits:
         >>> rule.answers([0, 1], asked=[2], most=1)
         [[(8, 5, 9)]]
         """
-        starts = self._ranked(support, asked, at_end=False)
-        ends = self._ranked(support, asked, at_end=True)
+        edits = [partial_edits(*self._rows[row]) for row in support]
+        starts = ranked([start for start, _ in edits], self._likeness(asked, support, 1), support, asked)
+        ends = ranked([end for _, end in edits], self._likeness(asked, support, -1), support, asked)
         answers: list[list[Row]] = []
         for row, start, end in zip(asked, starts, ends, strict=True):
             made = dict.fromkeys(_answers(self._rows[row][0], start[:_TRIED], end[:_TRIED]))
             answers.append([*made][:most])
         return answers
 
-    def _ranked(
-        self, support: Sequence[int], asked: Sequence[int], *, at_end: bool
-    ) -> list[list[tuple[Step, ...]]]:
-        """For each row asked, the edits of the end or of the beginning of other rows, best first."""
-        edits = [self._edit(row)[at_end] for row in support]
-        numbers = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
-        of_support = np.array([numbers[edit] for edit in edits], dtype=np.int64)
-        scores = self._scores(support, asked, of_support, at_end=at_end)
-        order = np.argsort(-scores, axis=1, kind="stable").tolist()
-        return [
-            [*dict.fromkeys(edits[place] for place in places if support[place] != row)]
-            for row, places in zip(asked, order, strict=True)
-        ]
-
-    def _scores(
-        self, support: Sequence[int], asked: Sequence[int], edits: NDArray[np.int64], *, at_end: bool
+    def _likeness(
+        self, asked: Sequence[int], support: Sequence[int], direction: Literal[1, -1]
     ) -> NDArray[np.int64]:
-        """The score of each support row's edit for each row asked: `[asked, support]`."""
-        step = -1 if at_end else 1
-        one, other = ([self._rows[row][0][::step] for row in rows] for rows in (asked, support))
-        same = common_runs(padded(one), padded(other))
-        one, other = (
-            [tuple(int(token in self._members) for token in x) for x in rows] for rows in (one, other)
-        )
-        alike = np.minimum(common_runs(padded(one), padded(other)), _LIKE_END if at_end else _LIKE_START)
-        equal = edits == edits[:, None]
-        itself = np.equal.outer(np.array(asked), np.array(support))  # not counted
-        counts = equal.sum(1) - itself.astype(np.int64) @ equal
-        return (same * (_LIKE_END + 1) + alike) * (len(support) + 1) + counts
+        """How alike the inputs begin, or end (direction −1): `[asked, support]`."""
+        parts = [[self._rows[row][0][::direction] for row in rows] for rows in (asked, support)]
+        classes = [[tuple(int(token in self._members) for token in x) for x in part] for part in parts]
+        most = _LIKE_START if direction == 1 else _LIKE_END
+        return common_starts(*parts) * (_LIKE_END + 1) + np.minimum(common_starts(*classes), most)
 
-    def _edit(self, row: int) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-        """The edits of a row's beginning and of its end, the latter from the end backwards."""
-        if row not in self._edits:
-            edit = edit_of(*self._rows[row])
-            start = steps_of(edit.start, edit.new_start)
-            self._edits[row] = start, steps_of(edit.end[::-1], edit.new_end[::-1])
-        return self._edits[row]
+
+@lru_cache(maxsize=1 << 14)
+def partial_edits(x: Row, y: Row) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The edits of an input's beginning and of its end, the latter from the end backwards."""
+    edit = edit_of(x, y)
+    return steps_of(edit.start, edit.new_start), steps_of(edit.end[::-1], edit.new_end[::-1])
 
 
 def _answers(x: Row, starts: Sequence[Sequence[Step]], ends: Sequence[Sequence[Step]]) -> Iterator[Row]:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from tam.errors import UserError, shown
-from tam.io import path_of
 from tam.tasks.assemble import Splitting, assemble
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import FormatError, Ids, located
@@ -74,8 +73,7 @@ def tasks_from(
         return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
     ids = Ids()
     lines = tasks_in(_rows(source, columns), ids, text=text, kind=kind)
-    splitting = Splitting(None if splits is None else path_of(splits, "splits"), seed, fold)
-    return assemble(lines, ids, "the tasks", splitting, {})
+    return assemble(lines, ids, "the tasks", Splitting.read(splits, seed, fold), {})
 
 
 def _rows(source: Any, columns: Columns) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """Assign tasks to training, validation and test: at random, by folds, or as a file specifies."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from tam.errors import SettingError, shown
@@ -31,11 +31,17 @@ def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
     """
     if not isinstance(content, dict):
         raise FormatError('splits must be an object {"train": [names], "valid": [names], "test": [names]}')
-    assignment: dict[str, str] = {}
-    for split, members in content.items():
+    for split in content:
         check_split(split)
+    return _assign(content.items(), names)
+
+
+def _assign(parts: Iterable[tuple[str, Any]], names: Collection[str]) -> dict[str, str]:
+    """Assign the tasks according to the names in each part of a split."""
+    assignment: dict[str, str] = {}
+    for split, members in parts:
         if not isinstance(members, list) or not all(isinstance(name, str) for name in members):
-            raise FormatError(f"split {shown(split)} must be a list of names of tasks")
+            raise FormatError(f"the tasks of {shown(split)} must be a list of names: got {shown(members)}")
         for name in members:
             if name in assignment:
                 raise FormatError(f"every task must be in one split: {shown(name)} is in several")
@@ -103,9 +109,8 @@ def assign_fold(content: list[Any], names: Collection[str], fold: Fold | None) -
         raise FormatError(f"there are {count} folds: say which is tested, such as fold 1/{count}")
     if fold.total not in (None, count) or fold.number > count:
         raise FormatError(f"there are {count} folds: got fold {fold}")
-    parts = {f"test_{place}": members for place, members in enumerate(content)}
-    places = assign_splits(parts, names)
-    return {name: _role(int(part.removeprefix("test_")), fold.number, count) for name, part in places.items()}
+    roles = [_role(place, fold.number, count) for place in range(count)]
+    return _assign(zip(roles, content, strict=True), names)
 
 
 def _role(place: int, number: int, count: int) -> str:

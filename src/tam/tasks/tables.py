@@ -80,36 +80,31 @@ def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
 def _csv(file: Path, columns: Columns) -> Iterator[Row]:
     delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
     with located(str(file)), open(file, encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
-        lines = _csv_lines(reader, file)
-        _, names = next(lines, (0, list[str]()))
-        _check_columns(names, columns, f"{file}:1" if names else str(file))
-        for number, cells in lines:
-            where = f"{file}:{number}"
+        lines = _csv_lines(csv.reader(stream, delimiter=delimiter, strict=True), file)
+        first, names = next(lines, (str(file), list[str]()))
+        _check_columns(names, columns, first)
+        for where, cells in lines:
             if len(cells) != len(names):
-                with located(where):
-                    raise FormatError(
-                        f"there must be {len(names)} cells, as in the first line: got {len(cells)}"
-                    )
-            values = dict(zip(names, cells, strict=True))
-            yield _row(where, values, columns, written=True)
+                raise TasksFileError(
+                    f"{where}: there must be {len(names)} cells, as in the first line: got {len(cells)}"
+                )
+            yield _row(where, dict(zip(names, cells, strict=True)), columns, written=True)
 
 
-def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records that are not blank, each with the number of its first line."""
+def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the records that are not blank, each with the place of its first line."""
     while True:
-        number = reader.line_num + 1
-        with located(f"{file}:{number}"):
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise FormatError(f"not CSV: {error}") from None
-            except UnicodeDecodeError as error:  # somewhere in a block of many lines
-                raise TasksFileError(f"{file}: not UTF-8: byte {error.object[error.start]:#04x}") from None
+        where = f"{file}:{reader.line_num + 1}"
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise TasksFileError(f"{where}: not CSV: {error}") from None
+        except UnicodeDecodeError as error:  # somewhere in a block of many lines
+            raise TasksFileError(f"{file}: not UTF-8: byte {error.object[error.start]:#04x}") from None
         if cells:
-            yield number, cells
+            yield where, cells
 
 
 def _parquet(file: Path, columns: Columns) -> Iterator[Row]:

@@ -47,8 +47,7 @@ class Sequences:
         [[3, 1], [2, 0]]
         """
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        flat = np.fromiter((i for row in rows for i in row), dtype=np.int64, count=int(lengths.sum()))
-        return cls.from_flat(flat, lengths, vocabulary_size)
+        return cls.from_flat(np.array([id for row in rows for id in row]), lengths, vocabulary_size)
 
     @classmethod
     def from_flat(cls, flat: Integers, lengths: Integers, vocabulary_size: int) -> "Sequences":

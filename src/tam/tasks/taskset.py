@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import shown
-from tam.tasks.jsonl_writing import write_tasks
+from tam.io import replacing
+from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, located
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
@@ -134,7 +135,10 @@ class TaskSet:
 
         The file is replaced only once everything is written; content that cannot be read back is an error.
         """
-        write_tasks(self.splits, path)
+        with_primitives = bool(next(iter(self)).primitives)
+        with located(str(path)), replacing(path) as temporary, open(temporary, "wb") as stream:
+            for split, tasks in self.splits.items():
+                stream.writelines(_encode(task, split, with_primitives) for task in tasks)
 
 
 def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDArray[np.uint32]]:
@@ -147,3 +151,22 @@ def _ranks(values: tuple[Token, ...], used: Integers) -> tuple[list[Token], NDAr
 
 def _line(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=True).encode() + b"\n"
+
+
+def _encode(task: Task, split: str, with_primitives: bool) -> bytes:
+    if not task.name or not len(task):
+        raise FormatError(f"tasks must have a name and examples: {shown(task.name)} has {len(task)} examples")
+    if bool(task.primitives) != with_primitives:
+        raise FormatError("all tasks must have primitives, or none")
+    record: dict[str, object] = {"task": task.name, "kind": task.kind, "split": split}
+    if task.primitives:
+        record["primitives"] = task.primitives
+    examples = [example._asdict() for example in task]
+    if task.support is None:
+        record["examples"] = examples
+    else:
+        record |= {"support": examples[: task.support], "query": examples[task.support :]}
+    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(line) > LINE_LIMIT:
+        raise FormatError(f"task {shown(task.name)} takes more than the limit of {LINE_LIMIT:,} bytes")
+    return line + b"\n"

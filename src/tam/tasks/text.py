@@ -70,21 +70,3 @@ def read_tokenizer(file: str) -> Any:
         return Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises nothing more specific
         raise UserError(f"{file}: not the file of a tokenizer: {error}") from None
-
-
-def integers_of_words(rows: list[list[Token]]) -> list[list[Token]]:
-    """Convert words to integers if all of them are, as in `3 1 4`; else return them unchanged.
-
-    >>> integers_of_words([["3", "1"], ["-4"]]), integers_of_words([["3"], ["b"]])
-    ([[3, 1], [-4]], [['3'], ['b']])
-    """
-    words = {word for row in rows for word in row}
-    if not words or not all(isinstance(word, str) and is_integer(word) for word in words):
-        return rows
-    return [[int(word) for word in row] for row in rows]
-
-
-def is_integer(word: str) -> bool:
-    """Whether a word is an integer as Python writes it: `03` and `+3` are not."""
-    digits = word.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 1000 and str(int(word)) == word

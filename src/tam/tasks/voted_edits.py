@@ -31,45 +31,39 @@ class VotedEdits:
         members: Collection[int] | None = None,
     ) -> None:
         self._rows, self._members = rows, members
-        self._rules: list[tuple[EditRule | SeparateEdits, dict[int, int]]] = []
-        self._add(rows, {row: row for row in range(len(rows))})
-        tasks = dict.fromkeys(task for answers in others for task in answers)
-        for task in tasks:
-            having = [row for row, answers in enumerate(others) if task in answers]
-            pairs = [(others[row][task], rows[row][1]) for row in having]
-            self._add(pairs, {row: place for place, row in enumerate(having)})
+        self._rules: list[tuple[EditRule | SeparateEdits, set[int]]] = []
+        self._add([x for x, _ in rows])
+        for task in dict.fromkeys(task for answers in others for task in answers):
+            self._add([answers.get(task) for answers in others])
 
-    def _add(self, pairs: Sequence[tuple[Row, Row]], places: dict[int, int]) -> None:
-        self._rules.append((EditRule(pairs), places))
+    def _add(self, starts: Sequence[Row | None]) -> None:
+        """Add the rules that begin with these sequences, one for each row that has one."""
+        having = {row for row, start in enumerate(starts) if start is not None}
+        pairs = [(start or (), y) for start, (_, y) in zip(starts, self._rows, strict=True)]
+        self._rules.append((EditRule(pairs), having))
         if self._members is not None:
-            self._rules.append((SeparateEdits(pairs, self._members), places))
+            self._rules.append((SeparateEdits(pairs, self._members), having))
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
         """For each row asked, different answers by other rows in the support, best first."""
-        votes = [dict[Row, float]() for _ in asked]
-        for rule, places in self._rules:
-            members = [row for row in support if row in places]
-            rows = [row for row in asked if row in places]
+        votes = {row: dict[Row, float]() for row in asked}
+        for rule, having in self._rules:
+            members, rows = ([row for row in part if row in having] for part in (support, asked))
             if members and rows:
-                self._vote(rule, places, members, rows, dict(zip(asked, votes, strict=True)), most)
-        return [sorted(one, key=lambda answer: -one[answer])[:most] for one in votes]
+                self._vote(rule, members, rows, votes, most)
+        return [sorted(votes[row], key=lambda y, one=votes[row]: -one[y])[:most] for row in asked]
 
     def _vote(
         self,
         rule: EditRule | SeparateEdits,
-        places: Mapping[int, int],
         members: Sequence[int],
         asked: Sequence[int],
         votes: Mapping[int, dict[Row, float]],
         most: int,
     ) -> None:
-        answers_of_rule = rule.answers(
-            [places[row] for row in members], [places[row] for row in (*members, *asked)], most
-        )
-        right = {
-            row: answers[:1] == [self._rows[row][1]]
-            for row, answers in zip(members, answers_of_rule[: len(members)], strict=True)
-        }
+        answers_of_rule = rule.answers(members, [*members, *asked], most)
+        first_answers = zip(members, answers_of_rule, strict=False)
+        right = {row: answers[:1] == [self._rows[row][1]] for row, answers in first_answers}
         for row, answers in zip(asked, answers_of_rule[len(members) :], strict=True):
             hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
             weight = self._votes(rule, (hits + 0.5) / (count + 1))

@@ -44,7 +44,8 @@ def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]
     the same or mostly its inputs, or if an earlier one answers all probes alike. Few are constant.
     """
     grammar = Grammar(FORMS, limits.values)
-    probes = _probes(limits)
+    # Inputs of many styles, on which equal functions agree and others hardly ever do.
+    probes = [Inputs(limits, Dice(Rng("list probes", number))).draw() for number in range(_PROBES)]
     seen: set[int | str] = set()
     made = constant = failures = number = 0
     while failures < 1000:
@@ -63,11 +64,6 @@ def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]
         seen |= {function, drawn.text}
         made, constant, failures = made + 1, constant + is_constant, 0
         yield Program(drawn.text, pairs)
-
-
-def _probes(limits: Limits) -> list[Numbers]:
-    """Inputs of many styles, on which equal functions agree and others hardly ever do."""
-    return [Inputs(limits, Dice(Rng("list probes", number))).draw() for number in range(_PROBES)]
 
 
 def answer_of(program: Expression, x: Numbers) -> Numbers | None:

@@ -67,11 +67,7 @@ def answers_of_programs(
 ) -> Answers:
     """The answers of the programs that are right on at least one of the tried examples.
 
-    Args:
-        rows: Examples; only the answers of the tried ones influence which programs are chosen.
-        tried: The indices of the tried examples.
-        draws: The number of programs drawn.
-        values: The constants of programs are below this.
+    Programs have constants below `values`. Only the answers of the tried examples choose programs.
     """
     chosen = sorted({number for row in tried for number in programs_right_on(*rows[row], draws, values)})
     programs = [draw_distinct(draws, values)[number] for number in chosen]
