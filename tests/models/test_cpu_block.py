@@ -15,7 +15,7 @@ from tam.models.conditioning import Modulation
 from tam.models.fast.context import wants_weight_gradients
 from tam.models.fast.cpu_block import first_block, whole_block
 from tam.models.fast.engine import engine, transform
-from tam.models.fast.weights import PER_BLOCK, BlockWeights
+from tam.models.fast.weights import BlockWeights
 from tam.models.rotary import Rotation
 from tam.models.transformer import Block, Transformer
 from tests.methods.small import some
@@ -315,10 +315,3 @@ def test_a_block_that_vmap_does_not_batch() -> None:
     mask = everything(hidden)
     found = torch.func.vmap(lambda offset: transform(network, hidden, mask) + offset)(offsets)
     torch.testing.assert_close(found, network(hidden) + offsets.view(3, 1, 1, 1))
-
-
-def test_the_names_of_a_block_s_weights_are_in_the_order_of_its_parameters(block: Block) -> None:
-    weights = BlockWeights.of(block)
-    assert [id(w) for w in weights.flat] == [id(w) for w in block.parameters()]
-    assert len(weights.flat) == PER_BLOCK
-    assert BlockWeights.from_flat(weights.flat) == weights

@@ -12,7 +12,7 @@ from tam.models import ModelSpec, Transformer, build_model, twice_differentiable
 from tam.models.attention import Mask
 from tam.models.fast import engine, gpu_device
 from tam.models.fast.context import plain
-from tam.models.fast.gpu_blocks import in_rows, takes, takes_cache, weights_of
+from tam.models.fast.gpu_blocks import in_rows, takes, takes_cache
 from tam.training.adam import Adam
 from tests.models.interpreter import interpreted, run_script
 
@@ -56,7 +56,7 @@ def test_weights_in_rows_are_copied_unless_an_optimiser_has_them_so(*, trained: 
     assert isinstance(model.backbone, Transformer)
     if trained:
         Adam(model, (), 1.0)
-    weights = weights_of(model.backbone)
+    weights = list(model.backbone.blocks.parameters())
     expected = torch.stack([torch.cat([w.flatten() for w in part]) for part in (weights[:14], weights[14:])])
     rows = in_rows(weights)
     assert torch.equal(rows, expected)

@@ -28,18 +28,7 @@ class BlockWeights(NamedTuple, Generic[T]):
     @staticmethod
     def of(block: "Block") -> "BlockWeights[Tensor]":
         """A block's weights."""
-        attention, mlp = block.attention, block.mlp
-        layers = attention.query, attention.key_value, attention.out, mlp.inner, mlp.out
-        query, key_value, attention_out, mlp_inner, mlp_out = ((one.weight, one.bias) for one in layers)
-        return BlockWeights(
-            (block.attention_norm.scale, block.attention_norm.bias),
-            query,
-            key_value,
-            attention_out,
-            (block.mlp_norm.scale, block.mlp_norm.bias),
-            mlp_inner,
-            mlp_out,
-        )
+        return BlockWeights.from_flat([*block.parameters()])
 
     @staticmethod
     def from_flat(tensors: Sequence[T]) -> "BlockWeights[T]":
