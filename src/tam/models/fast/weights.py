@@ -1,12 +1,9 @@
 """The tensors of a transformer block, by name."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from tam.models.transformer import Block
 
 T = TypeVar("T", bound=Tensor | None)
 
@@ -24,11 +21,6 @@ class BlockWeights(NamedTuple, Generic[T]):
     mlp_norm: tuple[T, T]
     mlp_inner: tuple[T, T]
     mlp_out: tuple[T, T]
-
-    @staticmethod
-    def of(block: "Block") -> "BlockWeights[Tensor]":
-        """A block's weights."""
-        return BlockWeights.from_flat([*block.parameters()])
 
     @staticmethod
     def from_flat(tensors: Sequence[T]) -> "BlockWeights[T]":
