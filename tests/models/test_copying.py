@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.models import Batch, Model, no_weight_gradients, target_log_prob
+from tam.models import Batch, no_weight_gradients, target_log_prob
 from tam.models.copying import Copier
 from tests.models.conftest import SPECS, make_batch, make_model, make_z
 
@@ -111,33 +111,3 @@ def test_the_gradient_of_z_is_that_of_finite_differences() -> None:
     with no_weight_gradients():
         (found,) = torch.autograd.grad(loss(z, cached), z)
     torch.testing.assert_close(found, plain)
-
-
-def copy_loss(model: Model, batch: Batch) -> Tensor:
-    return -model.score(model.blank(batch.tasks).unsqueeze(1), batch).sum() / batch.rows / 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("copies", [True, False])
-def test_only_a_model_that_copies_answers_with_unseen_tokens(copies: bool) -> None:
-    """Trained to repeat x of known tokens and masked ones, it repeats tokens that it never saw."""
-    spec = replace(SPEC, vocabulary=10, max_y=4, width=16, heads=2, layers=1, copies=copies)
-    model = make_model(spec).float()
-    draws, adam = torch.Generator().manual_seed(0), torch.optim.Adam(model.parameters(), 1e-2)
-
-    def batch(share: float) -> Batch:
-        x = torch.stack([torch.randperm(9, generator=draws)[:4] for _ in range(64)]).unsqueeze(0)
-        masked = torch.rand(x.shape, generator=draws) < share
-        x = torch.where(masked, 10 + torch.arange(4) if copies else 9, x)
-        length = torch.full((1, 64), 4)
-        return Batch(x, length, x.clone(), length)
-
-    for _ in range(200):
-        adam.zero_grad()
-        copy_loss(model, batch(0.3)).backward()
-        adam.step()
-    unseen = batch(1.0)
-    with torch.no_grad():
-        found = model.outcomes(model.condition(model.blank(1).unsqueeze(1), unseen), unseen)
-    right = (found[..., :4, :].argmax(-1) == unseen.x) & (unseen.x != 9)  # 9 is no token
-    assert (right.float().mean() > 0.95) == copies

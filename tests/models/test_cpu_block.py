@@ -146,18 +146,6 @@ def test_cached_keys_and_values_before_the_places_are_further_inputs(
     assert all(gradient is None for gradient in grads[1:])
 
 
-def test_derivatives_against_finite_differences(block: Block, hidden: Tensor) -> None:
-    bias = some_bias(False, ALL)
-    cache = [part.detach().requires_grad_() for part in projected(block, hidden[:, 1:])]
-
-    def run(hidden: Tensor, *tensors: Tensor) -> Tensor:
-        return whole(hidden, bias, *tensors[len(cache) :], x_cache=tensors[: len(cache)])
-
-    inputs = hidden[:, :1], *cache, *block.parameters()
-    assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
-    assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
-
-
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_each_task_has_its_weights_under_vmap(block: Block, hidden: Tensor, read: slice) -> None:
     bias = some_bias(False, ALL)
