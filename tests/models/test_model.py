@@ -12,7 +12,7 @@ from tam.models.layers import Embedding
 from tests.methods.small import some
 from tests.models.conftest import DECODER, ENCODER, SPECS, make_batch, make_model, make_z
 
-BY_HAND = {name: spec for name, spec in SPECS.items() if not spec.copies} | {
+BY_HAND = SPECS | {
     "encoder-three-tokens": replace(ENCODER, task_tokens=3),
     "decoder-first-full-tokens": replace(DECODER, task_tokens=3, task_first=True, x_mask="full"),
 }
@@ -27,7 +27,7 @@ def embedded(embedding: Embedding | None, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def by_hand(model: Model, z: Tensor | None, batch: Batch, task: int, row: int) -> Tensor:
-    """The log-probabilities of everything that could be answered in one row, without any padding."""
+    """The log-probabilities of all classes, or of all tokens and the end, in one row without any padding."""
     spec, backbone = model.spec, model.backbone
     own_z = None if z is None else z[task : task + 1]
     condition = model.condition(own_z, batch.part(slice(task, task + 1)))
@@ -58,7 +58,19 @@ def by_hand(model: Model, z: Tensor | None, batch: Batch, task: int, row: int) -
     at = positions if spec.positions == "rotary" else None
     hidden = backbone(sequence[None], mask[None], condition.modulation, positions=at)[0]
     read = hidden[first] if batch.y_length is None else hidden[first:]
-    return model.head(read).log_softmax(-1)
+    log_prob = model.head(read).log_softmax(-1)
+    if model.copier is None:
+        return log_prob
+    x = batch.x[task, row, : batch.x_length[task, row]]
+    x_hidden = hidden[before - len(x) : before]
+    length = torch.tensor([[len(x)]])
+    mixed = model.copier(log_prob[None], read[None], x_hidden[None], Batch(x[None, None], length, length))
+    return known(mixed.outcomes()[0], spec)
+
+
+def known(outcomes: Tensor, spec: ModelSpec) -> Tensor:
+    """Those of all tokens and the end, without those of unknown tokens that can be copied."""
+    return torch.cat([outcomes[..., : spec.vocabulary], outcomes[..., -1:]], dim=-1)
 
 
 @pytest.mark.parametrize("name", BY_HAND)
@@ -74,7 +86,7 @@ def test_each_row_is_as_put_together_by_hand(name: str) -> None:
                 torch.testing.assert_close(found[task, row], expected)
                 torch.testing.assert_close(log_prob[task, row], expected)
                 continue
-            torch.testing.assert_close(found[task, row, : len(expected)], expected)
+            torch.testing.assert_close(known(found[task, row, : len(expected)], spec), expected)
             target = [*batch.y[task, row, : len(expected) - 1].tolist(), spec.vocabulary]
             chosen = expected[range(len(expected)), target]
             torch.testing.assert_close(log_prob[task, row, : len(expected)], chosen)
