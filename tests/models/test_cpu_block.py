@@ -13,8 +13,7 @@ from torch.func import functional_call, grad, vmap
 from tam.models import no_weight_gradients
 from tam.models.attention import ALL, Mask, additive
 from tam.models.conditioning import Modulation
-from tam.models.fast import cpu_block
-from tam.models.fast.context import wants_weight_gradients
+from tam.models.fast import context, cpu_block
 from tam.models.fast.engine import engine, transform
 from tam.models.rotary import Rotation
 from tam.models.transformer import Block, Transformer
@@ -279,7 +278,9 @@ def test_threads_of_autograd_know_the_wish_of_who_asks() -> None:
     found: list[tuple[bool, bool]] = []
 
     def look() -> None:
-        found.append((threading.current_thread() is threading.main_thread(), wants_weight_gradients()))
+        found.append(
+            (threading.current_thread() is threading.main_thread(), context.wants_weight_gradients())
+        )
 
     with no_weight_gradients():
         nested(70, look)
@@ -297,3 +298,8 @@ def test_a_block_that_vmap_does_not_batch() -> None:
     mask = everything(hidden)
     found = torch.func.vmap(lambda offset: transform(network, hidden, mask) + offset)(offsets)
     torch.testing.assert_close(found, network(hidden) + offsets.view(3, 1, 1, 1))
+
+
+def test_text_encoders_work_without_the_private_functions_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_C", object())
+    assert not context.in_transform()

@@ -208,6 +208,8 @@ class Model(nn.Module):
         kind = "classification" if batch.y_length is None else "transduction"
         if kind != self.spec.kind:
             raise ValueError(f"the batch must be for {self.spec.kind}, as the model is: got {kind}")
+        if self.spec.purpose in ("compare", "embed"):
+            raise ValueError(f"a network to {self.spec.purpose} has no outcomes: its method makes them")
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
             logits = self.head(self._features(condition, batch))

@@ -206,10 +206,6 @@ class CompareModel(Model):
         with torch.autocast(hidden.device.type, enabled=False):
             return self.head(hidden.to(self.head.weight.dtype)).view(shape)
 
-    def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """Raise an error: only the method can turn scores into answers."""
-        raise ValueError("a network to compare returns scores, not answers")
-
 
 class EmbedModel(Model):
     """Maps x to the features from which `Model` would read its class."""
@@ -219,10 +215,6 @@ class EmbedModel(Model):
         """Compute the features of every input, `[B, N, d]`."""
         features = self._features(self.condition(z, batch), batch)
         return features.unflatten(0, (batch.tasks, batch.rows))
-
-    def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """Raise an error: only the method can turn features into answers."""
-        raise ValueError("a network to embed returns features, not answers")
 
 
 _MODELS: dict[Purpose, type[Model]] = {
