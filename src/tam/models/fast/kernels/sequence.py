@@ -9,20 +9,8 @@ import triton
 import triton.language as tl
 
 COUNTS = [
-    "P",
-    "R",
-    "L",
-    "K0",
-    "X",
-    "K1",
-    "Y",
-    "offset",
-    "rows",
-    "front_rows",
-    "lead_rows",
-    "tokens",
-    "length",
-]
+    "P", "R", "L", "K0", "X", "K1", "Y", "offset", "rows", "front_rows", "lead_rows", "tokens", "length",
+]  # fmt: skip
 """Arguments for whose values no kernel is specialised."""
 
 
