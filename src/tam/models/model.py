@@ -255,11 +255,8 @@ class Model(nn.Module):
         For copying, those of x and z come before them, unless x is cached.
         """
         assert self.y is not None
-        y, in_x, in_y = (
-            self._readable(batch.y.flatten(0, 1)),
-            batch.in_x.flatten(0, 1),
-            batch.in_y.flatten(0, 1),
-        )
+        y, in_y = self._readable(batch.y.flatten(0, 1)), batch.in_y.flatten(0, 1)
+        in_x = batch.in_x.flatten(0, 1)
         front, lead = self.front(condition), _in_rows(self.lead(condition), batch)
         task = in_x.new_ones(lead.shape[:2])
         parts, seen = [lead, engine.embed(self.y, y, in_y)], [in_x, task, in_y]
