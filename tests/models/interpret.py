@@ -12,7 +12,7 @@ from fake_gpu import use_kernels
 
 from tam.methods.tam import TAM
 from tam.models import Batch, ModelSpec, Transformer, build_model
-from tam.models.fast import gpu_blocks, gpu_launch, gpu_packing
+from tam.models.fast import gpu_blocks, gpu_launch
 from tam.training.adam import Adam
 
 
@@ -25,17 +25,6 @@ def let_loops_have_bounds() -> None:
         tensor.__index__ = lambda self: self.handle.data.item()
 
     interpreter._patch_lang_tensor = patched  # pyright: ignore[reportPrivateUsage]
-
-
-def gather_error(rows: int, width: int, wanted: int) -> float:
-    """The largest error of rows that are taken from a matrix, some of them none."""
-    generator = torch.Generator().manual_seed(rows)
-    matrix = torch.randn(rows, width, generator=generator)
-    source = torch.randint(-1, rows, (wanted, 3), generator=generator)[
-        :, 0
-    ]  # a column, as of the places read
-    expected = torch.cat([matrix, torch.zeros(1, width)])[source]
-    return float((gpu_packing.gather(matrix, source) - expected).abs().max())
 
 
 def step_error() -> float:
@@ -71,7 +60,6 @@ if __name__ == "__main__":
     let_loops_have_bounds()
     use_kernels()
     gpu_blocks.SHARES = gpu_launch.SHARES = 2  # fewer programs take less time here
-    print(max(gather_error(7, 16, 70), gather_error(40, 384, 3)))
     print(step_error())
     for case in json.loads(sys.argv[1]):
         found = disagreement(Case(*case), "cpu")

@@ -12,14 +12,9 @@ from fake_gpu import use_kernels
 from interpret import let_loops_have_bounds
 from torch import Tensor
 
+from conftest import make_batch
 from tam.methods.losses import ExampleLosses, _losses  # pyright: ignore[reportPrivateUsage]
-from tam.models import (
-    Batch,
-    Model,
-    ModelSpec,
-    build_model,
-    no_weight_gradients,
-)
+from tam.models import Batch, Model, ModelSpec, build_model, no_weight_gradients
 from tam.models.fast import gpu_blocks, gpu_launch, gpu_losses, gpu_scoring, gpu_sequence
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, vectors_of
 from tam.training.adam import Adam
@@ -45,28 +40,16 @@ def batch_of(
     spec: ModelSpec, *, padded: bool = True, limited: bool = False, cut: bool = False, **_: Any
 ) -> Batch:
     """Examples of three tasks; padding holds any number."""
-    draw = torch.Generator().manual_seed(1)
-
-    def numbers(most: int, *shape: int) -> Tensor:
-        return torch.randint(most, shape, generator=draw)
-
-    def lengths(most: int) -> Tensor:
-        return numbers(most + 1, 3, ROWS) if padded else torch.full((3, ROWS), most)
-
-    def tokens(most: int, length: Tensor) -> Tensor:
-        ids = numbers(spec.vocabulary, 3, ROWS, most)
-        return ids.masked_fill(torch.arange(most) >= length.unsqueeze(-1), -(10**9))
-
-    x_length = lengths(spec.max_x)
-    given: dict[str, Any] = {"x": tokens(spec.max_x, x_length), "x_length": x_length, "padded": padded}
-    if spec.kind == "classification":
-        given |= {"y": numbers(2, 3, ROWS), "classes": torch.tensor([2, 3, 2]) if limited else None}
-    else:
-        y_length = lengths(spec.max_y)
-        given |= {"y": tokens(spec.max_y, y_length), "y_length": y_length}
-    if spec.compositional:
-        given |= {"primitives": numbers(spec.primitives, 3, spec.slots), "unknown": torch.tensor([0, 2, 1])}
-    return Batch(**given).cut(slice(2, 3)) if cut else Batch(**given)
+    batch = make_batch(spec, 3, ROWS)
+    if not padded:
+        x_length, y_length = torch.full((3, ROWS), spec.max_x), batch.y_length
+        if y_length is not None:
+            y_length = torch.full_like(y_length, spec.max_y)
+        x, y = batch.x % spec.vocabulary, batch.y % (spec.classes or spec.vocabulary)
+        batch = replace(batch, x=x, x_length=x_length, y=y, y_length=y_length, padded=False)
+    if limited:
+        batch = replace(batch, y=batch.y % 2, classes=torch.tensor([2, 3, 2]))
+    return batch.cut(slice(2, 3)) if cut else batch
 
 
 def found_by(model: Model, spec: ModelSpec, settings: dict[str, Any]) -> list[Tensor]:

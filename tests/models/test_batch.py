@@ -11,11 +11,6 @@ X = torch.zeros(2, 3, 5, dtype=torch.int64)
 LENGTH = torch.zeros(2, 3, dtype=torch.int64)
 
 
-def test_sizes() -> None:
-    batch = Batch(X, LENGTH, LENGTH)
-    assert (batch.tasks, batch.rows, batch.device) == (2, 3, torch.device("cpu"))
-
-
 def test_to_moves_every_tensor(spec: ModelSpec) -> None:
     batch = make_batch(spec)
     moved = batch.to("meta")

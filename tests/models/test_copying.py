@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tam.models import Batch, Model, no_weight_gradients, target_log_prob
-from tam.models.copying import Copier, copied_outcomes, of_targets
+from tam.models import Batch, no_weight_gradients, target_log_prob
+from tam.models.copying import Copier
 from tests.models.conftest import SPECS, make_batch, make_model, make_z
 
 SPEC = SPECS["decoder-copies"]
@@ -31,27 +31,28 @@ def with_unknown(batch: Batch) -> Batch:
     return replace(batch, x=x, y=y)
 
 
-def parts(rows: int = 5) -> tuple[Copier, Tensor, Tensor, Tensor, Tensor, Tensor]:
+def parts() -> tuple[Copier, list[Tensor], Batch]:
+    """A copier, what it reads of five rows that predict three tokens each, and their inputs."""
     draws = torch.Generator().manual_seed(1)
-    copier = Copier(8, draws).double()
-    logits, hidden, x_hidden = (
-        torch.randn(rows, 3, size, generator=draws, dtype=torch.float64) for size in (V + 1, 8, 8)
+    copier = Copier(SPEC, draws).double()
+    log_prob, hidden, x_hidden = (
+        torch.randn(5, 3, size, generator=draws, dtype=torch.float64) for size in (V + 1, 8, 8)
     )
     x_hidden = torch.cat([x_hidden, x_hidden[:, :1] + 1], dim=1)
-    x = torch.tensor([[2, 2, 7, 1], [7, 8, 7, 1], [3, 1, 0, 0], [6, 6, 6, 6], [5, 4, 3, 2]])[:rows]
-    in_x = torch.arange(4) < torch.tensor([4, 4, 2, 4, 0])[:rows, None]
-    return copier, logits.log_softmax(-1), hidden, x_hidden, x, in_x
+    x = torch.tensor([[[2, 2, 7, 1], [7, 8, 7, 1], [3, 1, 0, 0], [6, 6, 6, 6], [5, 4, 3, 2]]])
+    length = torch.tensor([[4, 4, 2, 4, 0]])
+    return copier, [log_prob.log_softmax(-1), hidden, x_hidden], Batch(x, length, x[..., :2], length)
 
 
 def test_probabilities_are_those_of_the_definition() -> None:
     """p(v) = (1 − g) · softmax(v) + g · Σ attention to v, computed one token at a time."""
-    copier, log_prob, hidden, x_hidden, x, in_x = parts()
-    mixed = copier(log_prob, hidden, x_hidden, in_x)
-    found = copied_outcomes(mixed, x, in_x).exp()
+    copier, given, batch = parts()
+    log_prob, hidden, x_hidden = given
+    mixed = copier(*given, batch)
+    found = mixed.outcomes().exp()
     assert found.shape == (5, 3, V + 4 + 1)
     torch.testing.assert_close(found.sum(-1), torch.ones(5, 3, dtype=torch.float64))
-    for row in range(5):
-        length = int(in_x[row].sum())
+    for row, (x, length) in enumerate(zip(batch.x[0].tolist(), batch.x_length[0].tolist(), strict=True)):
         for place in range(3):
             h = hidden[row, place]
             gate = torch.sigmoid(copier.gate(h)).item() if length else 0.0
@@ -59,31 +60,26 @@ def test_probabilities_are_those_of_the_definition() -> None:
             attention = torch.softmax(keys @ copier.query(h) / 8**0.5, 0).tolist()
             expected = [(1 - gate) * p for p in log_prob[row, place].exp().tolist()]
             expected[V:V] = [0.0] * 4  # unknown tokens, by their first place; the end stays last
-            for token, weight in zip(x[row, :length].tolist(), attention, strict=True):
+            for token, weight in zip(x[:length], attention, strict=True):
                 expected[token] += gate * weight
             assert found[row, place].tolist() == pytest.approx(expected, abs=1e-12)
     for token in (0, 1, 6, 7, 8, V + 4):
-        target = torch.full((5, 3), token)
-        alone = of_targets(mixed, x, in_x, target, V + 4)
+        alone = mixed.of_targets(torch.full((5, 3), token))
         torch.testing.assert_close(alone.exp(), found[..., token], rtol=1e-9, atol=1e-12)
 
 
 def test_first_and_second_derivatives_are_those_of_finite_differences() -> None:
-    copier, log_prob, hidden, x_hidden, x, in_x = parts()
+    copier, given, batch = parts()
     target = torch.tensor([[2, 7, 11], [7, 8, 1], [1, 3, 11], [6, 0, 6], [5, 11, 2]])
 
-    def whole(logits: Tensor, h: Tensor, keys: Tensor) -> Tensor:
-        mixed = copier(logits.log_softmax(-1), h, keys, in_x)
-        return copied_outcomes(mixed, x, in_x).gather(-1, target.unsqueeze(-1)).clamp(min=-50).sum()
+    def whole(logits: Tensor, *hidden: Tensor) -> Tensor:
+        mixed = copier(logits.log_softmax(-1), *hidden, batch)
+        return mixed.outcomes().gather(-1, target.unsqueeze(-1)).clamp(min=-50).sum()
 
-    def alone(logits: Tensor, h: Tensor, keys: Tensor) -> Tensor:
-        return (
-            of_targets(copier(logits.log_softmax(-1), h, keys, in_x), x, in_x, target, 11)
-            .clamp(min=-50)
-            .sum()
-        )
+    def alone(logits: Tensor, *hidden: Tensor) -> Tensor:
+        return copier(logits.log_softmax(-1), *hidden, batch).of_targets(target).clamp(min=-50).sum()
 
-    inputs = [part.clone().requires_grad_() for part in (log_prob, hidden, x_hidden)]
+    inputs = [part.clone().requires_grad_() for part in given]
     for function in (whole, alone):
         assert torch.autograd.gradcheck(function, inputs, fast_mode=True)
         assert torch.autograd.gradgradcheck(function, inputs, fast_mode=True)
@@ -115,33 +111,3 @@ def test_the_gradient_of_z_is_that_of_finite_differences() -> None:
     with no_weight_gradients():
         (found,) = torch.autograd.grad(loss(z, cached), z)
     torch.testing.assert_close(found, plain)
-
-
-def copy_loss(model: Model, batch: Batch) -> Tensor:
-    return -model.score(model.blank(batch.tasks).unsqueeze(1), batch).sum() / batch.rows / 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("copies", [True, False])
-def test_only_a_model_that_copies_answers_with_unseen_tokens(copies: bool) -> None:
-    """Trained to repeat x of known tokens and masked ones, it repeats tokens that it never saw."""
-    spec = replace(SPEC, vocabulary=10, max_y=4, width=16, heads=2, layers=1, copies=copies)
-    model = make_model(spec).float()
-    draws, adam = torch.Generator().manual_seed(0), torch.optim.Adam(model.parameters(), 1e-2)
-
-    def batch(share: float) -> Batch:
-        x = torch.stack([torch.randperm(9, generator=draws)[:4] for _ in range(64)]).unsqueeze(0)
-        masked = torch.rand(x.shape, generator=draws) < share
-        x = torch.where(masked, 10 + torch.arange(4) if copies else 9, x)
-        length = torch.full((1, 64), 4)
-        return Batch(x, length, x.clone(), length)
-
-    for _ in range(200):
-        adam.zero_grad()
-        copy_loss(model, batch(0.3)).backward()
-        adam.step()
-    unseen = batch(1.0)
-    with torch.no_grad():
-        found = model.outcomes(model.condition(model.blank(1).unsqueeze(1), unseen), unseen)
-    right = (found[..., :4, :].argmax(-1) == unseen.x) & (unseen.x != 9)  # 9 is no token
-    assert (right.float().mean() > 0.95) == copies

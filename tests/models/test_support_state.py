@@ -46,5 +46,5 @@ def test_rows_of_zeros_are_no_examples(spec: ModelSpec) -> None:
 
 
 def test_what_is_too_long_is_an_error(encoder_spec: ModelSpec) -> None:
-    with pytest.raises(ValueError, match="up to 3 tokens, not 4"):
+    with pytest.raises(ValueError, match="3 tokens: got 4"):
         pack(make_batch(encoder_spec), replace(encoder_spec, max_x=3))

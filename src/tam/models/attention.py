@@ -4,6 +4,7 @@ Shapes: R rows, L places, Q of them queried, X cached places, d width, H heads, 
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -88,21 +89,21 @@ class Attention(nn.Module):
         seen: Tensor,
         read: slice,
         bias: Tensor | None,
-        x_cache: Tensor | None = None,
+        x_cache: Sequence[Tensor] = (),
         rotation: Rotation | None = None,
     ) -> Tensor:
         """Attend from the places `read` to all places `seen`, `[R, L, d]`.
 
         `bias` is added to the scores and broadcasts to `[R, H, Q, L]`. Cached keys and values of earlier
-        places, `[R, 2, H, X, D]`, are attended to as well, and come first in the bias. `rotation` is for the
-        L places.
+        places, `[R, H, X, D]` each, are attended to as well, and come first in the bias. `rotation` is for
+        the L places.
         """
         once = seen.shape[1] > LONG and once_differentiable_on_gpu(seen)
         attention = torch_attention if once else plain_attention
         keys, values = self.keys_values(seen, rotation)
-        if x_cache is not None:
-            keys = torch.cat([x_cache[:, 0].to(keys.dtype), keys], dim=2)
-            values = torch.cat([x_cache[:, 1].to(values.dtype), values], dim=2)
+        if x_cache:
+            keys = torch.cat([x_cache[0].to(keys.dtype), keys], dim=2)
+            values = torch.cat([x_cache[1].to(values.dtype), values], dim=2)
         queries = self.queries(seen[:, read], None if rotation is None else rotation.at(read))
         return self.join(attention(queries, keys, values, bias))
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from tam.models.layers import within
 from tam.tasks.composition import unknown_slot
 from tam.tasks.task import Classes, Integers, Sequences, Task
 
@@ -84,6 +86,17 @@ class Batch:
         return self.x.shape[1]
 
     @property
+    def in_x(self) -> Tensor:
+        """Mask of the places of x that hold a token, `[B, N, X]`."""
+        return within(self.x_length, self.x.shape[-1])
+
+    @property
+    def in_y(self) -> Tensor:
+        """Mask of the places of y that hold a token, `[B, N, Y]`; transduction only."""
+        assert self.y_length is not None
+        return within(self.y_length, self.y.shape[-1])
+
+    @property
     def device(self) -> torch.device:
         """The device of the tensors."""
         return self.x.device
@@ -138,6 +151,21 @@ class Batch:
         if isinstance(value, tuple):
             return tuple(change(tensor) for tensor in value)
         return value._each(change) if isinstance(value, Batch) else value
+
+
+def token_targets(batch: Batch, end: int) -> tuple[Tensor, Tensor]:
+    """The tokens of y followed by the end token, and the mask of scored places: `[B, N, Y + 1]` each."""
+    assert batch.y_length is not None
+    width = batch.y.shape[-1]
+    # Places after the end token are not scored, so they may hold the end token too.
+    target = F.pad(batch.y, (0, 1)).masked_fill(~within(batch.y_length, width + 1), end)
+    return target, within(batch.y_length + 1, width + 1)
+
+
+def target_log_prob(outcomes: Tensor, batch: Batch) -> Tensor:
+    """Select the log-probabilities of y and its end token: `[B, N, Y + 1]`, 0 in the padding."""
+    target, scored = token_targets(batch, end=outcomes.shape[-1] - 1)
+    return outcomes.gather(-1, target.unsqueeze(-1)).squeeze(-1).masked_fill(~scored, 0.0)
 
 
 def collate(

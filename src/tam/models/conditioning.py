@@ -6,8 +6,11 @@ components of a task embedding, d width.
 
 from dataclasses import dataclass
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from tam.models.batch import Batch
 from tam.models.layers import AdapterOffset, NormOffset, adapter_size, split_offsets
 from tam.models.spec import ModelSpec
 
@@ -74,6 +77,35 @@ def task_size(spec: ModelSpec) -> int:
     if spec.bottleneck is not None:
         return 2 * spec.layers * adapter_size(spec.width, spec.bottleneck)
     return 0
+
+
+def check_embeddings(z: Tensor | None, batch: Batch, spec: ModelSpec) -> None:
+    """Raise an error unless z is what a model with this spec needs for the batch."""
+    size = task_size(spec)
+    needed, reason = size > 0, f"with conditioning {spec.conditioning!r}"
+    if spec.compositional:
+        needed = batch.unknown is not None
+        reason = f"{'with' if needed else 'without'} an unknown slot in the batch"
+        slots = None if batch.primitives is None else batch.primitives.shape[1]
+        if slots != spec.slots:
+            raise ValueError(f"each task must have {spec.slots} primitives in this model: got {slots}")
+    if needed != (z is not None):
+        raise ValueError(f"z must {'not ' if needed else ''}be None {reason}")
+    shapes = [(batch.tasks, copies, size) for copies in (1, batch.rows)]
+    if z is not None and z.shape not in shapes:
+        raise ValueError(f"z [B, M, S] must have one of the shapes {shapes}: got {tuple(z.shape)}")
+
+
+def compose(table: Tensor, z: Tensor | None, batch: Batch) -> Tensor:
+    """Join the embeddings of each task's primitives, with z for the unknown one: `[B, M, slots · S]`."""
+    assert batch.primitives is not None
+    if z is None or batch.unknown is None:
+        return F.embedding(batch.primitives, table).flatten(1).unsqueeze(1)
+    slots = torch.arange(batch.primitives.shape[1], device=batch.device)
+    is_unknown = slots == batch.unknown.unsqueeze(-1)  # [B, slots]
+    # The unknown slot's id may be anything, so row 0 is looked up; `where` makes its gradient exactly 0.
+    known = F.embedding(batch.primitives.masked_fill(is_unknown, 0), table)
+    return torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1)).flatten(2)
 
 
 def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation | None:

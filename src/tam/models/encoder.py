@@ -126,16 +126,14 @@ def describe(name: str, *, frozen: bool) -> Described:
     by_id = {number: token for token, number in tokenizer.get_vocab(with_added_tokens=True).items()}
     vocabulary = Vocabulary(by_id.get(number, f"<{number}>") for number in range(tokens))
     example = tokenizer.encode("a")
-    special = [bool(mask) for mask in example.special_tokens_mask]
-    start = special.index(False) if False in special else len(special)
-    end = len(special) - special[::-1].index(False) if False in special else len(special)
+    own = [i for i, special in enumerate(example.special_tokens_mask) if not special] or [len(example.ids)]
     named = [tokenizer.token_to_id(token) for token in ("[UNK]", "<unk>", "[PAD]", "<pad>")]
     spec = EncoderSpec(
         config=json.dumps(config.to_dict(), sort_keys=True),
         frozen=frozen,
         hidden=config.hidden_size,
-        before=tuple(example.ids[:start]),
-        after=tuple(example.ids[end:]),
+        before=tuple(example.ids[: own[0]]),
+        after=tuple(example.ids[own[-1] + 1 :]),
         unknown=next((number for number in named if number is not None), 0),
         longest=_longest(config, network),
     )

@@ -145,31 +145,20 @@ class Hints:
         recalled = (self.memory.get(x, {}) for x, _ in rows)
         others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
         members = None if self.token_weights is None else set(np.flatnonzero(self.token_weights).tolist())
-        edits, separator = VotedEdits(rows, others, members), self.spec.named
-        rule = self._rule(task, rows, edits, episodes)
+        rule: VotedEdits | ListRule = VotedEdits(rows, others, members)
+        if self.spec.programs:
+            numbers = [token for token in task.vocabulary.tokens if isinstance(token, int)]
+            known = [*dict.fromkeys(row for support, _ in episodes for row in support.tolist())]
+            rule = ListRule(rows, rule, numbers, known, self.spec.programs)
         inputs: list[list[int]] = []
         for support, queries in episodes:
             by_row = rule.answers(support.tolist(), queries.tolist(), self.spec.hints)
             for row, answers in zip(queries.tolist(), by_row, strict=True):
                 x = rows[row][0]
                 padded = [*(answers or [x]), *[()] * self.spec.hints][: self.spec.hints]
-                hints = [token for one in padded for token in (*one[: self.spec.longest_y], separator)]
+                hints = [token for one in padded for token in (*one[: self.spec.longest_y], self.spec.named)]
                 inputs.append([*hints, *x])
         return inputs
-
-    def _rule(
-        self,
-        task: Task,
-        rows: Sequence[tuple[Row, Row]],
-        edits: VotedEdits,
-        episodes: Sequence[tuple[Integers, Integers]],
-    ) -> VotedEdits | ListRule:
-        """Edits, combined with random programs on lists of integers."""
-        if not self.spec.programs:
-            return edits
-        numbers = [token for token in task.vocabulary.tokens if isinstance(token, int)]
-        known = [*dict.fromkeys(row for support, _ in episodes for row in support.tolist())]
-        return ListRule(rows, edits, numbers, known, self.spec.programs)
 
     def _with_classes(
         self, task: Task, y: Classes, episodes: Sequence[tuple[Integers, Integers]]

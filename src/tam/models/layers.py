@@ -149,7 +149,7 @@ class Embedding(nn.Module):
         """Embed ids `[R, L]`; where not `valid`, the id may be any number."""
         length = ids.shape[-1]
         if self.position is not None and length > (longest := len(self.position)):
-            raise ValueError(f"the model was built for sequences of up to {longest} tokens, not {length}")
+            raise ValueError(f"sequences must have at most {longest} tokens: got {length}")
         if length == 0:  # torch's second derivative of an empty lookup fails
             return self.token.new_zeros(*ids.shape, self.token.shape[-1])
         ids = ids.masked_fill(~valid, 0)

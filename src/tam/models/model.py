@@ -9,7 +9,7 @@ the padded widths of x and y, K places of the task, C classes, V tokens.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -17,33 +17,23 @@ from torch import Tensor, nn
 
 from tam.models import rotary
 from tam.models.attention import Mask
-from tam.models.batch import Batch
+from tam.models.batch import Batch, target_log_prob, token_targets
 from tam.models.by_length import groups_of, score_by_length
-from tam.models.conditioning import Condition, split_modulation, task_size
-from tam.models.copying import Copier, Mixed, copied_outcomes, follow, of_targets
+from tam.models.conditioning import Condition, check_embeddings, compose, split_modulation, task_size
+from tam.models.copying import Copier, Mixed
 from tam.models.encoder import TextEncoder, freeze
 from tam.models.fast import engine
 from tam.models.layers import EMBEDDING_STD, Embedding, Linear, constant, normal, within
 from tam.models.lstm import LSTM, matching_hidden
 from tam.models.precision import Precision, in_own_precision
 from tam.models.proposer import Proposer
-from tam.models.rotary import Rotation
 from tam.models.spec import ModelSpec
-from tam.models.targets import log_softmax, target_log_prob, token_targets
 from tam.models.transformer import Transformer
 
 HEAD_STD = 0.02  # the first predictions are close to uniform
 # z starts at 0 and is added to the vector of its place, which therefore starts smaller than other embeddings.
 # 0.1 validated best of 0.3, 0.1, 0.03 and 0.01 on classification.
 PLACE_STD = 0.1
-
-
-class Placed(NamedTuple):
-    """Input of the transformer."""
-
-    vectors: Tensor  # [R, L, d]
-    mask: Mask
-    positions: Tensor | None  # [L], only if rotary
 
 
 class Model(nn.Module):
@@ -96,7 +86,7 @@ class Model(nn.Module):
             freeze(self.backbone.encoder)
             freeze(self.x)
         self.head = Linear(features, spec.outputs, generator, std=HEAD_STD)
-        self.copier = Copier(width, generator, spec.hints) if spec.copies else None
+        self.copier = Copier(spec, generator) if spec.copies else None
         self.proposer = Proposer(spec, size, generator) if spec.proposer else None
         self.token_weights: Tensor | None
         weighted = spec.token_classes or (spec.hints > 0 and not decodes)
@@ -132,8 +122,8 @@ class Model(nn.Module):
             return batch
         if encodes and engine.engine(self.places) != "cpu":
             return batch
-        in_x = _in_x(batch)
-        vectors, positions = self._embedded_x(batch, in_x), self._positions([in_x])
+        in_x = batch.in_x.flatten(0, 1)
+        vectors, positions = self._embedded_x(batch), self._positions([in_x])
         front = in_x.shape[1] if spec.x_mask == "full" else 0
         mask = Mask(in_x, causal=not encodes, front=front, padded=batch.padded)
         if not (cache := engine.x_cache(self.backbone, vectors, mask, positions)):
@@ -157,14 +147,13 @@ class Model(nn.Module):
                 compositional model if no slot is unknown.
             batch: The tasks. Only their primitives are read.
         """
-        self._check(z, batch)
+        check_embeddings(z, batch, self.spec)
         if self.primitives is not None:
-            tokens = self._primitive_tokens(self.primitives, z, batch)
-            return Condition(batch.tasks, tokens.shape[1], tokens=tokens)
+            z = compose(self.primitives, z, batch)
         if z is None:
             return Condition(batch.tasks, 1)
         if self.spec.conditioning == "token":
-            return Condition(batch.tasks, z.shape[1], tokens=self._tokens(z))
+            return Condition(batch.tasks, z.shape[1], tokens=z.unflatten(2, (-1, self.spec.width)))
         return Condition(batch.tasks, z.shape[1], modulation=split_modulation(z.flatten(0, 1), self.spec))
 
     def score(self, z: Tensor | None, batch: Batch) -> Tensor:
@@ -203,10 +192,8 @@ class Model(nn.Module):
             outcomes = self.outcomes(condition, batch)
             return outcomes if batch.y_length is None else target_log_prob(outcomes, batch)
         condition.check(batch.tasks, batch.rows)
-        end = self.spec.vocabulary + batch.x.shape[-1]
-        target, scored = token_targets(batch, end)
-        mixed, x, of_target = self._mixed(condition, batch), batch.x.flatten(0, 1), target.flatten(0, 1)
-        log_prob = of_targets(mixed, x, _in_x(batch), of_target, end, self.spec.separator)
+        target, scored = token_targets(batch, end=self.spec.vocabulary + batch.x.shape[-1])
+        log_prob = self._mixed(condition, batch).of_targets(target.flatten(0, 1))
         return log_prob.unflatten(0, (batch.tasks, batch.rows)).masked_fill(~scored, 0.0)
 
     @in_own_precision
@@ -221,76 +208,46 @@ class Model(nn.Module):
         kind = "classification" if batch.y_length is None else "transduction"
         if kind != self.spec.kind:
             raise ValueError(f"the batch must be for {self.spec.kind}, as the model is: got {kind}")
+        if self.spec.purpose in ("compare", "embed"):
+            raise ValueError(f"a network to {self.spec.purpose} has no outcomes: its method makes them")
         condition.check(batch.tasks, batch.rows)
         if batch.y_length is None:
-            log_prob = log_softmax(self._class_logits(condition, batch))
+            logits = self.head(self._features(condition, batch))
+            if batch.classes is not None:
+                has = within(batch.classes, self.spec.classes).unsqueeze(1).expand(-1, batch.rows, -1)
+                logits = logits.masked_fill(~has.flatten(0, 1), -math.inf)
+            log_prob = _log_softmax(logits)
         elif self.copier is None:
-            log_prob = log_softmax(self.head(self._decode(condition, batch)))
+            log_prob = _log_softmax(self.head(self._decode(condition, batch)))
         else:
-            mixed, x = self._mixed(condition, batch), batch.x.flatten(0, 1)
-            log_prob = copied_outcomes(mixed, x, _in_x(batch), self.spec.separator)
+            log_prob = self._mixed(condition, batch).outcomes()
         return log_prob.unflatten(0, (batch.tasks, batch.rows))
 
-    def _check(self, z: Tensor | None, batch: Batch) -> None:
-        """Raise an error unless z is what this model needs for the batch."""
-        needed, reason = self.task_size > 0, f"with conditioning {self.spec.conditioning!r}"
-        if self.spec.compositional:
-            needed = batch.unknown is not None
-            reason = f"{'with' if needed else 'without'} an unknown slot in the batch"
-            slots = None if batch.primitives is None else batch.primitives.shape[1]
-            if slots != self.spec.slots:
-                raise ValueError(
-                    f"each task must have {self.spec.slots} primitives in this model: got {slots}"
-                )
-        if needed != (z is not None):
-            raise ValueError(f"z must {'not ' if needed else ''}be None {reason}")
-        shapes = [(batch.tasks, copies, self.task_size) for copies in (1, batch.rows)]
-        if z is not None and z.shape not in shapes:
-            raise ValueError(f"z [B, M, S] must have one of the shapes {shapes}: got {tuple(z.shape)}")
+    def lead(self, condition: Condition) -> Tensor:
+        """The places of the task, after CLS if there is one: `[B, M, K or K + 1, d]`, B = M = 1 without z."""
+        lead = _at_places(self.places, condition)
+        if self.cls is None:
+            return lead
+        return torch.cat([self.cls.expand(*lead.shape[:2], -1, -1), lead], dim=2)
 
-    def _primitive_tokens(self, table: Tensor, z: Tensor | None, batch: Batch) -> Tensor:
-        """The tokens of the primitives, with z for the unknown one: `[B, M, K, d]`."""
-        assert batch.primitives is not None
-        if z is None or batch.unknown is None:
-            return self._tokens(F.embedding(batch.primitives, table).flatten(1).unsqueeze(1))
-        slots = torch.arange(self.spec.slots, device=batch.device)
-        is_unknown = slots == batch.unknown.unsqueeze(-1)  # [B, K]
-        # The unknown slot's id may be anything, so row 0 is looked up; `where` makes its gradient exactly 0.
-        known = F.embedding(batch.primitives.masked_fill(is_unknown, 0), table)
-        rows = torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1))
-        return self._tokens(rows.flatten(2))
-
-    def _tokens(self, embeddings: Tensor) -> Tensor:
-        """Reshape `[B, M, K · d]` to `[B, M, K, d]`."""
-        return embeddings.unflatten(2, (-1, self.spec.width))
-
-    def _lead(self, condition: Condition, rows: int) -> Tensor:
-        """The places of the task, after CLS if there is one: `[R, K or K + 1, d]`."""
-        lead = _at_places(self.places, condition, rows)
-        return lead if self.cls is None else torch.cat([self.cls.expand(len(lead), 1, -1), lead], dim=1)
-
-    def _class_logits(self, condition: Condition, batch: Batch) -> Tensor:
-        """The logits of the classes `[R, C]`, −∞ for those that the task does not have."""
-        logits = self.head(self._features(condition, batch))
-        if batch.classes is None:
-            return logits
-        has = within(batch.classes, self.spec.classes).unsqueeze(1).expand(-1, batch.rows, -1)
-        return logits.masked_fill(~has.flatten(0, 1), -math.inf)
+    def front(self, condition: Condition) -> Tensor | None:
+        """The places of the task before x, if there are any, as in `lead`."""
+        return None if self.front_places is None else _at_places(self.front_places, condition)
 
     def _features(self, condition: Condition, batch: Batch) -> Tensor:
         """A classifier's features of `[task, x…]`: `[R, features]`."""
-        sequence = lead = self._lead(condition, batch.rows)
+        sequence = lead = _in_rows(self.lead(condition), batch)
         if isinstance(self.backbone, TextEncoder):
             return self.backbone(self.x, lead, batch)
-        in_x = _in_x(batch)
         if not batch.x_cache:
-            sequence = torch.cat([lead, self._embedded_x(batch, in_x)], dim=1)
+            sequence = torch.cat([lead, self._embedded_x(batch)], dim=1)
+        in_x = batch.in_x.flatten(0, 1)
         seen = [in_x.new_ones(lead.shape[:2]), in_x]
         valid, positions = torch.cat(seen, dim=1), self._positions(seen, seen[0])
         if isinstance(self.backbone, LSTM):
             return self.backbone(sequence, valid)
-        placed = Placed(sequence, Mask(valid, causal=False, padded=batch.padded), positions)
-        return self._transform(placed, condition, batch, slice(0, 1)).squeeze(1)
+        mask, read = Mask(valid, causal=False, padded=batch.padded), slice(0, 1)
+        return self._transform(sequence, mask, positions, read, condition, batch).squeeze(1)
 
     def _decode(self, condition: Condition, batch: Batch) -> Tensor:
         """Hidden states that predict y₁ and what follows each token of y: `[R, Y + 1, d]`.
@@ -298,47 +255,38 @@ class Model(nn.Module):
         For copying, those of x and z come before them, unless x is cached.
         """
         assert self.y is not None
-        assert batch.y_length is not None
-        y, in_x = self._readable(batch.y.flatten(0, 1)), _in_x(batch)
-        in_y, lead = within(batch.y_length.flatten(), y.shape[-1]), self._lead(condition, batch.rows)
+        y, in_y = self._readable(batch.y.flatten(0, 1)), batch.in_y.flatten(0, 1)
+        in_x = batch.in_x.flatten(0, 1)
+        front, lead = self.front(condition), _in_rows(self.lead(condition), batch)
         task = in_x.new_ones(lead.shape[:2])
         parts, seen = [lead, engine.embed(self.y, y, in_y)], [in_x, task, in_y]
         if not batch.x_cache:
-            parts = [self._embedded_x(batch, in_x), *parts]
-        if self.front_places is not None:
-            parts, seen = [_at_places(self.front_places, condition, batch.rows), *parts], [task, *seen]
+            parts = [self._embedded_x(batch), *parts]
+        if front is not None:
+            parts, seen = [_in_rows(front, batch), *parts], [task, *seen]
         positions = self._positions(seen, task)
         sequence, valid = torch.cat(parts, dim=1), torch.cat(seen, dim=1)
-        front = valid.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
-        placed = Placed(sequence, Mask(valid, causal=True, front=front, padded=batch.padded), positions)
+        before = valid.shape[1] - task.shape[1] - y.shape[1] if self.spec.x_mask == "full" else 0
+        mask = Mask(valid, causal=True, front=before, padded=batch.padded)
         read = slice(sequence.shape[1] - y.shape[1] - 1, None)
         if self.copier is not None and not batch.x_cache:
-            read = slice(0 if self.front_places is None else len(self.front_places), None)
-        return self._transform(placed, condition, batch, read)
+            read = slice(0 if front is None else task.shape[1], None)
+        return self._transform(sequence, mask, positions, read, condition, batch)
 
     def _mixed(self, condition: Condition, batch: Batch) -> Mixed:
         """A decoder's next-token distribution: generated from the vocabulary, and copied from x."""
         assert self.copier is not None
-        hidden, in_x = self._decode(condition, batch), _in_x(batch)
+        hidden = self._decode(condition, batch)
         if batch.x_cache:
             x_hidden = batch.x_cache[1].flatten(0, 1).to(hidden.dtype)
         else:
             x_hidden = hidden[:, : batch.x.shape[-1]]
             hidden = hidden[:, hidden.shape[1] - batch.y.shape[-1] - 1 :]
-        rotations = followed = None
-        if self.spec.positions == "rotary":  # y is counted from the task's last place, x from its start
-            dtype = torch.promote_types(hidden.dtype, torch.float32)
-            counts = torch.arange(hidden.shape[1], device=hidden.device), rotary.positions([in_x])
-            rotations = tuple(Rotation.of(count, self.spec.width, dtype) for count in counts)
-        if (separator := self.spec.separator) is not None and batch.x.shape[-1]:
-            x, y = batch.x.flatten(0, 1), batch.y.flatten(0, 1)
-            followed = follow(x, in_x, y, self.spec.hints, separator)
-        log_prob = log_softmax(self.head(hidden))
-        return self.copier(log_prob, hidden, x_hidden, in_x, rotations, followed)
+        return self.copier(_log_softmax(self.head(hidden)), hidden, x_hidden, batch)
 
-    def _embedded_x(self, batch: Batch, in_x: Tensor) -> Tensor:
+    def _embedded_x(self, batch: Batch) -> Tensor:
         """The vectors of x, `[R, X, d]`."""
-        return engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), in_x)
+        return engine.embed(self.x, self._readable(batch.x.flatten(0, 1)), batch.in_x.flatten(0, 1))
 
     def _readable(self, ids: Tensor) -> Tensor:
         """Replace ids that only mark what can be copied with the unknown token's id."""
@@ -348,19 +296,21 @@ class Model(nn.Module):
         """See `rotary.positions`; None unless positions are rotary."""
         return None if self.spec.positions == "table" else rotary.positions(parts, task)
 
-    def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
+    def _transform(
+        self,
+        vectors: Tensor,
+        mask: Mask,
+        positions: Tensor | None,
+        read: slice,
+        condition: Condition,
+        batch: Batch,
+    ) -> Tensor:
         """The transformer's hidden states at the places `read` of each row; undefined in padding."""
         assert isinstance(self.backbone, Transformer)
         cache = [part.flatten(0, 1) for part in batch.x_cache]
         if self.copier is not None:
             cache = cache[:1]
-        vectors, mask, positions = placed
         return engine.transform(self.backbone, vectors, mask, condition.modulation, read, cache, positions)
-
-
-def _in_x(batch: Batch) -> Tensor:
-    """Mask of the places of x that hold a token, `[R, X]`."""
-    return within(batch.x_length.flatten(), batch.x.shape[-1])
 
 
 def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer | LSTM | TextEncoder, int]:
@@ -380,7 +330,16 @@ def _backbone(spec: ModelSpec, generator: torch.Generator) -> tuple[Transformer 
     return transformer, spec.width
 
 
-def _at_places(places: Tensor, condition: Condition, rows: int) -> Tensor:
-    """Add the vectors of places `[K, d]` to the task's tokens: `[R, K, d]`."""
-    vectors = places if condition.tokens is None else places + condition.tokens
-    return vectors.expand(condition.tasks, rows, -1, -1).flatten(0, 1)
+def _at_places(places: Tensor, condition: Condition) -> Tensor:
+    """Add the vectors of places `[K, d]` to the task's tokens: `[B, M, K, d]`."""
+    return places[None, None] if condition.tokens is None else places + condition.tokens
+
+
+def _in_rows(vectors: Tensor, batch: Batch) -> Tensor:
+    """Expand vectors of tasks `[B, M, K, d]` to one copy per row: `[R, K, d]`."""
+    return vectors.expand(batch.tasks, batch.rows, -1, -1).flatten(0, 1)
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    """Log-probabilities, in at least float32 even if the network computes in bfloat16."""
+    return F.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))

@@ -1,4 +1,4 @@
-"""The precision that a model computes in: the same in training, validation, adaptation and prediction."""
+"""The device and precision that a model computes in: the same in training, adaptation and prediction."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -36,3 +36,18 @@ def autocast(model: "Model") -> AbstractContextManager[object]:
     if model.precision == "bfloat16" and model.places.is_cuda:
         return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)
     return nullcontext()
+
+
+def place_model(model: "Model", device: torch.device | str, precision: Precision) -> "Model":
+    """Move a model to its device and set the precision that it computes in.
+
+    On a GPU this allows TF32 in float32 products. A device with an index also becomes the current one, where
+    Triton launches its kernels.
+    """
+    device = torch.device(device)
+    model.precision = precision
+    if device.type == "cuda":
+        if ":" in str(device):
+            torch.cuda.set_device(device)
+        torch.set_float32_matmul_precision("high")
+    return model.to(device)

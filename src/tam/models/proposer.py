@@ -14,7 +14,7 @@ from tam.models import rotary
 from tam.models.attention import Mask
 from tam.models.batch import Batch
 from tam.models.fast import engine
-from tam.models.layers import EMBEDDING_STD, Embedding, Linear, normal, within
+from tam.models.layers import EMBEDDING_STD, Embedding, Linear, normal
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
@@ -61,7 +61,7 @@ class Proposer(nn.Module):
     def _read(self, batch: Batch) -> Tensor:
         """The features of each example, `[R, d]`."""
         x = batch.x.flatten(0, 1).clamp(max=len(self.x.token) - 1)  # a token to copy is read as unknown
-        in_x = within(batch.x_length.flatten(), x.shape[-1])
+        in_x = batch.in_x.flatten(0, 1)
         if batch.y_length is None:
             y = batch.y.reshape(-1, 1)
             in_y = torch.ones_like(y, dtype=torch.bool)
@@ -69,7 +69,7 @@ class Proposer(nn.Module):
                 in_y = batch.present.reshape(-1, 1)
         else:
             y = batch.y.flatten(0, 1).clamp(max=len(self.y.token) - 1)
-            in_y = within(batch.y_length.flatten(), y.shape[-1])
+            in_y = batch.in_y.flatten(0, 1)
         cls = self.cls.expand(len(x), 1, -1)
         sequence = torch.cat([cls, engine.embed(self.x, x, in_x), engine.embed(self.y, y, in_y)], dim=1)
         seen = [in_x.new_ones(len(x), 1), in_x, in_y]

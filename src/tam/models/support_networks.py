@@ -25,9 +25,9 @@ from tam.models.batch import Batch
 from tam.models.conditioning import Condition
 from tam.models.dropout import drop
 from tam.models.fast import engine
-from tam.models.layers import EMBEDDING_STD, constant, normal, within
-from tam.models.model import Model, Placed
-from tam.models.precision import Precision, in_own_precision
+from tam.models.layers import EMBEDDING_STD, constant, normal
+from tam.models.model import Model
+from tam.models.precision import in_own_precision
 from tam.models.spec import ModelSpec, Purpose
 from tam.models.transformer import Block, Transformer
 
@@ -49,12 +49,20 @@ class PairsModel(Model):
         with torch.no_grad():
             self.same_pair[:, ::2] = SAME_PAIR
 
-    def _transform(self, placed: Placed, condition: Condition, batch: Batch, read: slice) -> Tensor:
+    def _transform(
+        self,
+        vectors: Tensor,
+        mask: Mask,
+        positions: Tensor | None,
+        read: slice,
+        condition: Condition,
+        batch: Batch,
+    ) -> Tensor:
         if batch.support is None:
             raise ValueError("this model answers from pairs: the batch must have a support")
         assert isinstance(self.backbone, Transformer)
         context, valid, pair, context_positions = self._context(condition, batch.support)
-        sequence, mask, positions = placed
+        sequence = vectors
         rotation = self.backbone.rotation(positions, sequence)
         context_rotation = self.backbone.rotation(context_positions, context)
         itself = torch.eye(len(pair), dtype=torch.bool, device=pair.device)
@@ -89,11 +97,9 @@ class PairsModel(Model):
 
         The tokens of the primitives, if any, come before the pairs, as a pair of their own.
         """
-        x = support.x.flatten(0, 1)
-        present = support.x_length.new_ones(len(x), dtype=torch.bool)
-        if support.present is not None:
-            present = support.present.flatten()
-        in_x = within(support.x_length.flatten(), x.shape[-1]) & present.unsqueeze(1)
+        x, in_x = support.x.flatten(0, 1), support.in_x.flatten(0, 1)
+        present = in_x.new_ones(len(x)) if support.present is None else support.present.flatten()
+        in_x = in_x & present.unsqueeze(1)
         answer, in_answer = self._answer(support, present)
         vectors = engine.embed(self.x, self._readable(x), in_x)
         tokens = [vectors + _mean(answer, in_answer), answer + _mean(vectors, in_x)]
@@ -118,7 +124,7 @@ class PairsModel(Model):
             assert self.labels is not None
             return F.embedding(y.masked_fill(~present, 0), self.labels).unsqueeze(1), present.unsqueeze(1)
         assert self.y is not None
-        in_y = within(support.y_length.flatten(), y.shape[-1]) & present.unsqueeze(1)
+        in_y = support.in_y.flatten(0, 1) & present.unsqueeze(1)
         return engine.embed(self.y, self._readable(y), in_y), in_y
 
 
@@ -181,29 +187,24 @@ class CompareModel(Model):
         condition, support = self.condition(z, batch), batch.support
         if support is None:
             raise ValueError("this model compares inputs: the batch must have a support")
-        in_x = within(batch.x_length, batch.x.shape[-1])
-        in_other = within(support.x_length, support.x.shape[-1])
+        in_x, in_other = batch.in_x, support.in_x
         if support.present is not None:
             in_other = in_other & support.present.unsqueeze(-1)
         x = engine.embed(self.x, batch.x.flatten(0, 1), in_x.flatten(0, 1)).unflatten(0, in_x.shape[:2])
         other = F.embedding(support.x.masked_fill(~in_other, 0), self.x.token)
         other = other + self.position[: other.shape[-2]]
-        lead = self._lead(condition, 1)[:, None, None]  # [B, 1, 1, K or K + 1, d]
+        lead = self.lead(condition).unsqueeze(1)  # [B, 1, 1, K or K + 1, d]
         parts = [lead, x.unsqueeze(2), other.unsqueeze(1)]
         seen = [lead.new_ones(lead.shape[:-1], dtype=torch.bool), in_x.unsqueeze(2), in_other.unsqueeze(1)]
         shape = (batch.tasks, batch.rows, support.rows)
         sequence = torch.cat([part.expand(*shape, -1, -1) for part in parts], dim=3).flatten(0, 2)
         valid = torch.cat([part.expand(*shape, -1) for part in seen], dim=3).flatten(0, 2)
-        placed = Placed(sequence, Mask(valid, causal=False), self._positions(seen, seen[0]))
-        hidden = self._transform(placed, condition, batch, slice(0, 1))
+        mask, positions = Mask(valid, causal=False), self._positions(seen, seen[0])
+        hidden = self._transform(sequence, mask, positions, slice(0, 1), condition, batch)
         # A constant added to all scores has no effect, but in bfloat16 the rounded gradients of a query's
         # scores do not sum to 0, so Adam would move it until scores are too large to differ after rounding.
         with torch.autocast(hidden.device.type, enabled=False):
             return self.head(hidden.to(self.head.weight.dtype)).view(shape)
-
-    def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """Raise an error: only the method can turn scores into answers."""
-        raise ValueError("a network to compare returns scores, not answers")
 
 
 class EmbedModel(Model):
@@ -214,10 +215,6 @@ class EmbedModel(Model):
         """Compute the features of every input, `[B, N, d]`."""
         features = self._features(self.condition(z, batch), batch)
         return features.unflatten(0, (batch.tasks, batch.rows))
-
-    def outcomes(self, condition: object, batch: Batch) -> Tensor:
-        """Raise an error: only the method can turn features into answers."""
-        raise ValueError("a network to embed returns features, not answers")
 
 
 _MODELS: dict[Purpose, type[Model]] = {
@@ -231,18 +228,3 @@ _MODELS: dict[Purpose, type[Model]] = {
 def build_model(spec: ModelSpec, generator: torch.Generator) -> Model:
     """Build a model on the generator's device, drawing every weight from the generator."""
     return _MODELS[spec.purpose](spec, generator)
-
-
-def place_model(model: Model, device: torch.device | str, precision: Precision) -> Model:
-    """Move a model to its device and set the precision that it computes in.
-
-    On a GPU this allows TF32 in float32 products. A device with an index also becomes the current one, where
-    Triton launches its kernels.
-    """
-    device = torch.device(device)
-    model.precision = precision
-    if device.type == "cuda":
-        if ":" in str(device):
-            torch.cuda.set_device(device)
-        torch.set_float32_matmul_precision("high")
-    return model.to(device)

@@ -63,5 +63,5 @@ def check_packed(numbers: NDArray[np.float32], spec: ModelSpec, labels: int) -> 
 
 def _widen(ids: Tensor, width: int) -> Tensor:
     if ids.shape[-1] > width:
-        raise ValueError(f"the model was built for sequences of up to {width} tokens, not {ids.shape[-1]}")
+        raise ValueError(f"sequences must have at most {width} tokens: got {ids.shape[-1]}")
     return F.pad(ids, (0, width - ids.shape[-1]))

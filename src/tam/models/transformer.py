@@ -5,6 +5,7 @@
 Shapes: R rows, L places, X cached ones, d width, H heads, D = d / H.
 """
 
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -62,7 +63,7 @@ class Block(nn.Module):
         bias: Tensor | None,
         offsets: Modulation,
         read: slice,
-        x_cache: Tensor | None = None,
+        x_cache: Sequence[Tensor] = (),
         rotation: Rotation | None = None,
     ) -> Tensor:
         """Transform `[R, L, d]` and return the places `read`; for other arguments see `Transformer`."""
@@ -74,6 +75,10 @@ class Block(nn.Module):
 
     def _adapt(self, index: int, change: Tensor, offsets: Modulation) -> Tensor:
         return change if self.adapters is None else self.adapters[index](change, offsets.adapter(index))
+
+
+Run = Callable[[Block, Tensor, Tensor | None, Modulation, slice, Sequence[Tensor], Rotation | None], Tensor]
+"""Computes a block, with the arguments of `Block.forward`; the engine for CPUs has its own."""
 
 
 class Transformer(nn.Module):
@@ -96,8 +101,9 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         modulation: Modulation | None = None,
         read: slice = ALL,
-        x_cache: Tensor | None = None,
+        x_cache: Sequence[Sequence[Tensor]] = (),
         positions: Tensor | None = None,
+        run: Run = Block.__call__,
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -107,9 +113,10 @@ class Transformer(nn.Module):
                 place must see at least one. None: all see all.
             modulation: The tasks' offsets on LayerNorms or adapters. Row r belongs to group ⌊r · G / R⌋.
             read: The places to return; the last block computes no others.
-            x_cache: The result of `x_cache` for the places before these, which are then seen too and come
-                first in the mask's columns.
+            x_cache: For each block the keys and values, `[R, H, X, D]` each, of places before these, which
+                are then seen too and come first in the mask's columns; see `x_cache`.
             positions: The position of each place, `[L]`, if positions are rotary.
+            run: What computes a block.
 
         Returns:
             The hidden states at the places `read`.
@@ -120,8 +127,9 @@ class Transformer(nn.Module):
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
             own = for_places(bias, places), modulation.block(index), places
-            cached = None if x_cache is None else x_cache[:, index]
-            hidden = block(hidden, *own, cached, rotation)
+            cached = x_cache[index] if index < len(x_cache) else ()
+            here = None if rotation is None else rotation.at(slice(hidden.shape[1]))
+            hidden = run(cast(Block, block), hidden, *own, cached, here)
         return self.norm(hidden, modulation.norm(-1))
 
     def rotation(self, positions: Tensor | None, hidden: Tensor) -> Rotation | None:
@@ -129,13 +137,20 @@ class Transformer(nn.Module):
         dtype = torch.promote_types(hidden.dtype, torch.float32)
         return None if positions is None else Rotation.of(positions, self.head_size, dtype)
 
-    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None = None) -> Tensor:
+    def x_cache(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None,
+        positions: Tensor | None = None,
+        run: Run = Block.__call__,
+    ) -> Tensor:
         """Keys and values of places that see none after them, to be read by the places after them.
 
         Args:
             hidden: The vectors, `[R, X, d]`.
             mask: True where a place (row) may attend to another (column), `[R, X, X]`.
             positions: The position of each place, `[X]`, if positions are rotary.
+            run: What computes a block.
 
         Returns:
             The keys and values of every block, `[R, blocks, 2, H, X, D]`.
@@ -147,5 +162,5 @@ class Transformer(nn.Module):
             keys_values = block.attention.keys_values(block.attention_norm(hidden), rotation)
             cache.append(torch.stack(keys_values, dim=1))
             if len(cache) < len(self.blocks):
-                hidden = block(hidden, bias, Modulation(), ALL, None, rotation)
+                hidden = run(block, hidden, bias, Modulation(), ALL, (), rotation)
         return torch.stack(cache, dim=1)

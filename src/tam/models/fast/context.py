@@ -99,7 +99,8 @@ def has_private_functions() -> bool:
 
 def in_transform() -> bool:
     """Whether this runs under `vmap` or another transform of `torch.func`."""
-    return _C._are_functorch_transforms_active()
+    are_active = getattr(_C, "_are_functorch_transforms_active", None)
+    return are_active is not None and are_active()
 
 
 def only_vmap_batches(tensor: Tensor) -> bool:

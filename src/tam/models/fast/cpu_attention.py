@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tam.models.attention import ALL
 from tam.models.fast.cpu_layers import Affine, Layer, Needs
 from tam.models.fast.weights import BlockWeights
 from tam.models.rotary import Rotation
-
-ALL = slice(None)
 
 
 class Attention(Layer):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from tam.models.attention import ALL, Mask, additive, for_places
+from tam.models.conditioning import Modulation
 from tam.models.fast import context
 from tam.models.fast.cpu_attention import Mixing, Reading
 from tam.models.fast.cpu_layers import Affine, Gelu, Layer, Needs, Norm
@@ -31,89 +31,31 @@ def takes(hidden: Tensor) -> bool:
     return hidden.numel() > 0 and (not context.in_transform() or context.only_vmap_batches(hidden))
 
 
-def transform(
-    network: "Transformer",
-    hidden: Tensor,
-    mask: Mask,
-    read: slice,
-    x_cache: Sequence[Tensor],
-    positions: Tensor | None = None,
-) -> Tensor:
-    """See `tam.models.fast.engine.transform`."""
-    bias, blocks = _bias(mask, hidden), _blocks(network)
-    cached = [x_cache, *[()] * (len(blocks) - 1)]
-    rotation = network.rotation(positions, hidden)
-    if mask.causal and x_cache:
-        cached = [keys_values.unbind(1) for keys_values in x_cache[0].unbind(1)]
-        rotation = None if rotation is None else rotation.at(slice(-hidden.shape[1], None))
-    for block, own_cache in zip(blocks, cached, strict=True):
-        places = read if block is blocks[-1] else ALL
-        own = for_places(bias, places), BlockWeights.of(block)
-        rotated = None if rotation is None else rotation.at(slice(hidden.shape[1]))
-        hidden = whole_block(hidden, own_cache, *own, heads=network.heads, read=places, rotation=rotated)
-    return network.norm(hidden)
-
-
-def keys_values(
-    network: "Transformer", hidden: Tensor, mask: Mask, positions: Tensor | None = None
-) -> Tensor:
-    """See `Transformer.x_cache`."""
-    bias, blocks, rotation = _bias(mask, hidden), _blocks(network), network.rotation(positions, hidden)
-    cache: list[Tensor] = []
-    for block in blocks:
-        own = block.attention.keys_values(block.attention_norm(hidden), rotation)
-        cache.append(torch.stack(own, dim=1))
-        if block is not blocks[-1]:
-            shared = {"heads": network.heads, "rotation": rotation}
-            hidden = whole_block(hidden, (), bias, BlockWeights.of(block), read=ALL, **shared)
-    return torch.stack(cache, dim=1)
-
-
 def first_block(network: "Transformer", hidden: Tensor, positions: Tensor | None = None) -> list[Tensor]:
     """The vectors `[R, X, d]`, and their queries, keys and values in the first block, `[R, H, X, D]` each."""
-    block, rotation = _blocks(network)[0], network.rotation(positions, hidden)
-    normed = block.attention_norm(hidden)
-    qkv = block.attention.queries(normed, rotation), *block.attention.keys_values(normed, rotation)
+    first, rotation = cast("Block", network.blocks[0]), network.rotation(positions, hidden)
+    normed = first.attention_norm(hidden)
+    qkv = first.attention.queries(normed, rotation), *first.attention.keys_values(normed, rotation)
     return [hidden, *(part.contiguous() for part in qkv)]
 
 
-def _blocks(network: "Transformer") -> "list[Block]":
-    return cast("list[Block]", list(network.blocks))
-
-
-def _bias(mask: Mask, hidden: Tensor) -> Tensor | None:
-    """The bias of the attention scores, for the places of `hidden`."""
-    matrix = mask.matrix(hidden.shape[1])
-    return None if matrix is None else additive(matrix, hidden.dtype).unsqueeze(-3)
-
-
-def whole_block(
+def run(
+    block: "Block",
     hidden: Tensor,
-    x_cache: Sequence[Tensor],
     bias: Tensor | None,
-    weights: BlockWeights[Tensor],
-    *,
-    heads: int,
+    _offsets: Modulation,
     read: slice,
+    x_cache: Sequence[Tensor] = (),
     rotation: Rotation | None = None,
 ) -> Tensor:
-    """Compute one block.
+    """Compute a block, as `Block.forward` does without offsets.
 
-    Args:
-        hidden: The vectors, `[R, L, d]`.
-        x_cache: The vectors of later places, `[R, X, d]`, and their queries, keys and values, `[R, H, X, D]`
-            each, in which case all places are read; or the keys and values of earlier places.
-        bias: The bias of the attention scores; broadcasts to `[R, H, Q, L + X]`.
-        weights: The block's weights.
-        heads: Number of attention heads.
-        read: The places to return.
-        rotation: For the L places, if positions are rotary; cached tensors are rotated already.
-
-    Returns:
-        The hidden states at the places `read`, `[R, Q, d]`; later cached places come last.
+    `x_cache` may also be the result of `first_block` for places after these. All places are then read, and
+    the cached ones come last.
     """
     operation = _Each if context.in_transform() else _Block
-    return operation.apply(_Passes(heads, read, rotation), hidden, bias, *x_cache, *weights.flat)
+    passes = _Passes(block.attention.heads, read, rotation)
+    return operation.apply(passes, hidden, bias, *x_cache, *block.parameters())
 
 
 class _Passes(Layer):

@@ -14,7 +14,7 @@ from tam.models.batch import Batch
 from tam.models.conditioning import Condition, Modulation
 from tam.models.fast import context, cpu_block, gpu_blocks, gpu_device, gpu_scoring, gpu_sequence
 from tam.models.layers import Embedding
-from tam.models.transformer import Transformer
+from tam.models.transformer import Block, Transformer
 
 if TYPE_CHECKING:
     from tam.models.model import Model
@@ -53,16 +53,18 @@ def transform(
     chosen = engine(hidden) if modulation is None and not network.has_adapters else "plain"
     if chosen == "gpu" and positions is None and gpu_blocks.takes(network, hidden, mask, x_cache):
         return gpu_blocks.transform(network, hidden, mask, read, x_cache)
-    if chosen == "cpu":
-        return cpu_block.transform(network, hidden, mask, read, x_cache, positions)
-    keys_values = None
+    caches: list[Sequence[Tensor]] = []
     if x_cache and mask.causal:
-        (keys_values,) = x_cache
+        caches = [keys_values.unbind(1) for keys_values in x_cache[0].unbind(1)]
+        if positions is not None:  # cached keys are rotated already
+            positions = positions[-hidden.shape[1] :]
+    elif x_cache and chosen == "cpu":
+        caches = [x_cache]
     elif x_cache:
         hidden = torch.cat([hidden, x_cache[0]], dim=1)
-    if positions is not None:  # cached keys are rotated already
-        positions = positions[-hidden.shape[1] :]
-    return network(hidden, mask.matrix(hidden.shape[1]), modulation, read, keys_values, positions)
+    run = cpu_block.run if chosen == "cpu" else Block.__call__
+    matrix = mask.matrix(hidden.shape[1])
+    return network(hidden, matrix, modulation, read, caches, positions, run)
 
 
 def x_cache(
@@ -80,9 +82,8 @@ def x_cache(
     if chosen == "gpu" and positions is None and gpu_blocks.takes(network, vectors, mask):
         fits = gpu_blocks.takes_cache(network, *vectors.shape[:2])
         return (gpu_blocks.keys_values(network, vectors, mask.valid),) if fits else ()
-    if chosen == "cpu":
-        return (cpu_block.keys_values(network, vectors, mask, positions),)
-    return (network.x_cache(vectors, mask.matrix(vectors.shape[1]), positions),)
+    run = cpu_block.run if chosen == "cpu" else Block.__call__
+    return (network.x_cache(vectors, mask.matrix(vectors.shape[1]), positions, run),)
 
 
 def embed(embedding: Embedding, ids: Tensor, valid: Tensor) -> Tensor:

@@ -75,16 +75,14 @@ def move_weights(
         betas: Adam's betas.
         epsilon: Adam's epsilon.
     """
-    from tam.models.fast import kernels
-
     assert all(vector.dtype == torch.float32 and vector.is_contiguous() for vector in vectors)
     logs = {"log_beta1": math.log(betas[0]), "log_beta2": math.log(betas[1])}
     launch(
-        kernels.squares, (_PROGRAMS,), vectors.gradient, count, moves, pieces.corrections, pieces.parts,
+        "squares", (_PROGRAMS,), vectors.gradient, count, moves, pieces.corrections, pieces.parts,
         len(vectors.gradient), block=_BLOCK, **logs,
     )  # fmt: skip
     launch(
-        kernels.move, (len(pieces.starts),), *vectors, pieces.starts, pieces.lengths, pieces.parts,
+        "move", (len(pieces.starts),), *vectors, pieces.starts, pieces.lengths, pieces.parts,
         pieces.corrections, count, rate, norm, float(clip), pieces.table_rows, beta1=betas[0], beta2=betas[1],
         epsilon=epsilon, programs=_PROGRAMS, block=_BLOCK,
     )  # fmt: skip
@@ -103,8 +101,6 @@ def move_tasks(
     state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor, *, betas: Betas, epsilon: float
 ) -> TaskMoments:
     """Take a step of Adam on each active task; `rate` is shared, `[]` or `[1]`, or per task, `[B]`."""
-    from tam.models.fast import kernels
-
     tasks, size = state.z.shape
     given = [*state[:3], gradient.contiguous()]
     assert all(tensor.dtype == torch.float32 and tensor.is_contiguous() for tensor in given)
@@ -112,7 +108,7 @@ def move_tasks(
     assert state.powers.dtype == torch.float64
     after = TaskMoments(*(torch.empty_like(tensor) for tensor in state))
     launch(
-        kernels.move_tasks, (tasks,), *given, active, state.powers, rate.contiguous(), *after, size,
+        "move_tasks", (tasks,), *given, active, state.powers, rate.contiguous(), *after, size,
         int(rate.numel() > 1), beta1=betas[0], beta2=betas[1], epsilon=epsilon, block=room_for(size),
     )  # fmt: skip
     return after
@@ -122,11 +118,9 @@ def watch_tasks(
     loss: Tensor, best: Tensor, worse: Tensor, active: Tensor, patience: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Update each task's lowest loss, steps without improvement and activity; also count active tasks."""
-    from tam.models.fast import kernels
-
     state = [tensor.contiguous() for tensor in (loss, best, worse, active)]
     assert all(tensor.dtype == torch.float32 for tensor in state)
     after = [torch.empty_like(tensor) for tensor in state[1:]]
     count = loss.new_empty(())
-    launch(kernels.watch_tasks, (1,), *state, patience, *after, count, len(loss), block=_BLOCK)
+    launch("watch_tasks", (1,), *state, patience, *after, count, len(loss), block=_BLOCK)
     return after[0], after[1], after[2], count

@@ -8,7 +8,7 @@ Shapes: R rows, L places, Q of them read, X cached places, d width, W = 12 Â· dÂ
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -30,10 +30,10 @@ from tam.models.fast.gpu_launch import (
     rows_at_once,
 )
 from tam.models.fast.gpu_packing import Rearrange, pack
-from tam.models.fast.weights import PER_BLOCK, BlockWeights
+from tam.models.fast.weights import PER_BLOCK
 
 if TYPE_CHECKING:
-    from tam.models.transformer import Block, Transformer
+    from tam.models.transformer import Transformer
 
 _NARROWEST_HEAD = 16
 _MOST = 2**31  # entries of a tensor: kernels index in 32 bits
@@ -127,11 +127,6 @@ def keys_values(network: "Transformer", hidden: Tensor, valid: Tensor | None) ->
 
 def _bounds(read: slice, length: int) -> tuple[int, int]:
     return read.start or 0, length if read.stop is None else read.stop
-
-
-def weights_of(network: "Transformer") -> list[Tensor]:
-    """The weights of all blocks, one after another."""
-    return [weight for block in network.blocks for weight in BlockWeights.of(cast("Block", block)).flat]
 
 
 def in_rows(weights: Sequence[Tensor]) -> Tensor:
@@ -249,7 +244,10 @@ def _backward(
     kernels = Kernels(hidden, packing, x_cache, shape, matrices.dtype == torch.bfloat16)
     places, width = kernels.places, kernels.width
     blocks = len(matrices)
-    to = _empty_gradients(hidden, x_cache, blocks, wanted)
+    to = (
+        torch.empty_like(x_cache[0]) if x_cache and wanted else hidden.new_empty(0),
+        hidden.new_empty(blocks if wanted else 0, 12 * width**2 + 13 * width),
+    )
     of_block = _WeightGradients(kernels, in_rows(weights), to[1]) if wanted else None
     # Not reused across blocks: a block's weight gradients are computed while the next block runs.
     g_kept, inner, g_inner = (
@@ -284,17 +282,6 @@ def _backward(
     if of_block is not None:
         of_block.finish()
     return g.view(hidden.shape), *to
-
-
-def _empty_gradients(
-    hidden: Tensor, x_cache: Sequence[Tensor], blocks: int, wanted: bool
-) -> tuple[Tensor, Tensor]:
-    """Uninitialised gradients of cached x and of the weights."""
-    width, count = hidden.shape[-1], blocks if wanted else 0
-    return (
-        torch.empty_like(x_cache[0]) if x_cache and wanted else hidden.new_empty(0),
-        hidden.new_empty(count, 12 * width**2 + 13 * width),
-    )
 
 
 class _Blocks(torch.autograd.Function):
@@ -352,7 +339,7 @@ def _blocks(
     shape: list[int],
 ) -> tuple[Tensor, ...]:
     """`_forward`, with a derivative."""
-    weights = weights_of(network)
+    weights = list(network.blocks.parameters())
     counts = (len(packing), len(x_cache), len(weights))
     half = torch.is_autocast_enabled(hidden.device.type)
     return _Blocks.apply(shape, half, counts, hidden, *packing, *x_cache, *weights)

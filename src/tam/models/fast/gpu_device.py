@@ -42,8 +42,14 @@ def has_compile_only() -> bool:
     return hasattr(triton, "AsyncCompileMode")
 
 
-def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
-    """Launch a Triton kernel; under `compile_only`, only compile it and leave its results undefined."""
+def launch(name: str, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Launch a kernel of `tam.models.fast.kernels`.
+
+    Under `compile_only` it is only compiled, and its results are undefined.
+    """
+    from tam.models.fast import kernels
+
+    kernel: Any = getattr(kernels, name)
     if getattr(_thread, "compiles", False):
         kernel.warmup(*arguments, grid=grid, **constants)
     else:

@@ -114,9 +114,7 @@ class Kernels:
     ) -> None:
         import triton.language as tl
 
-        from tam.models.fast import kernels
-
-        self._module, self._half = kernels, half
+        self._half = half
         self._x_cache = XCache(*x_cache) if x_cache else None
         self.rows, self.length, self.width = hidden.shape
         heads, causal, self.first, self.last = shape
@@ -155,17 +153,16 @@ class Kernels:
 
     def programs(self, name: str, places: int) -> int:
         """Number of programs for this number of places."""
-        each = (
-            self.sequences(name) * self.length if name.startswith("attention") else self.launch(name)["span"]
-        )
+        attends = name.startswith("attention")
+        each = self.sequences(name) * self.length if attends else self.launch(name)["span"]
         return -(-places // each)
 
     def sequences(self, name: str) -> int:
         """Number of sequences per program of attention."""
         fit = self.launch(name)["span"] // self.length
-        return (
-            fit if self._x_cache is None else min(fit, max(1, _CACHED // self._x_cache.keys_values.shape[4]))
-        )
+        if self._x_cache is None:
+            return fit
+        return min(fit, max(1, _CACHED // self._x_cache.keys_values.shape[4]))
 
     def tiles(self, name: str, *tensors: Tensor, part: bool = False) -> Iterator[Any]:
         """Descriptors of the tiles in which a kernel reads matrices of places, of `part` columns or all."""
@@ -177,12 +174,11 @@ class Kernels:
         """Launch a kernel over this number of places."""
         constants |= self._constants | {"packed": bool(self._packing)}
         grid = (self.programs(name, places),)
-        launch(getattr(self._module, name), grid, *arguments, **constants, **self.launch(name))
+        launch(name, grid, *arguments, **constants, **self.launch(name))
 
     def attention_forward(self, index: int, qkv: Tensor, mixed: Tensor, which: Places) -> None:
         """Launch the attention kernel of a block."""
-        cached, sizes, span = self._cached("attention_forward", index, mixed)
-        self._attend("attention_forward", (qkv, *cached), (mixed,), (*which[1:], *sizes), before_span=span)
+        self._attend("attention_forward", index, (qkv,), (mixed,), which)
 
     def attention_backward(
         self,
@@ -195,44 +191,31 @@ class Kernels:
     ) -> None:
         """Launch its backward kernel, which computes the gradients of q, k, v and, if wanted, the cache."""
         g_qkv, g_cache = to
-        name = "attention_backward"
-        cached, sizes, span = self._cached(name, index, g_qkv)
-        inputs = (g_mixed, qkv, *cached)
-        outputs = (g_qkv, g_cache[:, index] if span and weights else g_qkv)  # otherwise unused
-        self._attend(name, inputs, outputs, (*which[1:], *sizes), before_span=span, weights=weights)
-
-    def _cached(
-        self, name: str, index: int, unused: Tensor
-    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int, int], int]:
-        """A block's cached keys and values of x.
-
-        Returns:
-            Keys and values, and their lengths; then the number of sequences per program, the most cached
-            places of a sequence, and the stride between sequences; then the room for cached places in a
-            program, 0 without a cache.
-        """
-        each = self.sequences(name)
-        if self._x_cache is None:
-            return (unused, unused), (each, 1, 0), 0
-        keys_values, lengths = self._x_cache
-        longest = keys_values.shape[4]
-        return (
-            (keys_values[:, index], lengths),
-            (each, longest, keys_values.stride(0)),
-            room_for(each * longest),
-        )
+        outputs = (g_qkv, g_cache[:, index] if self._x_cache is not None and weights else g_qkv)
+        self._attend("attention_backward", index, (g_mixed, qkv), outputs, which, weights=weights)
 
     def _attend(
         self,
         name: str,
+        index: int,
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
-        sizes: Sequence[int],
+        which: Places,
         **constants: Any,
     ) -> None:
-        starts, lengths = self._packing[:2] if self._packing else (outputs[0], outputs[0])  # or unused
-        places = self.places
-        self(name, places, *inputs, starts, lengths, *outputs, places, *sizes, **self._attention, **constants)
+        """Launch a kernel of attention; an output stands for a tensor that it does not use."""
+        unused, each = outputs[0], self.sequences(name)
+        starts, lengths = self._packing[:2] or (unused, unused)
+        cache, sizes, span = (unused, unused), (1, 0), 0
+        if self._x_cache is not None:
+            keys_values, cached_lengths = self._x_cache
+            longest = keys_values.shape[4]
+            cache, sizes = (keys_values[:, index], cached_lengths), (longest, keys_values.stride(0))
+            span = room_for(each * longest)
+        self(
+            name, self.places, *inputs, *cache, starts, lengths, *outputs, self.places, *which[1:], each,
+            *sizes, before_span=span, **self._attention, **constants,
+        )  # fmt: skip
 
     def _count(self, places: int) -> Tensor | int:
         """The number of places, or if packed, the tensor on the GPU that holds it."""
@@ -331,25 +314,25 @@ class Kernels:
         """Launch the kernel that folds each LayerNorm into the matrix after it."""
         span = rows_at_once(self.width)
         grid = (12 * self.width // span, len(weights))
-        launch(self._module.fold, grid, weights, folded, biases, span=span, **self._constants)
+        launch("fold", grid, weights, folded, biases, span=span, **self._constants)
 
     def unfold(self, *tensors: Tensor, block: int, blocks: int) -> None:
         """Launch its backward kernel, on a block's gradients from `weight_gradients`."""
         span = rows_at_once(self.width)
         grid = (12 * self.width // span,)
-        launch(self._module.unfold, grid, *tensors, SHARES, block, blocks, span=span, **self._constants)
+        launch("unfold", grid, *tensors, SHARES, block, blocks, span=span, **self._constants)
 
     def norm_gradients(self, g_norms: Tensor, g_weights: Tensor) -> None:
         """Launch the kernel that sums `unfold`'s partial gradients of LayerNorms' scales and shifts."""
         grid = (len(g_norms), 2)
         constants = self._constants | {"span": rows_at_once(self.width)}
-        launch(self._module.norm_gradients, grid, g_norms, g_weights, g_norms.shape[1], **constants)
+        launch("norm_gradients", grid, g_norms, g_weights, g_norms.shape[1], **constants)
 
     def weight_gradients(self, *tensors: Tensor, which: Places, block: int, blocks: int) -> None:
         """Launch the kernel whose programs each compute one square of the weight gradients."""
         constants = self._constants | self.launch("weight_gradients") | {"packed": bool(self._packing)}
         counts = self._count(self.places), self._count(which.number)
-        launch(self._module.weight_gradients, (12, SHARES), *tensors, *counts, block, blocks, **constants)
+        launch("weight_gradients", (12, SHARES), *tensors, *counts, block, blocks, **constants)
 
 
 def _tiles(matrix: Tensor, rows: int, columns: int) -> Any:

@@ -23,8 +23,6 @@ class TaskLosses(NamedTuple):
 
 def task_losses(log_prob: Tensor, y_lengths: Tensor | None, present: Tensor | None) -> TaskLosses:
     """The losses, from log-probabilities `[B, N, Q]`, lengths of answers, and which rows are examples."""
-    from tam.models.fast import kernels
-
     tasks, rows, places = log_prob.shape
     assert log_prob.dtype == torch.float32
     log_prob = log_prob.contiguous()
@@ -32,7 +30,7 @@ def task_losses(log_prob: Tensor, y_lengths: Tensor | None, present: Tensor | No
     totals, predictions = log_prob.new_empty(tasks, rows), log_prob.new_empty(tasks, rows)
     given = [log_prob if tensor is None else tensor.contiguous() for tensor in (y_lengths, present)]
     launch(
-        kernels.task_losses, (tasks,), log_prob, *given, means, counts, totals, predictions, rows, places,
+        "task_losses", (tasks,), log_prob, *given, means, counts, totals, predictions, rows, places,
         is_sequence=y_lengths is not None, some=present is not None, span=min(room_for(rows), 128),
         places=room_for(places),
     )  # fmt: skip
@@ -43,28 +41,22 @@ def loss_gradients(
     g_means: Tensor, counts: Tensor, present: Tensor | None, shape: tuple[int, int, int]
 ) -> Tensor:
     """The gradients of the log-probabilities, of this shape, from those of the tasks' losses."""
-    from tam.models.fast import kernels
-
     tasks, rows, places = shape
     to, span = g_means.new_empty(shape), 1024
     there = counts if present is None else present.contiguous()
     grid = (tasks, -(-rows * places // span))
     sizes, some = (rows, places), present is not None
-    launch(
-        kernels.loss_gradients, grid, g_means.contiguous(), counts, there, to, *sizes, some=some, span=span
-    )
+    launch("loss_gradients", grid, g_means.contiguous(), counts, there, to, *sizes, some=some, span=span)
     return to
 
 
 def chosen_rows(g: Tensor, totals: Tensor, predictions: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
     """The tasks' losses over the chosen rows, `[B]`, and their gradients with respect to z, `[B, S]`."""
-    from tam.models.fast import kernels
-
     tasks, rows, size = g.shape
     given = [tensor.contiguous() for tensor in (g, totals, predictions, chosen)]
     assert all(tensor.dtype == torch.float32 for tensor in given)
     losses, to = g.new_empty(tasks), g.new_empty(tasks, size)
     part = min(room_for(size), 128)
     grid = (tasks, -(-size // part))
-    launch(kernels.chosen_rows, grid, *given, losses, to, rows, size, span=64, part=part)
+    launch("chosen_rows", grid, *given, losses, to, rows, size, span=64, part=part)
     return losses, to

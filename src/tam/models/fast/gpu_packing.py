@@ -15,13 +15,11 @@ from tam.models.fast.gpu_device import launch
 
 def gather(rows: Tensor, source: Tensor) -> Tensor:
     """Launch the kernel that selects the rows `source` of `[P, d]`; −1 selects zeros."""
-    from tam.models.fast import kernels
-
     width = rows.shape[1]
     out = rows.new_empty(len(source), width)
     constants: dict[str, Any] = {"span": 32, "part": math.gcd(width, 128)}
     grid = (-(-len(source) // constants["span"]), width // constants["part"])
-    launch(kernels.gather, grid, rows.contiguous(), source.contiguous(), out, len(source), width, **constants)
+    launch("gather", grid, rows.contiguous(), source.contiguous(), out, len(source), width, **constants)
     return out
 
 
@@ -56,18 +54,11 @@ class Rearrange(torch.autograd.Function):
         """Select the rows `source`, −1 for zeros; `back` is the row that each one goes to, −1 for none."""
         ctx.save_for_backward(back)
         ctx.set_materialize_grads(False)
-        return _gather(rows, source)
+        return gather(rows, source)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None, None]:
         """The gradient of the rows."""
         check_first_derivative()
         (back,), (g,) = ctx.saved_tensors, gradients
-        return None if g is None else _gather(g, back), None, None
-
-
-def _gather(rows: Tensor, source: Tensor) -> Tensor:
-    """Select the rows `source`; −1 selects zeros."""
-    if rows.is_cuda:
-        return gather(rows, source)
-    return rows[source.clamp(min=0)].masked_fill((source < 0).unsqueeze(1), 0.0)
+        return None if g is None else gather(g, back), None, None

@@ -80,13 +80,11 @@ class Reading:
 
     def forward(self) -> tuple[Tensor, Tensor]:
         """The log-probabilities of the answers `[R, Q]`, and each row's logsumexp over outcomes."""
-        from tam.models.fast import kernels
-
         answers = self._answers
         log_prob = self._hidden.new_zeros(answers.sequences, answers.places)
         totals = self._hidden.new_empty(len(self._hidden))
         launch(
-            kernels.read_forward, self._grid, *self._operands(self._outcomes), log_prob, totals,
+            "read_forward", self._grid, *self._operands(self._outcomes), log_prob, totals,
             *self._sizes, outcomes=self._outcomes, num_warps=8 if self._outcomes > 64 else 4,
             **self._constants,
         )  # fmt: skip
@@ -94,11 +92,9 @@ class Reading:
 
     def backward(self, totals: Tensor, g: Tensor) -> Tensor:
         """The gradient of the hidden states."""
-        from tam.models.fast import kernels
-
         g_hidden = torch.empty_like(self._hidden)
         launch(
-            kernels.read_backward, self._grid, *self._operands(self._part), totals, g, g_hidden,
+            "read_backward", self._grid, *self._operands(self._part), totals, g, g_hidden,
             *self._sizes, len(self._hidden), outcomes=self._outcomes, part=self._part, num_warps=4,
             **self._constants,
         )  # fmt: skip
@@ -106,19 +102,17 @@ class Reading:
 
     def of_weights(self, totals: Tensor, g: Tensor) -> Weights:
         """The gradients of the weights."""
-        from tam.models.fast import kernels
-
         part, width = self._part, self._hidden.shape[1]
         shares = min(self._grid[0], _PROGRAMS // (self._outcomes // part))
         parts = g.new_empty(shares, self._outcomes * (width + 1))
         grid = (shares, self._outcomes // part)
         launch(
-            kernels.read_weights, grid, *self._operands(part), totals, g, parts, *self._sizes, part=part,
+            "read_weights", grid, *self._operands(part), totals, g, parts, *self._sizes, part=part,
             num_warps=8, **self._constants,
         )  # fmt: skip
         gradients = Weights(*(torch.empty_like(tensor) for tensor in self._weights))
         launch(
-            kernels.finish_weights, (width // _COLUMNS,), parts.sum(0), self._weights.weight,
+            "finish_weights", (width // _COLUMNS,), parts.sum(0), self._weights.weight,
             self._weights.scale, self._weights.shift, *gradients, len(self._weights.bias),
             part=_COLUMNS, D=width, outcomes=self._outcomes,
         )  # fmt: skip

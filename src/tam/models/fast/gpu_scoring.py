@@ -5,8 +5,7 @@ Shapes: B tasks, N rows of each, R = B · N, Q parts of an answer, K places of t
 
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tam.models.attention import Mask
 from tam.models.batch import Batch
@@ -86,21 +85,11 @@ def _sizes(model: "Model", batch: Batch) -> tuple[int, int, int, int]:
 def _parts(model: "Model", condition: Condition, batch: Batch) -> Parts:
     """The parts of the sequences."""
     x = None if batch.x_cache else _tokens(model.x, batch.x)
-    lead = _of_task(model.places, condition)
+    front, lead = model.front(condition), model.lead(condition).flatten(0, 1)
     if batch.y_length is None:
-        if model.cls is not None:
-            lead = torch.cat([model.cls.expand(len(lead), 1, -1), lead], dim=1)
         return Parts(front=lead, x=x)
     assert model.y is not None
-    front = None if model.front_places is None else _of_task(model.front_places, condition)
-    return Parts(front, x, lead, _tokens(model.y, batch.y))
-
-
-def _of_task(places: nn.Parameter, condition: Condition) -> Tensor:
-    """The task's tokens plus the vectors of their places: `[groups, K, d]`."""
-    if condition.tokens is None:
-        return places.unsqueeze(0)
-    return (places + condition.tokens).flatten(0, 1)
+    return Parts(None if front is None else front.flatten(0, 1), x, lead, _tokens(model.y, batch.y))
 
 
 def _tokens(embedding: Embedding, ids: Tensor) -> Tokens | None:

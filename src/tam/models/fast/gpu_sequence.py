@@ -87,8 +87,6 @@ class Layout:
 
 def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: Tensor | None) -> Layout:
     """Lay sequences out without padding, by the lengths of x and y, `[R]`; at most one may be None."""
-    from tam.models.fast import kernels
-
     given = [lengths.contiguous() for lengths in (x_lengths, y_lengths) if lengths is not None]
     ends = (given[0] + given[1] if len(given) > 1 else given[0]).cumsum(0)
     sequences, length = len(ends), sum(sizes)
@@ -97,7 +95,7 @@ def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: 
     source = ends.new_empty(sequences * length, dtype=torch.int32)
     span = 32
     launch(
-        kernels.pack_places, (-(-sequences // span),), given[0], given[-1], ends, starts, lengths, total,
+        "pack_places", (-(-sequences // span),), given[0], given[-1], ends, starts, lengths, total,
         source, sequences, length, *sizes[:3], has_x=x_lengths is not None, has_y=y_lengths is not None,
         span=span, places=room_for(length),
     )  # fmt: skip
@@ -106,41 +104,28 @@ def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: 
 
 def assemble(layout: Layout, parts: Parts) -> Tensor:
     """The vectors of all rows, `[P, d]`; undefined after the last row."""
-    from tam.models.fast import kernels
-
-    tensors: list[Tensor] = []
-    some = next(_tensors(parts))
-    for part in parts:
-        if isinstance(part, Tokens):
-            tensors += [part.ids, part.token, part.position]
-        elif part is None and len(tensors) in (1, 5):
-            tensors += [some] * 3
-        else:
-            tensors.append(some if part is None else part)
+    parts_of_task, tokens = (parts.front, parts.lead), (parts.x, parts.y)
+    vectors = [*parts_of_task, *(part and part.token for part in tokens)]
+    some = next(vector for vector in vectors if vector is not None)  # stands for those that are missing
+    front, lead = (some if part is None else part for part in parts_of_task)
+    x, y = (part or (some, some, some) for part in tokens)
+    tensors = [front, *x, lead, *y]
     width = some.shape[-1]
     out = some.new_empty(layout.rows, width)
-    shared = [layout.sequences // len(part) if part is not None else 1 for part in (parts.front, parts.lead)]
+    shared = [layout.sequences // len(part) if part is not None else 1 for part in parts_of_task]
     flags = zip(("front", "x", "lead", "y"), parts, strict=True)
     constants: dict[str, Any] = {f"has_{name}": part is not None for name, part in flags}
     assert all(tensor.is_contiguous() for tensor in tensors)
     launch(
-        kernels.assemble, (-(-layout.rows // _ASSEMBLED),), *tensors, layout.pointer(out), out, layout.count,
+        "assemble", (-(-layout.rows // _ASSEMBLED),), *tensors, layout.pointer(out), out, layout.count,
         layout.length, *layout.sizes, *shared, span=_ASSEMBLED, D=width, packed=bool(layout.packing),
         **constants,
     )  # fmt: skip
     return out
 
 
-def _tensors(parts: Sequence[Tensor | Tokens | None]) -> Any:
-    for part in parts:
-        if part is not None:
-            yield part.token if isinstance(part, Tokens) else part
-
-
 def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool) -> Tensor:
     """The gradient of the front or the lead, `[G, K, d]`, from the gradient of all rows."""
-    from tam.models.fast import kernels
-
     groups, count, width = shape
     before = 0 if front else layout.sizes[0]
     packed = bool(layout.packing)
@@ -152,7 +137,7 @@ def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool)
     starts = layout.packing[0] if packed else g
     lengths = layout.x_lengths if after_x and layout.x_lengths is not None else starts
     launch(
-        kernels.task_gradients, (groups, count), g, starts, lengths, to, layout.length, before, rows,
+        "task_gradients", (groups, count), g, starts, lengths, to, layout.length, before, rows,
         after_x=after_x, packed=packed, span=min(room_for(rows), 128), D=width,
     )  # fmt: skip
     return to
@@ -160,15 +145,13 @@ def task_gradients(layout: Layout, g: Tensor, shape: torch.Size, *, front: bool)
 
 def token_gradients(layout: Layout, g: Tensor, part: Tokens, offset: int) -> tuple[Tensor, Tensor]:
     """The gradients of a part's tables, from the gradient of all rows; the part starts at place `offset`."""
-    from tam.models.fast import kernels
-
     tokens, width = part.token.shape
     padded = room_for(tokens + part.places)
     sums = min(padded, 128)
     programs = min(-(-layout.rows // _SPAN), _PROGRAMS)
     parts = g.new_empty(programs, padded, width)
     launch(
-        kernels.token_gradients, (programs, padded // sums), g, part.ids, layout.pointer(g), parts,
+        "token_gradients", (programs, padded // sums), g, part.ids, layout.pointer(g), parts,
         layout.count, layout.length, offset, part.places, tokens, span=_SPAN, D=width, sums=sums,
         packed=bool(layout.packing), num_warps=8,
     )  # fmt: skip
@@ -225,21 +208,13 @@ class _Assemble(torch.autograd.Function):
             grads.append(None if shape is None else task_gradients(layout, g, shape, front=front))
         offsets = (layout.sizes[0], sum(layout.sizes[:3]))
         for part, offset in zip(_tokens(ctx.saved_tensors), offsets, strict=True):
-            tables = (
-                token_gradients(layout, g, part, offset)
-                if part is not None and wants_weight_gradients()
-                else ()
-            )
-            grads += [None, *(tables or (None, None))]
+            tables: tuple[Tensor | None, Tensor | None] = (None, None)
+            if part is not None and wants_weight_gradients():
+                tables = token_gradients(layout, g, part, offset)
+            grads += [None, *tables]
         return tuple(grads)
 
 
-def _tokens(tensors: tuple[Tensor | None, ...]) -> list[Tokens | None]:
+def _tokens(tensors: Sequence[Any]) -> list[Tokens | None]:
     """The tokens of x and of y."""
-    parts: list[Tokens | None] = []
-    for ids, token, position in (tensors[:3], tensors[3:]):
-        if ids is None or token is None or position is None:
-            parts.append(None)
-        else:
-            parts.append(Tokens(ids, token, position))
-    return parts
+    return [None if part[0] is None else Tokens(*part) for part in (tensors[:3], tensors[3:])]

@@ -1,12 +1,9 @@
 """The tensors of a transformer block, by name."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from tam.models.transformer import Block
 
 T = TypeVar("T", bound=Tensor | None)
 
@@ -24,22 +21,6 @@ class BlockWeights(NamedTuple, Generic[T]):
     mlp_norm: tuple[T, T]
     mlp_inner: tuple[T, T]
     mlp_out: tuple[T, T]
-
-    @staticmethod
-    def of(block: "Block") -> "BlockWeights[Tensor]":
-        """A block's weights."""
-        attention, mlp = block.attention, block.mlp
-        layers = attention.query, attention.key_value, attention.out, mlp.inner, mlp.out
-        query, key_value, attention_out, mlp_inner, mlp_out = ((one.weight, one.bias) for one in layers)
-        return BlockWeights(
-            (block.attention_norm.scale, block.attention_norm.bias),
-            query,
-            key_value,
-            attention_out,
-            (block.mlp_norm.scale, block.mlp_norm.bias),
-            mlp_inner,
-            mlp_out,
-        )
 
     @staticmethod
     def from_flat(tensors: Sequence[T]) -> "BlockWeights[T]":

@@ -9,20 +9,8 @@ import triton
 import triton.language as tl
 
 COUNTS = [
-    "P",
-    "R",
-    "L",
-    "K0",
-    "X",
-    "K1",
-    "Y",
-    "offset",
-    "rows",
-    "front_rows",
-    "lead_rows",
-    "tokens",
-    "length",
-]
+    "P", "R", "L", "K0", "X", "K1", "Y", "offset", "rows", "front_rows", "lead_rows", "tokens", "length",
+]  # fmt: skip
 """Arguments for whose values no kernel is specialised."""
 
 
@@ -162,3 +150,14 @@ def token_gradients(
         total += tl.dot(is_of.to(tl.float32), found.to(tl.float32))
     parts += program * tl.num_programs(1) * (sums * D)
     tl.store(parts + line[:, None] * D + column[None, :], total)
+
+
+@triton.jit(do_not_specialize=["count"])
+def gather(rows, source, out, count, width, span: tl.constexpr, part: tl.constexpr):
+    """Select the rows `source`, −1 for zeros; a program copies `part` of their columns."""
+    place = tl.program_id(0) * span + tl.arange(0, span)
+    column = tl.program_id(1) * part + tl.arange(0, part)
+    row = tl.load(source + place, mask=place < count, other=-1)[:, None]
+    found = tl.load(rows + row * width + column[None, :], mask=row >= 0, other=0.0)
+    to = out + place[:, None].to(tl.int64) * width + column[None, :]
+    tl.store(to, found, mask=(place < count)[:, None])
