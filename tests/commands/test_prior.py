@@ -12,7 +12,8 @@ from tam.io import read_json
 from tam.tasks.jsonl import read_tasks
 from tests.in_process import tam
 
-TINY = ("--preset", "smoke", "--method", "tam", "--shots", "2", "--steps", "2", "--rows", "8", "--tasks", "4")
+WORDS = "--preset smoke --method tam --shots 2 --steps 2 --rows 8 --tasks 4 --programs 0"
+TINY = WORDS.split()
 
 
 @pytest.fixture(scope="module")
