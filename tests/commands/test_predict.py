@@ -182,5 +182,8 @@ def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     tam("predict", str(tmp_path / "run"), str(rule), "tea", "cup")
     assert capsys.readouterr().out.splitlines() == ["tea  →  aet", "cup  →  puc"]
+    write_examples(examples, [{"x": "tea", "y": "aet"}, {"x": "cup"}])
+    tam("demo", str(tmp_path / "run"), "--examples", str(examples))
+    assert "   c u p  →  a e t " in capsys.readouterr().out
     tam("eval", str(tmp_path / "run"), "--tasks", str(table))
     assert "exact match at k =" in capsys.readouterr().out

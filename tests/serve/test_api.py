@@ -143,6 +143,8 @@ def test_bodies_that_are_not_json(http: TestClient) -> None:
         answer = http.post("/predict", content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code in (400, 422)
         assert answer.json()["error"]
+    untyped = http.post("/predict", content=b"{}")  # as by curl -d
+    assert (untyped.status_code, "Content-Type" in untyped.json()["error"]) == (422, True)
     parts = (b"x" * 9_000 for _ in range(4))  # without a length
     assert http.post("/predict", content=parts).status_code == 413
 
