@@ -60,7 +60,7 @@ def test_inputs_of_different_tasks_are_answered_together_as_alone(learner: tam.L
 
 
 def test_examples_are_kept_with_the_embedding(learner: tam.Learner, tmp_path: Path) -> None:
-    given: Any = [(np.array(["t", "o"]), ("t", "o", "x")), (["g", "o"], ["g", "o", "x"])]
+    given: Any = [(np.array(["t", "o"]), ("t", "o", "x")), (iter(["g", "o"]), ["g", "o", "x"])]
     rule = learner.adapt(given)
     assert rule.examples == ((["t", "o"], ["t", "o", "x"]), (["g", "o"], ["g", "o", "x"]))
     rule.save(tmp_path / "rule.json")
