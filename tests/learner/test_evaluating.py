@@ -21,14 +21,6 @@ from tam.training.scoring import score_rows
 from tests.learner.small import small_benchmark
 
 
-def test_evaluate_uses_the_choice_made_on_validation_tasks(classifier: tam.Learner) -> None:
-    tasks = small_benchmark("classification")
-    scores = classifier.evaluate(tasks.test, shots=(1, 5))
-    assert [score.k for score in scores] == [1, 5]
-    assert [score.choice for score in scores] == [classifier.choices_[1], classifier.choices_[5]]
-    assert all(0 <= score.accuracy <= 1 and score.perplexity >= 1 for score in scores)
-
-
 def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Path) -> None:
     """With the weights that validated best at each k, which are not the last ones, nor all the same."""
     source = {"name": "classification", "train": 20, "valid": 2, "test": 2}
@@ -65,17 +57,6 @@ def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Pat
     for k in (1, 5):  # as a model of an older version, or one that was copied without them
         best_file(tmp_path, k).unlink()
     assert {rule.model for rule in tam.load(tmp_path).adapt_many([one, one * 5])} == {last}
-
-
-def test_one_of_several_test_splits(classifier: tam.Learner) -> None:
-    tasks = small_benchmark("classification")
-    easy, hard = tasks.test
-    splits = {"train": tasks.train, "valid": tasks.valid, "test_easy": (easy,), "test_hard": (hard,)}
-    several = replace(tasks, splits=splits)
-    (whole,) = classifier.evaluate(several.test, [1])
-    parts = [classifier.evaluate(several.splits[name], [1])[0] for name in ("test_easy", "test_hard")]
-    apart = [*parts[0].tasks, *parts[1].tasks]
-    np.testing.assert_allclose(whole.tasks, apart, rtol=1e-5)
 
 
 def test_evaluate_takes_tasks_in_other_ids(classifier: tam.Learner) -> None:

