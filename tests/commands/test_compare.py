@@ -36,18 +36,8 @@ def test_runs_on_other_data_have_a_table_of_their_own(
 ) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(small_tasks.read_text().replace('"task": "l"', '"task": "L"'))
-    tam(
-        "train",
-        str(other),
-        "--preset",
-        "smoke",
-        "--method",
-        "nearest",
-        "--shots",
-        "1",
-        "--out",
-        str(tmp_path / "r"),
-    )
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", str(tmp_path / "r"))
+    tam("train", str(other), *words)
     capsys.readouterr()
     tam("compare", str(finished), str(tmp_path / "r"))
     assert "difference" not in (printed := capsys.readouterr().out)
@@ -63,16 +53,12 @@ def test_a_run_is_scored_on_the_tasks_of_a_file(
     tam("eval", str(finished))
     expected = capsys.readouterr().out
     lines = [json.loads(line) for line in small_tasks.read_text().splitlines()]
-    unsplit = [
-        {name: line[name] for name in ("task", "kind", "examples")}
-        for line in lines
-        if line["split"] == "test"
-    ]
+    test = [line for line in lines if line.pop("split") == "test"]
     file = tmp_path / "new.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in unsplit))
+    file.write_text("".join(json.dumps(line) + "\n" for line in test))
     tam("eval", str(finished), "--tasks", str(file))
     assert capsys.readouterr().out == expected  # the same tasks, none of them drawn for anything else
-    file.write_text(json.dumps(unsplit[0] | {"kind": "transduction", "examples": [{"x": ["a"], "y": ["b"]}]}))
+    file.write_text(json.dumps(test[0] | {"kind": "transduction", "examples": [{"x": ["a"], "y": ["b"]}]}))
     with pytest.raises(SystemExit, match="is of kind transduction"):
         tam("eval", str(finished), "--tasks", str(file))
     with pytest.raises(SystemExit, match=r"none\.jsonl: cannot be read"):
@@ -83,12 +69,6 @@ def test_the_end_of_training_says_whether_it_is_worth_it(
     finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = json.loads((finished / "result.json").read_text())
-    assert set(result["floors"]["test"]) == {
-        "chance",
-        "nearest neighbour",
-        "most tokens in common",
-        "naive Bayes",
-    }
     gains = result["gains"]["test"]
     tam("eval", str(finished))
     printed = capsys.readouterr().out

@@ -52,36 +52,18 @@ def test_a_damaged_rule_names_its_file(
         rule.write_text(json.dumps(values | change))
         with pytest.raises(SystemExit, match=f"^error: {rule}: {message}"):
             tam("predict", str(finished), str(rule), "a")
+    for words in (["eval", str(tmp_path)], ["predict", str(finished), str(tmp_path / "none.json"), "a"]):
+        with pytest.raises(SystemExit, match=r"no finished run|cannot be read"):
+            tam(*words)
     capsys.readouterr()
-
-
-def test_wrong_folders_and_rules_say_so(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no finished run"):
-        tam("eval", str(tmp_path))
-    rule = tmp_path / "rule.json"
-    rule.write_text("{}")
-    with pytest.raises(SystemExit, match="not a task embedding"):
-        tam("predict", str(finished), str(rule), "a")
-    with pytest.raises(SystemExit, match="cannot be read"):
-        tam("predict", str(finished), str(tmp_path / "none.json"), "a")
 
 
 def test_every_token_can_be_given_and_is_shown_as_it_can_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given, rule = tmp_path / "my examples.jsonl", str(tmp_path / "my rule.json")
-    rows: list[list[int | str]] = [
-        ["a b"],
-        [""],
-        ["1"],
-        [1],
-        ["b", 1],
-        ["[", 1, "]"],
-        ["[2]"],
-        [2],
-        ["-x"],
-        [],
-    ]
+    rows: list[list[int | str]] = [["a b"], [""], ["1"], [1], ["b", 1], ["[", 1, "]"]]
+    rows += [["[2]"], [2], ["-x"], []]
     examples = [{"x": row, "y": row} for row in rows]
     run = train_nearest(tmp_path, "transduction", examples)
     assert f"next: tam eval '{run}', or tam adapt '{run}' " in capsys.readouterr().out
@@ -169,11 +151,8 @@ def test_probabilities_and_json(finished: Path, rule: str, capsys: pytest.Captur
 
 def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, examples, rule = tmp_path / "t.csv", tmp_path / "e.jsonl", tmp_path / "rule.json"
-    rows = [
-        f"{split},{word},{word[::-1]},{split}"
-        for split in ("train", "valid", "test")
-        for word in ("tea", "cup")
-    ]
+    splits = ("train", "valid", "test")
+    rows = [f"{split},{word},{word[::-1]},{split}" for split in splits for word in ("tea", "cup")]
     table.write_text("\n".join(["task,x,y,split", *rows]))
     words = ("--text", "characters", "--kind", "transduction", "--method", "nearest", "--shots", "1")
     tam("train", str(table), *words, "--out", str(tmp_path / "run"))
