@@ -10,7 +10,7 @@ import pytest
 import tam
 from tam.config.config import Config
 from tam.learner.adapting import identity
-from tam.learner.evaluating import evaluate_run
+from tam.learner.evaluating import evaluate_run, open_run
 from tam.tasks.task import Sequences
 from tam.tasks.vocabulary import Vocabulary
 from tam.training.folder import best_file
@@ -32,8 +32,9 @@ def test_a_run_its_evaluation_and_its_learner_have_the_same_scores(tmp_path: Pat
     assert len({6, *result["best_steps"].values()}) == 3
     learner = tam.load(tmp_path)
     assert score_rows(learner.evaluate(tasks.test)) == result["scores"]
-    assert evaluate_run(tmp_path)["scores"] == result["scores"]
-    assert evaluate_run(tmp_path, shots=[2])["scores"] == score_rows(learner.evaluate(tasks.test, [2]))
+    assert evaluate_run(open_run(tmp_path))["scores"] == result["scores"]
+    again = evaluate_run(open_run(tmp_path, shots=[2]))
+    assert again["scores"] == score_rows(learner.evaluate(tasks.test, [2]))
     learner.save(tmp_path / "copy")
     copy = tam.load(tmp_path / "copy")
     assert score_rows(copy.evaluate(tasks.test)) == result["scores"]

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import tam
-from tam.pretrained.packed import Packed, ShownTask
+from tam.pretrained.card import Packed, ShownTask
 from tam.serve.app import make_app
 from tam.serve.served import Served
 from tests.learner.small import untrained

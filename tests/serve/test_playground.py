@@ -12,7 +12,7 @@ import pytest
 
 import tam
 from tam.pretrained import folder_of
-from tam.pretrained.packed import read_packed
+from tam.pretrained.card import read_packed
 from tam.tasks.pathfinding import BLOBS, CELLS, blob, shortest_path
 from tests.serve.test_serving import server
 

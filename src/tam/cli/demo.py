@@ -90,7 +90,7 @@ class _Talk:
 
     def __init__(self, name: str, learner: "Learner") -> None:
         from tam.pretrained import resolve
-        from tam.pretrained.packed import read_packed
+        from tam.pretrained.card import read_packed
 
         self.learner, self.spec = learner, learner.model_.spec
         packed = read_packed(resolve(name))

@@ -70,13 +70,13 @@ class Eval(ScoredRuns):
 
     def run(self) -> None:
         """Evaluate and print."""
-        from tam.learner.evaluating import evaluate_run, over_trials
+        from tam.learner.evaluating import evaluate_run, open_run, over_trials
         from tam.report.curve import score_table
 
         folders = self.folders
         tasks = self.other_tasks(folders[0])
-        results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
-        print(score_table(over_trials(results, folders)))
+        opened = (open_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders)
+        print(score_table(over_trials([evaluate_run(run) for run in opened], folders)))
 
 
 @dataclass(frozen=True)
