@@ -32,16 +32,13 @@ def test_bad_examples_say_where(finished: Path, tmp_path: Path, content: str, me
     assert TaskEmbedding.load(tmp_path / "rule.json") == rule
 
 
-def test_examples_are_read_as_tasks_are(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_are_read_as_tasks_are(finished: Path, tmp_path: Path) -> None:
     """With a byte order mark, Windows' ends of lines, and a line separator inside of a string."""
     examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
     lines = ('\ufeff{"x": ["a"], "y": "one\u2028label"}', "", '{"x": ["x"], "y": "no"}')
     examples.write_bytes("\r\n".join(lines).encode())
     tam("adapt", str(finished), str(examples), "--out", str(rule))
     assert json.loads(rule.read_text(encoding="utf-8"))["labels"] == ["no", "one\u2028label"]
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize("out", [".", "none/rule.json", "/dev/full"])
@@ -55,9 +52,7 @@ def test_a_rule_that_cannot_be_written_says_so(
     assert [file.name for file in tmp_path.iterdir()] == ["examples.jsonl"]
 
 
-def test_a_rule_replaces_rules_alone(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rule_replaces_rules_alone(finished: Path, tmp_path: Path) -> None:
     examples, same, rule = (tmp_path / name for name in ("examples.jsonl", "link.jsonl", "rule.json"))
     examples.write_text('{"x": ["a"], "y": "yes"}\n')
     same.symlink_to(examples)
@@ -73,7 +68,6 @@ def test_a_rule_replaces_rules_alone(
         examples.write_text(json.dumps({"x": ["a"], "y": content}))
         tam("adapt", str(finished), str(examples), "--out", str(rule))
         assert json.loads(rule.read_text())["labels"] == labels
-    capsys.readouterr()
 
 
 def test_primitives_that_do_not_go_with_the_model_name_their_file_or_option(

@@ -10,6 +10,7 @@ from tam.cli.tasks import prior_source
 from tam.experiments import lists
 from tam.io import read_json
 from tam.tasks.jsonl import read_tasks
+from tests.commands.own import Said
 from tests.in_process import tam
 
 WORDS = "--preset smoke --method tam --shots 2 --steps 2 --rows 8 --tasks 4 --programs 0"
@@ -53,16 +54,12 @@ def test_the_run_says_what_its_prior_was(run: Path, own: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_with_a_prior_is_used_as_any_other(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_with_a_prior_is_used_as_any_other(run: Path, tmp_path: Path, said: Said) -> None:
     examples, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
     examples.write_text('{"x": [1, 2, 3], "y": [2, 3, 1]}\n{"x": [4, 5], "y": [5, 4]}\n')
     tam("eval", str(run))
     tam("adapt", str(run), str(examples), "--out", rule)
-    capsys.readouterr()
-    tam("predict", str(run), rule, "19 2 1")
-    asked, answer = capsys.readouterr().out.split("→")
+    asked, answer = said("predict", str(run), rule, "19 2 1").split("→")
     assert asked.split() == ["19", "2", "1"]
     assert all(0 <= int(token) < 20 for token in answer.split())
 

@@ -6,19 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.own import write_in_every_split
+from tests.commands.own import Said, write_in_every_split
 from tests.in_process import tam
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(tmp_path: Path, said: Said) -> None:
     for method, shown in (("snail", True), ("nearest", False)):
         words = ("--method", method, "--preset", "smoke", "--shots", "1", "--queries", "10")
-        tam("train", "classification", *words, "--out", str(tmp_path / method))
-        printed = " ".join(capsys.readouterr().out.split())
+        printed = " ".join(said("train", "classification", *words, "--out", str(tmp_path / method)).split())
         assert ("the paper's SNAIL 43.0 %" in printed) == shown
         assert ("the paper's" in printed) == shown
         assert "ceiling" in printed
@@ -77,7 +74,7 @@ def test_a_run_is_resumed_on_its_own_device(
 
 
 def test_a_finished_run_is_shown_again_and_not_overwritten(
-    finished: Path, small_tasks: Path, capsys: pytest.CaptureFixture[str]
+    finished: Path, small_tasks: Path, said: Said
 ) -> None:
     command = ("train", str(small_tasks), "--preset", "smoke", "--out", str(finished))
     before = (finished / "model.safetensors").read_bytes()
@@ -85,8 +82,7 @@ def test_a_finished_run_is_shown_again_and_not_overwritten(
         tam(*command)
     with pytest.raises(SystemExit, match="other settings"):
         tam(*command, "--resume", "--steps", "9")
-    tam(*command, "--resume")
-    assert "accuracy at k" in capsys.readouterr().out
+    assert "accuracy at k" in said(*command, "--resume")
     assert (finished / "model.safetensors").read_bytes() == before
 
 
