@@ -12,15 +12,6 @@ from tests.in_process import tam
 pytestmark = pytest.mark.slow
 
 
-def test_a_run_stands_beside_the_paper_s_numbers_of_its_method(tmp_path: Path, said: Said) -> None:
-    for method, shown in (("snail", True), ("nearest", False)):
-        words = ("--method", method, "--preset", "smoke", "--shots", "1", "--queries", "10")
-        printed = " ".join(said("train", "classification", *words, "--out", str(tmp_path / method)).split())
-        assert ("the paper's SNAIL 43.0 %" in printed) == shown
-        assert ("the paper's" in printed) == shown
-        assert "ceiling" in printed
-
-
 def test_a_run_is_a_folder(finished: Path) -> None:
     names = "best-1.safetensors best-5.safetensors config.json learner.json metrics.jsonl model.safetensors"
     names += " result.json scores.png scores.svg"

@@ -1,6 +1,7 @@
 """What users give: taken as it is meant, or an error that says where and why."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from tam.errors import UserError
 from tam.learner.inputs import ExamplesError, Intake
 from tam.models import ModelSpec
-from tam.tasks.task import Classes, Label, Sequences, Task
+from tam.tasks.task import Classes, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary
 
@@ -28,16 +29,12 @@ COMPOSER = Intake(
 )
 
 
-def task(examples: list[tuple[list[Token], Any]], tokens: Vocabulary, name: str = "t", **more: Any) -> Task:
-    def sequences(rows: list[list[Token]]) -> Sequences:
-        return Sequences.from_lists([tokens.encode(row) for row in rows], len(tokens))
-
-    answers = [y for _, y in examples]
-    if isinstance(answers[0], list):
-        return Task(name, tokens, sequences([x for x, _ in examples]), sequences(answers), **more)
-    labels: tuple[Label, ...] = tuple(sorted(set(answers)))
-    y = Classes(np.array([labels.index(answer) for answer in answers]), labels)
-    return Task(name, tokens, sequences([x for x, _ in examples]), y, **more)
+def task(examples: list[tuple[list[Token], Any]], tokens: Vocabulary, *primitives: str) -> Task:
+    """A task in the ids of these tokens."""
+    size: dict[str, int] = {"max_y": 9} if isinstance(examples[0][1], list) else {"classes": 9}
+    kind = "transduction" if "max_y" in size else "classification"
+    spec = ModelSpec(kind=kind, vocabulary=len(tokens), max_x=9, width=8, **size)
+    return replace(Intake(spec, tokens, None).task("t", examples, ()), primitives=primitives)
 
 
 @pytest.mark.parametrize(
@@ -122,19 +119,14 @@ def test_tasks_of_another_vocabulary_keep_their_tokens(intake: Intake) -> None:
     assert own.x.ids.tolist() == [[4, 2, 3], [0, 0, 0]]
 
 
-def _set_of(one: Task) -> TaskSet:
-    names = ("train", "valid", "test")
-    splits = {name: (Task(name, one.vocabulary, one.x, one.y),) for name in names}
-    return TaskSet(splits, one.vocabulary)
-
-
 FINE = task([([1], "yes")], VOCABULARY)
+ALL = TaskSet({name: (replace(FINE, name=name),) for name in ("train", "valid", "test")}, VOCABULARY)
 
 
 @pytest.mark.parametrize(
     ("make", "about"),
     [
-        (lambda: _set_of(FINE), "one split"),
+        (lambda: ALL, "one split"),
         *((given, "list of one task or more") for given in (lambda: FINE, list, lambda: [FINE, "t"])),
         (lambda: [FINE, task([([1], [1])], VOCABULARY)], "task 't' is of kind transduction"),
         (lambda: [task([([1], y) for y in range(3)], VOCABULARY)], "task 't': 3 different labels"),
@@ -151,9 +143,9 @@ def test_tasks_that_do_not_fit_say_why(make: Callable[[], Any], about: str) -> N
 
 
 def test_tasks_of_a_compositional_model_have_one_unknown_primitive() -> None:
-    given = task([([1], 0)], VOCABULARY, primitives=("add", "new"))
+    given = task([([1], 0)], VOCABULARY, "add", "new")
     assert COMPOSER.tasks([given])[0].primitives == ("add", "new")
     assert CLASSIFIER.tasks([given])[0].primitives == ()
     for names in ((), ("add", "sort"), ("new",)):
         with pytest.raises(UserError, match=r"^task 't': .*primitives"):
-            COMPOSER.tasks([task([([1], 0)], VOCABULARY, primitives=names)])
+            COMPOSER.tasks([task([([1], 0)], VOCABULARY, *names)])
