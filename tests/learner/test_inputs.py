@@ -31,9 +31,8 @@ COMPOSER = Intake(
 
 def task(examples: list[tuple[list[Token], Any]], tokens: Vocabulary, *primitives: str) -> Task:
     """A task in the ids of these tokens."""
-    size: dict[str, int] = {"max_y": 9} if isinstance(examples[0][1], list) else {"classes": 9}
-    kind = "transduction" if "max_y" in size else "classification"
-    spec = ModelSpec(kind=kind, vocabulary=len(tokens), max_x=9, width=8, **size)
+    kind = "transduction" if isinstance(examples[0][1], list) else "classification"
+    spec = ModelSpec(kind=kind, vocabulary=len(tokens), max_x=9, max_y=9, classes=9, width=8)
     return replace(Intake(spec, tokens, None).task("t", examples, ()), primitives=primitives)
 
 
