@@ -29,6 +29,8 @@ def test_a_store_from_the_command_line(finished: Path, tmp_path: Path, said: Sai
     rule = str(tmp_path / "rule.json")
     shown = said("store", "get", file, "second", "--out", rule)
     assert "  b x  →  yes\n" in shown
+    with pytest.raises(SystemExit, match="not a task embedding"):
+        tam("store", "get", file, "second", "--out", str(given))
     tam("predict", run, rule, "b x")
     assert len(said("store", "nearest", file, "first").splitlines()) == 3
     said("store", "rename", file, "third", "last")
