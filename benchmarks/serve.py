@@ -31,7 +31,7 @@ import tam
 from tam.io import read_json
 from tam.provenance import now, provenance
 from tam.report.table import table
-from tam.store.stored import StoredTask, plain_examples
+from tam.store.stored import StoredTask, encodable_examples
 
 CLIENTS, ROWS, TASKS, LEARNED = 32, 32, 1_000, 32
 MUST = 10
@@ -79,7 +79,7 @@ def nearest() -> Facts:
     """Time the search for the nearest of many stored tasks, apart from the first one."""
     points = np.random.default_rng(0).normal(size=(STORED, 128)).astype(np.float32)
     with tempfile.TemporaryDirectory() as folder, tam.Store(Path(folder) / "tasks.db") as store:
-        examples = plain_examples("", [([1], 0), ([2], 1)])
+        examples = encodable_examples("", [([1], 0), ([2], 1)])
         store.put_many(
             StoredTask(f"task {number}", tam.TaskEmbedding(point, (0, 1), "w", 0.0), examples, "", now())
             for number, point in enumerate(points)
@@ -142,7 +142,7 @@ def prepare(name: str, folder: Path) -> tuple[str, str]:
     learned = cycle(zip(learner.adapt_many(pairs), pairs, strict=True))
     with tam.Store(folder / "tasks.db", learner) as store:
         store.put_many(
-            StoredTask(f"task {number}", rule, plain_examples("", examples), "", now())
+            StoredTask(f"task {number}", rule, encodable_examples("", examples), "", now())
             for number, (rule, examples) in zip(range(TASKS), learned, strict=False)
         )
     return model, str(folder / "tasks.db")

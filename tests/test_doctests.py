@@ -28,10 +28,6 @@ READ_RUNS = (
 """What reads or scores runs, which needs torch."""
 
 
-def test_no_module_is_forgotten() -> None:
-    assert {"tam.tasks.pathfinding", "tam.tasks.benchmark", "tam.report.table"} <= set(MODULES)
-
-
 def test_these_modules_do_without_torch() -> None:
     light = [name for name in MODULES if not name.startswith(READ_RUNS)]
     script = f"import sys\nfor name in {light!r}: __import__(name)\nsys.exit('torch' in sys.modules)"
@@ -42,12 +38,3 @@ def test_these_modules_do_without_torch() -> None:
 def test_docstrings(name: str) -> None:
     results = doctest.testmod(import_module(name))
     assert results.failed == 0
-
-
-def test_there_are_examples() -> None:
-    finder = doctest.DocTestFinder()
-    with_examples = {
-        name for name in MODULES if any(test.examples for test in finder.find(import_module(name)))
-    }
-    assert {"tam.tasks.jsonl_schema", "tam.tasks.composition"} <= with_examples
-    assert len(with_examples) >= 6

@@ -40,11 +40,6 @@ def comment_behind(node: ast.stmt, code: str) -> str:
     return behind.removeprefix("# ") if behind.startswith("# ") else ""
 
 
-def test_there_is_something_to_run() -> None:
-    assert blocks("python")
-    assert {"make", "tam"} <= {words[0] for words in commands()}
-
-
 @pytest.mark.timeout(600)
 def test_commands_of_tam_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one folder and in their order: one may read what another has written, or the user's own tasks."""

@@ -5,5 +5,5 @@ SETS = {
     "classification": ["classification", "--n", "3", *SMALL],
     "transduction": ["transduction", *SMALL],
     "pathfinding": ["pathfinding", *SMALL],
-    "compositional": ["pathfinding", "--compositional", "--holdout", "0", *SMALL],
+    "compositional": ["transduction", "--compositional", "--holdout", "0", *SMALL],
 }

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tam.pretrained import folder_of
+from tam.pretrained import folder_of, names
 from tam.pretrained.card import headline, read_card
 from tests.cli.real_command import run
+from tests.in_process import tam
 
 pytestmark = pytest.mark.slow
 
@@ -22,9 +23,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 
 def test_models(call: Any) -> None:
     shown = call("models")
-    assert [line.split()[0] for line in shown.splitlines()[1:4]] == [
-        "classification", "pathfinding", "transduction"
-    ]  # fmt: skip
+    assert [line.split()[0] for line in shown.splitlines()[1:4]] == names()
     card = read_card(folder_of("classification"))
     assert headline(card, card["scores"]["packed"][1]) in shown
 
@@ -73,14 +72,12 @@ def test_a_file_is_answered_quickly(tmp_path: Path) -> None:
     [
         ('{"x": [1]}\n', "no examples"),
         ('{"x": [1], "y": "a"}\n{"x": [99], "y": "b"}\n', ":2: x: unknown token 99"),
+        ('{"x": [1], "y": "a"}\n{"x": [99]}\n', ":2: x: unknown token 99"),
         ("what\n", ":1: "),
     ],
 )
-def test_mistakes_in_a_file(call: Any, tmp_path: Path, text: str, message: str) -> None:
+def test_mistakes_in_a_file(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "examples.jsonl"
     file.write_text(text)
-    from tests.in_process import tam
-
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(SystemExit, match=message):
         tam("demo", "--examples", str(file))
-    assert message in str(end.value)

@@ -53,13 +53,6 @@ def test_other_errors_are_bugs_and_show_in_full(call: Any, monkeypatch: pytest.M
         call("tasks", "classification")
 
 
-def test_an_error_is_one_line_on_standard_error() -> None:
-    done = run("tasks", "clasification")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert re.fullmatch(r"error: .* did you mean 'classification'\?\n", done.stderr)
-
-
 def test_interrupting_is_no_error_of_ours(tmp_path: Path) -> None:
     """While the command waits for a pipe to which nobody writes."""
     pipe = tmp_path / "tasks.jsonl"

@@ -85,16 +85,9 @@ def test_colour_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, call: Any) -
 
 ERRORS = {
     "clasification": "did you mean 'classification'",
-    "": "no benchmark ''",
-    "no/such/folder": "no/such/folder",
-    "x" * 5000: "xxx",
-    "transduction --train 0": "--train",
-    "transduction --seed -1": "--seed",
     "transduction --compositional --holdout 8": "--holdout",
-    "classification --n 5 --train 5000": "5080",
     "classification --n 2 --train 5 --examples 100000": "--examples .*100000",
     "pathfinding --show 0": "--show",
-    "pathfinding --train 5 --examples 8 --task nothing": "nothing",
     "pathfinding --train 5 --examples 8 --out no/such/folder/x.jsonl": "no/such/folder/x.jsonl",
     "FILE --ceiling": "--ceiling",
     "FILE": "FILE:1: ",
@@ -105,6 +98,6 @@ ERRORS = {
 def test_errors(given: str, call: Any, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text("not JSON\n")
-    found = call("tasks", *(given.replace("FILE", str(file)).split() or [""]))
+    found = call("tasks", *given.replace("FILE", str(file)).split())
     assert re.match(rf"error: .*{ERRORS[given].replace('FILE', str(file))}", found)
     assert "\n" not in found

@@ -4,8 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.own import Said
 from tests.in_process import tam
 from tests.letters import write_letters
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Run the command here, and return its output."""
+
+    def run_here(*words: str) -> str:
+        capsys.readouterr()
+        tam(*words)
+        return capsys.readouterr().out
+
+    return run_here
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 """What a person makes of tasks of their own."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.in_process import tam
+
+Said = Callable[..., str]
+"""Runs the command `tam` with these words, and returns its output."""
 
 
 def write_in_every_split(file: Path, line: dict[str, Any]) -> None:

@@ -15,13 +15,8 @@ from tests.in_process import tam
     [
         ("", ": empty"),
         ('{"x": ["a"], "y": "yes"}\nnonsense\n', ":2: not JSON"),
-        ('{"x": ["a"]}\n', ":1: .*'y'"),
-        ('{"x": ["a"], "y": "yes", "z": 1}\n', ":1: .*'z'"),
-        ('["a", "yes"]\n', ":1: .*object"),
         ('{"x": ["a", "a", "a"], "y": "yes"}\n', ":1: x: 3 tokens"),
         ('{"x": [], "y": "yes"}\n\n{"x": [[1]], "y": "yes"}', r":3: x: .*\[1\]"),
-        ('{"x": "a", "y": "yes"}\n', ":1: x: .*'a'"),
-        ('{"x": ["a"], "y": true}\n', ":1: y: .*True"),
         ('{"x": ["a"], "y": ["yes"]}\n', ":1: y: .*label"),
         ("".join(f'{{"x": ["a"], "y": {y}}}\n' for y in range(3)), ": 3 different labels"),
     ],
@@ -37,16 +32,13 @@ def test_bad_examples_say_where(finished: Path, tmp_path: Path, content: str, me
     assert TaskEmbedding.load(tmp_path / "rule.json") == rule
 
 
-def test_examples_are_read_as_tasks_are(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_are_read_as_tasks_are(finished: Path, tmp_path: Path) -> None:
     """With a byte order mark, Windows' ends of lines, and a line separator inside of a string."""
     examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
     lines = ('\ufeff{"x": ["a"], "y": "one\u2028label"}', "", '{"x": ["x"], "y": "no"}')
     examples.write_bytes("\r\n".join(lines).encode())
     tam("adapt", str(finished), str(examples), "--out", str(rule))
     assert json.loads(rule.read_text(encoding="utf-8"))["labels"] == ["no", "one\u2028label"]
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize("out", [".", "none/rule.json", "/dev/full"])
@@ -60,9 +52,7 @@ def test_a_rule_that_cannot_be_written_says_so(
     assert [file.name for file in tmp_path.iterdir()] == ["examples.jsonl"]
 
 
-def test_a_rule_replaces_rules_alone(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rule_replaces_rules_alone(finished: Path, tmp_path: Path) -> None:
     examples, same, rule = (tmp_path / name for name in ("examples.jsonl", "link.jsonl", "rule.json"))
     examples.write_text('{"x": ["a"], "y": "yes"}\n')
     same.symlink_to(examples)
@@ -78,7 +68,6 @@ def test_a_rule_replaces_rules_alone(
         examples.write_text(json.dumps({"x": ["a"], "y": content}))
         tam("adapt", str(finished), str(examples), "--out", str(rule))
         assert json.loads(rule.read_text())["labels"] == labels
-    capsys.readouterr()
 
 
 def test_primitives_that_do_not_go_with_the_model_name_their_file_or_option(

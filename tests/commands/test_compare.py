@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.own import Said
 from tests.in_process import tam
 
 
@@ -16,9 +17,8 @@ def nearest(small_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_runs_stand_side_by_side(finished: Path, nearest: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tam("compare", str(nearest), str(finished), "--shots", "1", "2")
-    title, head, *rows = capsys.readouterr().out.splitlines()
+def test_runs_stand_side_by_side(finished: Path, nearest: Path, said: Said) -> None:
+    title, head, *rows = said("compare", str(nearest), str(finished), "--shots", "1", "2").splitlines()
     assert title.endswith("tasks.jsonl, test")
     assert head.split() == ["accuracy", "at", "k", "=", "1", "2"]
     cells = {row.partition("  ")[0] or "difference": row.split()[-8:] for row in rows}
@@ -32,66 +32,41 @@ def test_runs_stand_side_by_side(finished: Path, nearest: Path, capsys: pytest.C
 
 
 def test_runs_on_other_data_have_a_table_of_their_own(
-    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: Path, small_tasks: Path, tmp_path: Path, said: Said
 ) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(small_tasks.read_text().replace('"task": "l"', '"task": "L"'))
-    tam(
-        "train",
-        str(other),
-        "--preset",
-        "smoke",
-        "--method",
-        "nearest",
-        "--shots",
-        "1",
-        "--out",
-        str(tmp_path / "r"),
-    )
-    capsys.readouterr()
-    tam("compare", str(finished), str(tmp_path / "r"))
-    assert "difference" not in (printed := capsys.readouterr().out)
+    words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--out", str(tmp_path / "r"))
+    tam("train", str(other), *words)
+    both = ("compare", str(finished), str(tmp_path / "r"))
+    printed = said(*both)
+    assert "difference" not in printed
     assert printed.count("accuracy at k =") == 2
-    tam("compare", str(finished), str(tmp_path / "r"), "--shots", "1", "--tasks", str(other))
-    assert (printed := capsys.readouterr().out).count("accuracy at k =") == 1
+    printed = said(*both, "--shots", "1", "--tasks", str(other))
+    assert printed.count("accuracy at k =") == 1
     assert "difference" in printed
 
 
 def test_a_run_is_scored_on_the_tasks_of_a_file(
-    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: Path, small_tasks: Path, tmp_path: Path, said: Said
 ) -> None:
-    tam("eval", str(finished))
-    expected = capsys.readouterr().out
+    expected = said("eval", str(finished))
     lines = [json.loads(line) for line in small_tasks.read_text().splitlines()]
-    unsplit = [
-        {name: line[name] for name in ("task", "kind", "examples")}
-        for line in lines
-        if line["split"] == "test"
-    ]
+    test = [line for line in lines if line.pop("split") == "test"]
     file = tmp_path / "new.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in unsplit))
-    tam("eval", str(finished), "--tasks", str(file))
-    assert capsys.readouterr().out == expected  # the same tasks, none of them drawn for anything else
-    file.write_text(json.dumps(unsplit[0] | {"kind": "transduction", "examples": [{"x": ["a"], "y": ["b"]}]}))
+    file.write_text("".join(json.dumps(line) + "\n" for line in test))
+    assert said("eval", str(finished), "--tasks", str(file)) == expected
+    file.write_text(json.dumps(test[0] | {"kind": "transduction", "examples": [{"x": ["a"], "y": ["b"]}]}))
     with pytest.raises(SystemExit, match="is of kind transduction"):
         tam("eval", str(finished), "--tasks", str(file))
     with pytest.raises(SystemExit, match=r"none\.jsonl: cannot be read"):
         tam("eval", str(finished), "--tasks", str(tmp_path / "none.jsonl"))
 
 
-def test_the_end_of_training_says_whether_it_is_worth_it(
-    finished: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_end_of_training_says_whether_it_is_worth_it(finished: Path, said: Said) -> None:
     result = json.loads((finished / "result.json").read_text())
-    assert set(result["floors"]["test"]) == {
-        "chance",
-        "nearest neighbour",
-        "most tokens in common",
-        "naive Bayes",
-    }
     gains = result["gains"]["test"]
-    tam("eval", str(finished))
-    printed = capsys.readouterr().out
+    printed = said("eval", str(finished))
     for place, gain in enumerate(gains):
         best = max(scores[place]["accuracy"] for scores in result["floors"]["test"].values())
         assert gain["difference"] == pytest.approx(result["scores"][place]["accuracy"] - best)

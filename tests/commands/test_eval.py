@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.own import Said
 from tests.in_process import tam
 
 
@@ -23,15 +24,13 @@ def test_several_runs_are_trials_of_one_another(
     finished: Path,
     small_tasks: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    said: Said,
 ) -> None:
     other, bigger = tmp_path / "second", tmp_path / "bigger"
     command = ("train", str(small_tasks), "--preset", "smoke")
     tam(*command, "--out", str(other), "--seed", "1")
     tam(*command, "--out", str(bigger), "--width", "32")
-    capsys.readouterr()
-    tam("eval", str(finished), str(other))
-    printed = capsys.readouterr().out
+    printed = said("eval", str(finished), str(other))
     results = [json.loads((folder / "result.json").read_text()) for folder in (finished, other)]
     one, two = (100 * result["scores"][0]["accuracy"] for result in results)
     assert f"{(one + two) / 2:.1f} % ± {abs(one - two) / 2**0.5:.1f} %" in printed
@@ -42,7 +41,7 @@ def test_several_runs_are_trials_of_one_another(
 
 
 def test_a_run_is_scored_on_the_tasks_it_was_trained_with(
-    small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     """Named by a path that is not absolute, and scored from another folder; one test task has no interval."""
     lines = small_tasks.read_text().splitlines(keepends=True)
@@ -52,9 +51,7 @@ def test_a_run_is_scored_on_the_tasks_it_was_trained_with(
     monkeypatch.chdir(tmp_path)
     tam("train", "tasks.jsonl", "--preset", "smoke", "--out", "run")
     monkeypatch.chdir(elsewhere)
-    capsys.readouterr()
-    tam("eval", "../run")
-    assert "nan" not in capsys.readouterr().out
+    assert "nan" not in said("eval", "../run")
     result = json.loads((tmp_path / "run" / "result.json").read_text(), parse_constant=pytest.fail)
     assert result["scores"][0]["accuracy_interval"] is None
     tasks.write_text(

@@ -9,38 +9,39 @@ import pytest
 
 from tam.learner import learner as learned
 from tam.learner.task_embedding import TaskEmbedding
-from tests.commands.own import train_nearest, write_examples
+from tests.commands.own import Said, train_nearest, write_examples
 from tests.in_process import tam
 
 
-def test_adapt_and_predict(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def answers(text: str) -> list[str]:
+    """The answers in what `tam predict` printed."""
+    return [line.rpartition("→")[2].strip() for line in text.splitlines()]
+
+
+def test_adapt_and_predict(finished: Path, tmp_path: Path, said: Said) -> None:
     examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
     examples.write_text('{"x": ["a", "x"], "y": "yes"}\n\n{"x": ["x"], "y": "no"}\n')
-    tam("adapt", str(finished), str(examples), "--out", str(rule))
-    assert "tam predict" in capsys.readouterr().out
-    tam("predict", str(finished), str(rule), "a x", "x", "")
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert {line.rpartition("→")[2].strip() for line in lines} <= {"yes", "no"}
+    assert "tam predict" in said("adapt", str(finished), str(examples), "--out", str(rule))
+    found = answers(said("predict", str(finished), str(rule), "a x", "x", ""))
+    assert len(found) == 3
+    assert set(found) <= {"yes", "no"}
 
 
-def test_words_are_tokens_as_they_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_are_tokens_as_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said
+) -> None:
     given, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
     examples = [{"x": x, "y": y % 2} for y, x in enumerate([[1], [-5], ["٣", 3], ["1"], [1, 1], [3]])]
     run = train_nearest(tmp_path, "classification", examples)
     write_examples(given, examples[:3])
     tam("adapt", run, str(given), "--out", rule)
-    capsys.readouterr()
-    tam("predict", run, rule, "1", "-5", "٣ 3")
-    assert [text.split("→")[1].strip() for text in capsys.readouterr().out.splitlines()] == ["0", "1", "0"]
+    assert answers(said("predict", run, rule, "1", "-5", "٣ 3")) == ["0", "1", "0"]
     for word in ("²", "--5", "03", "9" * 5000, "1.0", "true"):
         tam("predict", run, rule, "1", f"1 {word}")
         assert f"1 of 3 tokens are unknown to the model: '{word[:50]}" in capsys.readouterr().err
 
 
-def test_a_damaged_rule_names_its_file(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_rule_names_its_file(finished: Path, tmp_path: Path) -> None:
     examples, rule = tmp_path / "examples.jsonl", tmp_path / "rule.json"
     examples.write_text('{"x": ["a"], "y": "yes"}\n')
     tam("adapt", str(finished), str(examples), "--out", str(rule))
@@ -52,54 +53,31 @@ def test_a_damaged_rule_names_its_file(
         rule.write_text(json.dumps(values | change))
         with pytest.raises(SystemExit, match=f"^error: {rule}: {message}"):
             tam("predict", str(finished), str(rule), "a")
-    capsys.readouterr()
-
-
-def test_wrong_folders_and_rules_say_so(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no finished run"):
-        tam("eval", str(tmp_path))
-    rule = tmp_path / "rule.json"
-    rule.write_text("{}")
-    with pytest.raises(SystemExit, match="not a task embedding"):
-        tam("predict", str(finished), str(rule), "a")
-    with pytest.raises(SystemExit, match="cannot be read"):
-        tam("predict", str(finished), str(tmp_path / "none.json"), "a")
+    for words in (["eval", str(tmp_path)], ["predict", str(finished), str(tmp_path / "none.json"), "a"]):
+        with pytest.raises(SystemExit, match=r"no finished run|cannot be read"):
+            tam(*words)
 
 
 def test_every_token_can_be_given_and_is_shown_as_it_can_be(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said
 ) -> None:
     given, rule = tmp_path / "my examples.jsonl", str(tmp_path / "my rule.json")
-    rows: list[list[int | str]] = [
-        ["a b"],
-        [""],
-        ["1"],
-        [1],
-        ["b", 1],
-        ["[", 1, "]"],
-        ["[2]"],
-        [2],
-        ["-x"],
-        [],
-    ]
+    rows: list[list[int | str]] = [["a b"], [""], ["1"], [1], ["b", 1], ["[", 1, "]"]]
+    rows += [["[2]"], [2], ["-x"], []]
     examples = [{"x": row, "y": row} for row in rows]
     run = train_nearest(tmp_path, "transduction", examples)
     assert f"next: tam eval '{run}', or tam adapt '{run}' " in capsys.readouterr().out
     write_examples(given, examples)
-    tam("adapt", run, str(given), "--out", rule)
-    hint = capsys.readouterr().out.splitlines()[-1]
+    hint = said("adapt", run, str(given), "--out", rule).splitlines()[-1]
     command, *hinted = shlex.split(hint.removeprefix("next: "))
     assert (command, hinted[:3]) == ("tam", ["predict", run, rule])
     tam(*hinted)
-    capsys.readouterr()
 
     typed = ['["a b"]', '[""]', '["1"]', "1", "b 1", "[ 1 ]", "[2]", "2", '["-x"]', ""]
-    tam("predict", run, rule, *typed)
-    shown = capsys.readouterr().out.splitlines()
+    shown = said("predict", run, rule, *typed).splitlines()
     assert shown == [f"{text}  →  {text}" for text in typed]
-    tam("predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
-    shown = [text.partition("→  ")[2] for text in capsys.readouterr().out.splitlines()]
-    assert shown == ["b 1", "[ 1 ]", "1", ""]
+    shown = said("predict", run, rule, '["b", 1]', '[ "[", 1, "]" ]', "[1]", "[]")
+    assert answers(shown) == ["b 1", "[ 1 ]", "1", ""]
     for text, token in (('["c d"]', "'c d'"), ('["a', """'["a'""")):
         tam("predict", run, rule, text)
         assert f"1 of 1 tokens are unknown to the model: {token}" in capsys.readouterr().err
@@ -108,11 +86,10 @@ def test_every_token_can_be_given_and_is_shown_as_it_can_be(
 
 
 @pytest.fixture
-def rule(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def rule(finished: Path, tmp_path: Path) -> str:
     """A rule that was learned from two examples."""
     write_examples(tmp_path / "e.jsonl", [{"x": ["a", "x"], "y": "yes"}, {"x": ["x"], "y": "no"}])
     tam("adapt", str(finished), str(tmp_path / "e.jsonl"), "--out", str(tmp_path / "rule.json"))
-    capsys.readouterr()
     return str(tmp_path / "rule.json")
 
 
@@ -121,28 +98,27 @@ def test_inputs_come_from_a_file_or_from_standard_input(
     rule: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    said: Said,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tam("predict", str(finished), rule, "a x", "x")
-    expected = [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()]
+    given = ("predict", str(finished), rule)
+    expected = answers(said(*given, "a x", "x"))
     file = tmp_path / "inputs.jsonl"
     file.write_text('{"x": ["a", "x"]}\n["x"]\n')
-    tam("predict", str(finished), rule, "--file", str(file))
-    assert [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()] == expected
+    assert answers(said(*given, "--file", str(file))) == expected
     monkeypatch.setattr("sys.stdin", io.StringIO("a x\nx\n"))
-    tam("predict", str(finished), rule)
-    assert [line.rpartition("→")[2] for line in capsys.readouterr().out.splitlines()] == expected
+    assert answers(said(*given)) == expected
     file.write_text('a x\n{"y": 1}\n')
     with pytest.raises(SystemExit, match=f"^error: {file}:2: no field 'x'"):
-        tam("predict", str(finished), rule, "--file", str(file))
+        tam(*given, "--file", str(file))
     file.write_text("a x\nx unseen\n")
-    tam("predict", str(finished), rule, "--file", str(file))
+    tam(*given, "--file", str(file))
     assert "1 of 4 tokens are unknown to the model: 'unseen'" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="not both"):
-        tam("predict", str(finished), rule, "a", "--file", str(file))
+        tam(*given, "a", "--file", str(file))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     with pytest.raises(SystemExit, match="no inputs"):
-        tam("predict", str(finished), rule)
+        tam(*given)
 
 
 def test_loose_words_are_not_several_inputs(finished: Path, rule: str) -> None:
@@ -151,9 +127,8 @@ def test_loose_words_are_not_several_inputs(finished: Path, rule: str) -> None:
     tam("predict", str(finished), rule, '["a"]', '["x"]')
 
 
-def test_probabilities_and_json(finished: Path, rule: str, capsys: pytest.CaptureFixture[str]) -> None:
-    tam("predict", str(finished), rule, "a x", "--proba", "--json")
-    (values,) = map(json.loads, capsys.readouterr().out.splitlines())
+def test_probabilities_and_json(finished: Path, rule: str, said: Said) -> None:
+    (values,) = map(json.loads, said("predict", str(finished), rule, "a x", "--proba", "--json").splitlines())
     assert values["x"] == ["a", "x"]
     chances = {one["y"]: one["p"] for one in values["proba"]}
     assert set(chances) == {"yes", "no"}
@@ -161,26 +136,21 @@ def test_probabilities_and_json(finished: Path, rule: str, capsys: pytest.Captur
     assert values["y"] == max(chances, key=lambda label: chances[label])
     expected = learned.load(finished).predict_proba(TaskEmbedding.load(rule), [["a", "x"]])[0]
     assert chances == pytest.approx(expected, abs=1e-5)
-    tam("predict", str(finished), rule, "a x", "--json")
-    assert json.loads(capsys.readouterr().out) == {"x": ["a", "x"], "y": values["y"]}
-    tam("predict", str(finished), rule, "a x", "--proba")
-    assert f"→  {values['y']} ({max(chances.values()):.3f}), " in capsys.readouterr().out
+    given = ("predict", str(finished), rule, "a x")
+    assert json.loads(said(*given, "--json")) == {"x": ["a", "x"], "y": values["y"]}
+    assert f"→  {values['y']} ({max(chances.values()):.3f}), " in said(*given, "--proba")
 
 
-def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, said: Said) -> None:
     table, examples, rule = tmp_path / "t.csv", tmp_path / "e.jsonl", tmp_path / "rule.json"
-    rows = [
-        f"{split},{word},{word[::-1]},{split}"
-        for split in ("train", "valid", "test")
-        for word in ("tea", "cup")
-    ]
+    splits = ("train", "valid", "test")
+    rows = [f"{split},{word},{word[::-1]},{split}" for split in splits for word in ("tea", "cup")]
     table.write_text("\n".join(["task,x,y,split", *rows]))
     words = ("--text", "characters", "--kind", "transduction", "--method", "nearest", "--shots", "1")
     tam("train", str(table), *words, "--out", str(tmp_path / "run"))
     write_examples(examples, [{"x": "tea", "y": "aet"}, {"x": "cup", "y": "puc"}])
     tam("adapt", str(tmp_path / "run"), str(examples), "--out", str(rule))
-    capsys.readouterr()
-    tam("predict", str(tmp_path / "run"), str(rule), "tea", "cup")
-    assert capsys.readouterr().out.splitlines() == ["tea  →  aet", "cup  →  puc"]
-    tam("eval", str(tmp_path / "run"), "--tasks", str(table))
-    assert "exact match at k =" in capsys.readouterr().out
+    assert answers(said("predict", str(tmp_path / "run"), str(rule), "tea", "cup")) == ["aet", "puc"]
+    write_examples(examples, [{"x": "tea", "y": "aet"}, {"x": "cup"}])
+    assert "   c u p  →  a e t " in said("demo", str(tmp_path / "run"), "--examples", str(examples))
+    assert "exact match at k =" in said("eval", str(tmp_path / "run"), "--tasks", str(table))

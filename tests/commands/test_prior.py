@@ -11,9 +11,11 @@ from tam.cli.tasks import prior_source
 from tam.experiments import lists
 from tam.io import read_json
 from tam.tasks.jsonl import read_tasks
+from tests.commands.own import Said
 from tests.in_process import tam
 
-TINY = ("--preset", "smoke", "--method", "tam", "--shots", "2", "--steps", "2", "--rows", "8", "--tasks", "4")
+WORDS = "--preset smoke --method tam --shots 2 --steps 2 --rows 8 --tasks 4 --programs 0"
+TINY = WORDS.split()
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +55,12 @@ def test_the_run_says_what_its_prior_was(run: Path, own: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_with_a_prior_is_used_as_any_other(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_with_a_prior_is_used_as_any_other(run: Path, tmp_path: Path, said: Said) -> None:
     examples, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
     examples.write_text('{"x": [1, 2, 3], "y": [2, 3, 1]}\n{"x": [4, 5], "y": [5, 4]}\n')
     tam("eval", str(run))
     tam("adapt", str(run), str(examples), "--out", rule)
-    capsys.readouterr()
-    tam("predict", str(run), rule, "19 2 1")
-    asked, answer = capsys.readouterr().out.split("→")
+    asked, answer = said("predict", str(run), rule, "19 2 1").split("→")
     assert asked.split() == ["19", "2", "1"]
     assert all(0 <= int(token) < 20 for token in answer.split())
 
@@ -96,25 +94,17 @@ def test_a_benchmark_is_a_prior_too() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--prior", "nonsense"), "there is no benchmark 'nonsense'"),
-        (("--prior", "no/such.jsonl"), "no/such.jsonl: there is no such file or folder"),
-        (("--prior", "lists", "--prior-tasks", "1"), "tasks must be an integer from 3 to 1000000: got 1"),
+        ("OWN --prior nonsense", "there is no benchmark 'nonsense'"),
+        ("OWN --prior no/such.jsonl", "no/such.jsonl: there is no such file or folder"),
+        ("OWN --prior lists --prior-tasks 1", "tasks must be an integer from 3 .*: got 1"),
+        ("OWN --prior OWN --prior-tasks 5", "--prior-tasks is for generated tasks"),
+        ("transduction --prior lists", "a prior is for your own tasks"),
     ],
 )
-def test_mistakes(own: Path, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_mistakes(words: str, message: str, own: Path, tmp_path: Path) -> None:
+    given = words.replace("OWN", str(own)).split()
     with pytest.raises(SystemExit, match=message):
-        tam("train", str(own), *TINY, "--out", str(tmp_path / "run"), *words)
-
-
-def test_a_benchmark_has_no_prior(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="a prior is for your own tasks"):
-        tam("train", "transduction", *TINY, "--prior", "lists", "--out", str(tmp_path / "run"))
-
-
-def test_the_tasks_of_a_file_are_all_taken(own: Path, tmp_path: Path) -> None:
-    words = ("--prior", str(own), "--prior-tasks", "5")
-    with pytest.raises(SystemExit, match="--prior-tasks is for generated tasks"):
-        tam("train", str(own), *TINY, *words, "--out", str(tmp_path / "run"))
+        tam("train", *given, *TINY, "--out", str(tmp_path / "run"))
 
 
 def test_the_protocol_of_list_functions(own: Path) -> None:
@@ -138,14 +128,8 @@ def test_runs_of_list_functions_with_other_settings_have_other_names() -> None:
 
 @pytest.mark.slow
 def test_the_experiment_writes_its_result(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small: dict[str, Any] = {
-        "layers": 1,
-        "width": 16,
-        "steps": 2,
-        "rows": 9,
-        "tasks": 2,
-        "adapt_steps": [0, 1],
-    }
+    small: dict[str, Any] = {"layers": 1, "width": 16, "steps": 2, "rows": 9, "tasks": 2}
+    small["adapt_steps"] = [0, 1]
     words = ["lists", str(own), "--prior", "--prior-tasks", "10", "--seconds", "60", "--device", "cpu"]
     words += ["--settings", json.dumps(small), "--name", "one", "--results", str(tmp_path / "results")]
     monkeypatch.setattr("sys.argv", [*words, "--runs", str(tmp_path / "runs")])

@@ -85,9 +85,7 @@ def test_a_learner_that_knows_nothing_says_so(tmp_path: Path) -> None:
     learner, rule = tam.Learner(), tam.TaskEmbedding(np.zeros(2, np.float32), (), "", 0.0)
     for use in (
         lambda: learner.adapt([(X, 3)]),
-        lambda: learner.adapt_many([]),
         lambda: learner.predict(rule, [X]),
-        lambda: learner.predict_proba(rule, []),
         lambda: learner.evaluate([]),
         lambda: learner.save(tmp_path),
     ):

@@ -54,13 +54,14 @@ def test_with_rotary_positions_longer_inputs_have_whole_hints() -> None:
 
 def test_inputs_of_different_tasks_are_answered_together_as_alone(learner: tam.Learner) -> None:
     first, second = learner.adapt_many([suffixed(1)[:4], iter(suffixed(5)[4:9])])
+    assert [list(rule.examples) for rule in (first, second)] == [suffixed(1)[:4], suffixed(5)[4:9]]
     rules, inputs = [first, second, first], [list("sit"), list("sit"), list("mam")]
-    together = learner.predict(rules, inputs)
+    together = learner.predict(iter(rules), inputs)
     assert together == [learner.predict(rule, [x])[0] for rule, x in zip(rules, inputs, strict=True)]
 
 
 def test_examples_are_kept_with_the_embedding(learner: tam.Learner, tmp_path: Path) -> None:
-    given: Any = [(np.array(["t", "o"]), ("t", "o", "x")), (["g", "o"], ["g", "o", "x"])]
+    given: Any = [(np.array(["t", "o"]), ("t", "o", "x")), (iter(["g", "o"]), ["g", "o", "x"])]
     rule = learner.adapt(given)
     assert rule.examples == ((["t", "o"], ["t", "o", "x"]), (["g", "o"], ["g", "o", "x"]))
     rule.save(tmp_path / "rule.json")

@@ -11,9 +11,8 @@ import torch
 import tam
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.evaluation.decoding import longest_answers
 from tam.evaluation.protocol import Choice
-from tam.models import ModelSpec, build_model
+from tam.models import build_model
 from tam.training.defaults import follow_data
 from tam.training.saved import Saved
 from tests.learner.small import untrained
@@ -69,14 +68,6 @@ def test_a_table_ends_and_the_error_says_what_does_not(kind: Any) -> None:
     answer: Any = 1 if kind == "classification" else [1]
     with pytest.raises(UserError, match=r"6 tokens; the model takes up to 5; .* --positions rotary"):
         learner.predict(learner.adapt([([1], answer)]), [[1] * 6])
-
-
-def test_answers_may_be_as_much_longer_as_inputs() -> None:
-    table = ModelSpec(kind="transduction", vocabulary=3, max_x=4, max_y=3, width=8)
-    rotary = ModelSpec(kind="transduction", vocabulary=3, max_x=4, max_y=3, width=8, positions="rotary")
-    lengths = torch.tensor([0, 4, 6, 4096])
-    assert longest_answers(table, lengths).tolist() == [3] * 4
-    assert longest_answers(rotary, lengths).tolist() == [6, 6, 9, 4096]
 
 
 def test_a_longer_answer_is_found() -> None:

@@ -21,8 +21,9 @@ def session(learner: tam.Learner, path: Path) -> Any:
     return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
 
-def test_classes_are_as_likely_as_in_torch(tmp_path: Path) -> None:
-    learner = untrained("tam", positions="rotary")
+@pytest.mark.parametrize("starts", [1, 3])
+def test_classes_are_as_likely_as_in_torch(starts: int, tmp_path: Path) -> None:
+    learner = untrained("tam", positions="rotary", starts=starts)
     rules = [
         learner.adapt([([3, 1, 4], "a"), ([2, 7], "b"), ([5, 5, 5, 5, 5], "c")]),
         learner.adapt([([1, 1], "no"), ([], "yes")]),
@@ -49,8 +50,9 @@ def test_classes_are_as_likely_as_in_torch(tmp_path: Path) -> None:
             assert np.exp(row[len(rule.labels) :]).sum() == 0
 
 
-def test_sequences_are_decoded_as_in_torch(tmp_path: Path) -> None:
-    learner = untrained("tam", "transduction", task_first=True, task_tokens=2)
+@pytest.mark.parametrize("starts", [1, 3])
+def test_sequences_are_decoded_as_in_torch(starts: int, tmp_path: Path) -> None:
+    learner = untrained("tam", "transduction", task_first=True, task_tokens=2, starts=starts)
     rule = learner.adapt([([3, 1, 4], [1, 2]), ([2, 7], [7])])
     run = session(learner, tmp_path / "m.onnx")
     rows, end = [[9, 8, 7], [1], [0, 1, 2, 3, 4]], 12
@@ -74,33 +76,6 @@ def test_sequences_are_decoded_as_in_torch(tmp_path: Path) -> None:
         ((answer, chance),) = likely.items()
         assert tuple(tokens[:length].tolist()) == answer
         assert np.exp(log_prob) == pytest.approx(chance, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["classification", "transduction"])
-def test_mixtures(name: str, tmp_path: Path) -> None:
-    """All searches are in the file."""
-    learner = untrained("tam", name, starts=3)
-    x = list(range(learner.model_.spec.max_x))
-    size = learner.method.searches * (1 + learner.model_.task_size)
-    vector = np.random.default_rng(0).normal(size=size).astype(np.float32)
-    weights = vector.reshape(learner.method.searches, -1)[:, 0]
-    weights[:] = np.abs(weights) / np.abs(weights).sum()
-    labels = ("a", "b") if name == "classification" else ()
-    rule = tam.TaskEmbedding(vector, labels, learner.identity_, 0.0, searches=learner.method.searches)
-    run = session(learner, tmp_path / "m.onnx")
-    fed = {"z": vector[None], "x": np.array([x]), "x_length": np.array([len(x)])}
-    if name == "classification":
-        (found,) = run.run(None, fed | {"classes": np.array([2])})
-        (expected,) = learner.predict_proba(rule, [x])
-        assert np.allclose(np.exp(found[0, :2]), list(expected.values()), **CLOSE)
-        return
-    ((answer, chance),) = learner.predict_proba(rule, [x])[0].items()
-    y = np.zeros((1, learner.model_.spec.max_y), np.int64)
-    y[0, : len(answer)] = answer
-    (found,) = run.run(None, fed | {"y": y, "y_length": np.array([len(answer)])})
-    tokens = [*answer, *([12] if len(answer) < y.shape[1] else [])]
-    log_prob = sum(found[0, place, token] for place, token in enumerate(tokens))
-    assert np.exp(log_prob) == pytest.approx(chance, abs=1e-4)
 
 
 def test_other_methods_are_an_error(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from tests.learner.small import X
 def test_rows_of_different_tasks_in_one_batch(classifier: tam.Learner) -> None:
     rules = classifier.adapt_many([[(X, "a"), ([1] * 5, "b")], [(X, 7), ([1] * 5, 8), ([2] * 5, 9)]])
     inputs = [[i % 12, 1, 2, 3, 4] for i in range(12)]
-    mixed = classifier.predict_proba([rules[i % 2] for i in range(12)], inputs)
-    for i, row in enumerate(mixed):
-        (alone,) = classifier.predict_proba(rules[i % 2], [inputs[i]])
-        assert row == pytest.approx(alone, abs=1e-5)
+    mixed = classifier.predict_proba(rules * 6, inputs)
+    for rule, x, row in zip(rules * 6, inputs, mixed, strict=True):
+        assert row == pytest.approx(classifier.predict_proba(rule, [x])[0], abs=1e-5)
 
 
 def test_sequences_are_decoded_to_their_end(transducer: tam.Learner) -> None:

@@ -24,34 +24,50 @@ def test_a_loaded_learner_has_the_config_it_was_trained_with(classifier: tam.Lea
         tam.load(tmp_path, device="cuda")
 
 
-def _weights(content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / "model.safetensors").write_bytes(content)
+def _weights(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    def rewrite(folder: Path) -> None:
+        file = folder / "model.safetensors"
+        file.write_bytes(change(file.read_bytes()))
+
+    return rewrite
 
 
-def _rewritten(text: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / "learner.json").write_text(text)
-
-
-def _described(**values: Any) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
+def _described(**values: Any) -> Callable[[Path], object]:
+    def rewrite(folder: Path) -> None:
         file = folder / "learner.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
-    return change
+    return rewrite
 
 
-def _wider(folder: Path) -> None:
-    file = folder / "learner.json"
-    file.write_text(file.read_text().replace('"width": 16', '"width": 32'))
+def _head(change: Callable[[Any], Any]) -> Callable[[Path], object]:
+    """Weights that were written like this, with no digest in `learner.json`, as in earlier versions."""
+
+    def rewrite(folder: Path) -> None:
+        description = json.loads((folder / "learner.json").read_text())
+        del description["weights"]
+        (folder / "learner.json").write_text(json.dumps(description))
+        tensors, _ = read_tensors(folder / "model.safetensors")
+        write_tensors(
+            folder / "model.safetensors", tensors | {"head.weight": change(tensors["head.weight"])}, {}
+        )
+
+    return rewrite
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "empty": (_weights(b""), "model.safetensors: .*damaged"),
-    "foreign": (_weights(b"PK\x03\x04 something else"), "model.safetensors: .*damaged"),
+    "empty": (_weights(lambda _: b""), "model.safetensors: .*damaged"),
+    "foreign": (_weights(lambda _: b"PK\x03\x04 something else"), "model.safetensors: .*damaged"),
+    "last byte": (_weights(lambda all: all[:-1] + bytes([all[-1] ^ 1])), "model.safetensors: .*damaged"),
+    "NaN": (_head(lambda weight: weight * math.nan), "model.safetensors: .*not finite"),
+    "type": (_head(lambda weight: weight.double()), "model.safetensors: .*another model"),
+    "shape": (_head(lambda weight: weight[1:]), "model.safetensors: .*another model"),
     "gone": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
-    "shape": (_wider, "model.safetensors: .*another model"),
-    "no JSON": (_rewritten("{]"), "learner.json:1: not JSON"),
-    "no field": (_rewritten('{"format": 2}'), "learner.json: .*'config'"),
+    "no JSON": (lambda folder: (folder / "learner.json").write_text("{]"), "learner.json:1: not JSON"),
+    "no field": (
+        lambda folder: (folder / "learner.json").write_text('{"format": 2}'),
+        "learner.json: .*'config'",
+    ),
     "format": (_described(format=1), "format .*2"),
     "no choices": (_described(choices={}), "learner.json: .*choices"),
     "steps": (_described(choices={"1": [-1, 0.1]}), "learner.json: .*choices"),
@@ -87,17 +103,10 @@ def test_names_that_no_file_has(
     name: Any, classifier: tam.Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rule, tasks = classifier.adapt([(X, 0)]), small_benchmark("classification")
-    for use in (
-        lambda: classifier.save(name),
-        lambda: tam.load(name),
-        lambda: rule.save(name),
-        lambda: tam.TaskEmbedding.load(name),
-        lambda: tasks.write(name),
-        lambda: tam.read_tasks(name),
-    ):
+    rule = classifier.adapt([(X, 0)])
+    for use in (classifier.save, tam.load, rule.save, tam.TaskEmbedding.load, tam.read_tasks):
         with pytest.raises(tam.UserError):
-            use()
+            use(name)
     assert not list(tmp_path.iterdir())
 
 
@@ -127,28 +136,3 @@ def test_a_save_that_is_stopped_leaves_one_whole_model(
     classifier.save(tmp_path)
     assert tam.load(tmp_path).model_.spec.kind == "classification"
     assert not list(tmp_path.glob("*.next"))
-
-
-def test_weights_that_changed_on_disk_are_refused(classifier: tam.Learner, tmp_path: Path) -> None:
-    classifier.save(tmp_path)
-    file = tmp_path / "model.safetensors"
-    whole = file.read_bytes()
-    for place in range(len(whole) - 1, len(whole) // 2, -len(whole) // 10):
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(tam.UserError, match="damaged"):
-            tam.load(tmp_path)
-
-
-@pytest.mark.parametrize("change", [lambda w: w * math.nan, lambda w: w.double()], ids=["NaN", "type"])
-def test_weights_that_are_no_numbers_are_refused(
-    change: Callable[[Any], Any], classifier: tam.Learner, tmp_path: Path
-) -> None:
-    classifier.save(tmp_path)
-    tensors, _ = read_tensors(tmp_path / "model.safetensors")
-    description = json.loads((tmp_path / "learner.json").read_text())
-    del description["weights"]  # as in files of earlier versions
-    (tmp_path / "learner.json").write_text(json.dumps(description))
-    tensors["head.weight"] = change(tensors["head.weight"])
-    write_tensors(tmp_path / "model.safetensors", tensors, {})
-    with pytest.raises(tam.UserError, match=r"model\.safetensors: .*(not finite|another model)"):
-        tam.load(tmp_path)

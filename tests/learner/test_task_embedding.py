@@ -16,22 +16,10 @@ RULE = TaskEmbedding(np.array([0.1, -2.5], dtype=np.float32), ("a", 1), "m", 0.5
 @pytest.mark.parametrize(
     "change",
     [
-        {"labels": "ab"},
-        {"labels": [1.5]},
-        {"labels": [True]},
-        {"labels": ["a", "a"]},
-        {"primitives": "ab"},
-        {"primitives": [1]},
-        {"model": 3},
-        {"loss": "low"},
-        {"is_support": 1},
-        {"searches": 0},
-        {"vector": 1.0},
-        {"vector": [[1.0]]},
-        {"vector": ["1"]},
-        {"vector": [float("nan")]},
-        {"vector": [1e300]},
-        {"more": 1},
+        *({"labels": labels} for labels in ("ab", [1.5], [True], ["a", "a"])),
+        *({"primitives": primitives} for primitives in ("ab", [1])),
+        *({"vector": vector} for vector in (1.0, [[1.0]], ["1"], [float("nan")], [1e300])),
+        *({"model": 3}, {"loss": "low"}, {"is_support": 1}, {"searches": 0}, {"more": 1}),
     ],
 )
 def test_a_damaged_file_says_what_is_wrong(change: dict[str, Any], tmp_path: Path) -> None:

@@ -23,8 +23,13 @@ def write(path: Path, kind: str) -> tam.TaskSet:
     return tam.read_tasks(path)
 
 
-@pytest.mark.parametrize("method", ["tam", "maml", "cavia", "snail", "nearest"])
-@pytest.mark.parametrize("kind", ["classification", "transduction"])
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        *(("classification", method) for method in ("tam", "maml", "snail", "nearest")),
+        *(("transduction", method) for method in ("tam", "cavia", "snail")),
+    ],
+)
 def test_unseen_tokens_are_read_in_every_step(kind: str, method: str, tmp_path: Path) -> None:
     tasks = write(tmp_path / "tasks.jsonl", kind)
     notes: list[str] = []

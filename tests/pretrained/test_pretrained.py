@@ -43,18 +43,6 @@ def test_shown_tasks_are_test_tasks(name: str) -> None:
     assert not shown & titles["train"]
 
 
-@pytest.mark.slow
-def test_a_model_has_learned_something() -> None:
-    """A test task of classification, from 8 examples: well above chance."""
-    first = json.loads(
-        (folder_of("classification") / "tasks.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    )
-    examples = [(example["x"], example["y"]) for example in first["examples"]]
-    learner = tam.load("classification")
-    answers = learner.predict(learner.adapt(examples[:8]), [x for x, _ in examples[8:]])
-    assert sum(a == y for a, (_, y) in zip(answers, examples[8:], strict=True)) > 0.4 * len(answers)
-
-
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pretrained = tam.load("transduction").identity_

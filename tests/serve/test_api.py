@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import tam
-from tam.pretrained.packed import Packed, ShownTask
+from tam.pretrained.card import Packed, ShownTask
 from tam.serve.app import make_app
 from tam.serve.served import Served
 from tests.learner.small import untrained
@@ -74,12 +74,8 @@ def test_another_model_is_used_by_its_name(http: TestClient, served: dict[str, S
         assert len(http.post("/predict", json=asked).json()["rows"][0]["others"]) == beams - 1
     first, second = http.get("/models").json()["models"]
     assert (first["name"], first["kind"], first["shots"]) == ("labels", "classification", [1, 5])
-    assert (second["name"], second["max_y"], second["in_memory"], second["tasks"]) == (
-        "sequences",
-        2,
-        True,
-        1,
-    )
+    facts = [second[name] for name in ("name", "max_y", "in_memory", "tasks")]
+    assert facts == ["sequences", 2, True, 1]
 
 
 def test_lists_changes_and_removals(http: TestClient) -> None:
@@ -95,16 +91,9 @@ def test_lists_changes_and_removals(http: TestClient) -> None:
         assert http.get(path).status_code == 404
         assert http.delete(f"/tasks/{quote(name + '!', safe='')}").status_code == 204
     assert http.get("/tasks").json()["total"] == 0
-
-
-def test_names_are_taken_once(http: TestClient) -> None:
-    learn(http, "a")
-    answer = learn(http, "a", 2)
-    assert (answer.status_code, "already" in answer.json()["error"]) == (409, True)
-    assert learn(http, "a", 2, replace=True).status_code == 201
-    assert http.get("/tasks/a").json()["examples"] == examples(2)
-    learn(http, "b")
-    assert http.patch("/tasks/b", json={"name": "a"}).status_code == 409
+    assert [learn(http, name).status_code for name in "ab"] == [201, 201]
+    assert learn(http, "a", 2).status_code == http.patch("/tasks/b", json={"name": "a"}).status_code == 409
+    assert learn(http, "a", 2, replace=True).json()["examples"] == examples(2)
 
 
 BAD: list[tuple[str, Any, int, str]] = [
@@ -112,17 +101,13 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/predict", {"rows": [{"task": "a", "x": [99]}]}, 422, "input 0: unknown token 99"),
     ("/predict", {"rows": [{"task": "a", "x": [1] * 6}]}, 422, "input 0: 6 tokens; the model takes up to 5"),
     ("/predict", {"rows": [{"task": "a", "x": [1]}] * 65}, 422, "at most 64 rows: got 65"),
-    ("/predict", {"rows": []}, 422, "rows"),
     ("/predict", {"rows": [{"task": "a", "x": [1.5]}]}, 422, "rows.0.x.0"),
     ("/predict", {"rows": [{"task": "\ud800", "x": [1]}]}, 404, "there is no task"),
     ("/predict", {"rows": [{"task": "a", "x": [1]}], "model": "none"}, 404, "there is no model 'none'"),
-    ("/predict", {"rows": [{"task": "a", "x": [1]}], "answers": 0}, 422, "answers"),
     ("/tasks", {"name": "b", "examples": examples(1) * 33}, 422, "at most 64 examples: got 66"),
     ("/tasks", {"name": "b", "examples": [{"x": [1], "y": [1]}]}, 422, "example 0: y: expected a label"),
-    ("/tasks", {"name": "..", "examples": examples(1)}, 422, "name"),
     ("/tasks", {"name": "a\nb", "examples": examples(1)}, 422, "printable"),
     ("/tasks", {"name": "b", "examples": examples(1), "primitives": ["p"]}, 422, "takes no primitives"),
-    ("/tasks", {"name": "b", "examples": examples(1), "nots": ""}, 422, "nots"),
     ("/tasks", {"name": "x" * 30_000, "examples": []}, 413, "at most 20000 bytes"),
 ]  # fmt: skip
 
@@ -143,6 +128,8 @@ def test_bodies_that_are_not_json(http: TestClient) -> None:
         answer = http.post("/predict", content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code in (400, 422)
         assert answer.json()["error"]
+    untyped = http.post("/predict", content=b"{}")  # as by curl -d
+    assert (untyped.status_code, "Content-Type" in untyped.json()["error"]) == (422, True)
     parts = (b"x" * 9_000 for _ in range(4))  # without a length
     assert http.post("/predict", content=parts).status_code == 413
 

@@ -12,8 +12,7 @@ import pytest
 
 import tam
 from tam.pretrained import folder_of
-from tam.pretrained.packed import read_packed
-from tam.serve.app import PAGES
+from tam.pretrained.card import read_packed
 from tam.tasks.pathfinding import BLOBS, CELLS, blob, shortest_path
 from tests.serve.test_serving import server
 
@@ -213,11 +212,3 @@ def test_the_map_of_stored_tasks(page: "Page", address: str) -> None:
     assert page.get_by_role("tab", name="Guess").get_attribute("aria-selected") == "true"
     page.get_by_text("transduction", exact=True).click()
     page.get_by_text("rewrites a sequence").wait_for()
-
-
-def test_the_pages_are_small() -> None:
-    files = [file for file in Path(PAGES).rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 200_000
-    for file in files:
-        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert not re.search("https?:", text), file

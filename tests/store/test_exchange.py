@@ -23,6 +23,8 @@ def test_exported_and_imported(store: tam.Store, learner: tam.Learner, tmp_path:
     file = tmp_path / "tasks.jsonl"
     assert store.export(file) == 4
     assert len(file.read_text().splitlines()) == 4
+    with pytest.raises(tam.UserError, match="another file"):
+        store.export(store.path)  # which would destroy it
     with tam.Store(tmp_path / "copy.db") as copy:
         assert copy.import_file(file) == 4
         assert all_of(copy) == all_of(store)
@@ -55,7 +57,7 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no object": (lambda line: [line], "expected an object"),
     "no examples": (without("examples"), "'examples'"),
-    "empty": (lambda line: line | {"examples": []}, "examples"),
+    "empty": (lambda line: line | {"examples": []}, "pairs"),
     "example": (lambda line: line | {"examples": [{"x": [1]}]}, "example 0"),
     "name": (lambda line: line | {"task": "a\nb"}, "name"),
     "number": (lambda line: line | {"task": 5}, "task must be a string"),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tam.cli.options import Name, optional
-from tam.cli.use import error_in
-from tam.cli.words import Words
+from tam.cli.use import error_in, split_text
+from tam.cli.words import Words, text_of
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -32,7 +32,7 @@ _HELP = {
     "pathfinding": 'Type a start and an end as row,column, "7,0 -> 1,4": the model sees 5 shortest paths,'
     "\nnothing else. Then type 8 obstacles of your own by top-left cell: 1,2 3,5 9,9 2,2 6,2 4,7 2,6 8,1",
 }
-_OWN = "Type an input and its answer, x -> y: up to {max_x} tokens of your vocabulary, separated by spaces."
+_OWN = "Type an input and its answer, x -> y: an input has up to {max_x} tokens{split}."
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Demo:
         if self.examples is not None:
             talk.answer_file(self.examples)
             return
-        talk.show_hidden_rule()
+        if talk.hidden:
+            talk.show_hidden_rule()
         talk.explain()
         for line in _typed():
             if line in ("q", "quit", "exit"):
@@ -89,27 +90,29 @@ class _Talk:
 
     def __init__(self, name: str, learner: "Learner") -> None:
         from tam.pretrained import resolve
-        from tam.pretrained.packed import read_packed
+        from tam.pretrained.card import read_packed
 
         self.learner, self.spec = learner, learner.model_.spec
         packed = read_packed(resolve(name))
         self.benchmark: str = packed.benchmark or self.spec.kind
         self.is_known = packed.benchmark is not None
-        self.words = Words(learner.vocabulary_.tokens)
+        self.text = text_of(name, None)
+        self.words = Words(learner.vocabulary_.tokens, self.text)
         self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        self.hidden = iter(packed.tasks)
+        self.hidden = list(packed.tasks)
         self.examples: list[tuple[list[Any], Any]] = []
         self.rule: TaskEmbedding | None = None
 
     def explain(self) -> None:
         """Explain what to type."""
         text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
-            max_x=self.spec.longest_x, classes=self.spec.classes
+            max_x=self.spec.longest_x,
+            classes=self.spec.classes,
+            split="" if self.text else ", separated by spaces",
         )
+        enter = "Enter shows another hidden rule, " if self.hidden else ""
         print(f"\nYour turn. {text}")
-        print(
-            "An input alone is answered. Enter shows another hidden rule, new forgets your examples, q quits."
-        )
+        print(f"An input alone is answered; {enter}new forgets your examples, q quits.")
 
     def take(self, line: str) -> None:
         """Handle a typed line."""
@@ -199,11 +202,10 @@ class _Talk:
 
     def show_hidden_rule(self) -> None:
         """Let the model learn a test task, and reveal its rule at the end."""
-        task = next(self.hidden, None)
-        if task is None:
+        if not self.hidden:
             print("   there are no more hidden rules: give examples of your own")
             return
-        name, examples = task
+        name, examples = self.hidden.pop(0)
         given, asked = _GIVEN[self.benchmark], _ASKED[self.benchmark]
         print(f"A rule that training never showed, from {given} examples, such as")
         kept = self.examples, self.rule
@@ -231,21 +233,24 @@ class _Talk:
 
     def answer_file(self, name: str) -> None:
         """Learn from the examples in a file, and answer its lines without y; if it has none, the examples."""
-        from tam.learner.inputs import ExamplesError
+        from tam.learner.inputs import ExamplesError, InputError
         from tam.tasks.jsonl import read_questions
 
         file = path_of(name, "--examples")
         by_line, questions = read_questions(file)
-        self.examples = list(by_line.values())
+        self.examples = split_text(by_line.values(), self.text, self.learner)
         try:
             if questions:
-                self._ask(list(questions.values()))
+                inputs = split_text(((x, None) for x in questions.values()), self.text, self.learner)
+                self._ask([x for x, _ in inputs])
             else:
                 print("Every line has y: answering the examples themselves.")
                 right = self._ask([x for x, _ in self.examples], [y for _, y in self.examples])
                 print(f"{right} of {len(self.examples)} right.")
         except ExamplesError as error:
             raise error_in(file, list(by_line), error) from None
+        except InputError as error:
+            raise UserError(f"{file}:{list(questions)[error.number]}: x: {error.problem}") from None
 
 
 def _random_paths(start: int, end: int, count: int) -> list[tuple[list[Any], Any]]:

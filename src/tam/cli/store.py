@@ -120,7 +120,7 @@ class Get(_OfTask):
         if rule.primitives:
             print(f"primitives: {', '.join(rule.primitives)}")
         for x, y in task.examples:
-            print(f"  {_words(x)}  →  {_words(y) if isinstance(y, list) else y}")
+            print(printable(f"  {_words(x)}  →  {_words(y) if isinstance(y, list) else y}"))
         if self.out is not None:
             out = path_of(self.out, "--out")
             check_replaceable(out)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,13 +70,13 @@ class Eval(ScoredRuns):
 
     def run(self) -> None:
         """Evaluate and print."""
-        from tam.learner.evaluating import evaluate_run, over_trials
+        from tam.learner.evaluating import evaluate_run, open_run, over_trials
         from tam.report.curve import score_table
 
         folders = self.folders
         tasks = self.other_tasks(folders[0])
-        results = [evaluate_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders]
-        print(score_table(over_trials(results, folders)))
+        opened = (open_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders)
+        print(score_table(over_trials([evaluate_run(run) for run in opened], folders)))
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,7 @@ def adapt_from_file(
     from tam.tasks.jsonl import read_examples
 
     by_line = read_examples(file)
-    examples = list(by_line.values())
-    if text is not None:
-        examples = [_split(pair, text, learner) for pair in examples]
+    examples = split_text(by_line.values(), text, learner)
     try:
         return learner.adapt(examples, primitives), examples
     except ExamplesError as error:
@@ -142,13 +140,19 @@ def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserEr
     return UserError(f"{file}{place}: {error.problem}")
 
 
-def _split(pair: tuple[Any, Any], text: str, learner: "Learner") -> tuple[Any, Any]:
-    """Split the text of an example into tokens."""
+def split_text(
+    examples: Iterable[tuple[Any, Any]], text: str | None, learner: "Learner"
+) -> list[tuple[Any, Any]]:
+    """Split the text of examples into tokens; `text` is how, or None to leave it as it is."""
+    if text is None:
+        return list(examples)
     from tam.tasks.text import text_splitter
 
-    split, (x, y) = text_splitter(text), pair
-    in_answer = learner.model_.spec.kind == "transduction" and isinstance(y, str)
-    return split(x) if isinstance(x, str) else x, split(y) if in_answer else y
+    split, in_answers = text_splitter(text), learner.model_.spec.kind == "transduction"
+    return [
+        (split(x) if isinstance(x, str) else x, split(y) if in_answers and isinstance(y, str) else y)
+        for x, y in examples
+    ]
 
 
 def check_replaceable(out: Path) -> None:

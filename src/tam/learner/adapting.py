@@ -1,24 +1,23 @@
 """Adapt a trained model to new tasks: fit their embeddings, with the network frozen."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 
 from tam.errors import UserError, shown
 from tam.evaluation.protocol import Choice, chunks, rows_at_once
-from tam.learner.inputs import Intake
+from tam.learner.inputs import Intake, plain_examples
 from tam.learner.task_embedding import TaskEmbedding
 from tam.methods import TAM, Method, make_method
 from tam.methods.losses import task_losses
 from tam.models import Model
 from tam.models.batch import collate
 from tam.models.hints import Hints
-from tam.tasks.task import Classes, Example, Label, Task
-from tam.tasks.vocabulary import Token, listed, plain
+from tam.tasks.task import Classes, Label, Task
+from tam.tasks.vocabulary import Token, listed
 from tam.training.saved import Saved
 
 Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
@@ -54,10 +53,10 @@ class Trained:
         if each is None or len(each) != len(supports):
             raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
         method = self._with(searches)
-        supports = [listed(examples) or examples for examples in supports]
+        plain = [plain_examples(f"task {number}", examples) for number, examples in enumerate(supports)]
         made = [
             self.intake.task(f"task {number}", examples, names)
-            for number, (examples, names) in enumerate(zip(supports, each, strict=True))
+            for number, (examples, names) in enumerate(zip(plain, each, strict=True))
         ]
         fitted: dict[int, TaskEmbedding] = {}
         by_choice: dict[tuple[Model, Choice], list[int]] = {}
@@ -70,8 +69,10 @@ class Trained:
                 chunk = [members[place] for place in places]
                 rules = self._fit(method, [made[number] for number in chunk], model, choice)
                 if model.spec.hints:
-                    examples = (_plain_examples(supports[number]) for number in chunk)
-                    rules = [replace(rule, examples=own) for rule, own in zip(rules, examples, strict=True)]
+                    rules = [
+                        replace(rule, examples=tuple(plain[number]))
+                        for rule, number in zip(rules, chunk, strict=True)
+                    ]
                 fitted |= zip(chunk, rules, strict=True)
         return [fitted[number] for number in range(len(made))]
 
@@ -125,16 +126,3 @@ def _shots_of(task: Task) -> int:
     """A task's k: its number of examples, or the mean number per class."""
     classes = len(task.y.labels) if isinstance(task.y, Classes) else 1
     return max(1, round(len(task) / classes))
-
-
-def _plain_examples(pairs: Iterable[Any]) -> tuple[Example, ...]:
-    """Convert checked examples to plain values."""
-    return tuple(Example(list(_plain_tokens(x)), _plain_answer(y)) for x, y in pairs)
-
-
-def _plain_answer(y: Any) -> Label | list[Token]:
-    return list(_plain_tokens(y)) if (label := plain(y)) is None else label
-
-
-def _plain_tokens(tokens: Iterable[Any]) -> Iterator[Token]:
-    return (token for one in tokens if (token := plain(one)) is not None)

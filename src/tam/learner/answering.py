@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tam.errors import UserError, shown
-from tam.evaluation.decoding import Decoded, decode
+from tam.evaluation.decoding import decode
 from tam.evaluation.protocol import rows_of_length
 from tam.learner.adapting import Trained
 from tam.learner.inputs import Checked
@@ -51,50 +51,45 @@ class Answering:
             rows = self._method.outcomes(model, states, batch).exp()[:, 0].tolist()
             return [dict(zip(rule.labels, row, strict=False)) for rule, row in zip(chunk, rows, strict=True)]
 
-        return self._answers(rules, inputs, answer)
+        x = self._intake.inputs(inputs).ids
+        each = self._each_rule(rules, len(x))
+        return self._answers(each, self._with_hints(x, each), answer)
 
     def tokens(
         self, rules: Rules, inputs: Inputs | Checked, beams: int
     ) -> list[tuple[list[list[Token]], list[float]]]:
         """The most likely answers to every input, in the user's tokens, and their log-probabilities."""
-        checked, ids = self._intake.inputs(inputs), self._intake.ids
-        decoded = self._decode(rules, checked, beams)
-        read = checked.tokens
-        if self._spec.codes is not None:
-            each = self._each_rule(rules, len(read))
-            rows = self._with_hints(checked.ids, each)
-            read = [
-                ids.tokens_of(row, (*x, *_answer_tokens(rule.examples)))
-                for row, x, rule in zip(rows, read, each, strict=True)
-            ]
-        return [
-            ([ids.decode(sequence, x) for sequence in one.sequences], one.log_probs)
-            for x, one in zip(read, decoded, strict=True)
-        ]
-
-    def _decode(self, rules: Rules, inputs: Inputs | Checked, beams: int) -> list[Decoded]:
         if not isinstance(count := plain(beams), int) or count < 1:
             raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
-        return self._answers(
-            rules,
-            inputs,
-            lambda model, _, states, batch: decode(self._method, model, states, batch, count),
+        (read, x), ids = self._intake.inputs(inputs), self._intake.ids
+        each = self._each_rule(rules, len(x))
+        x = self._with_hints(x, each)
+        decoded = self._answers(
+            each, x, lambda model, _, states, batch: decode(self._method, model, states, batch, count)
         )
+        if self._spec.codes is not None:
+            read = [
+                ids.tokens_of(x.row(place).tolist(), (*tokens, *_answer_tokens(rule.examples)))
+                for place, (tokens, rule) in enumerate(zip(read, each, strict=True))
+            ]
+        return [
+            ([ids.decode(sequence, tokens) for sequence in one.sequences], one.log_probs)
+            for tokens, one in zip(read, decoded, strict=True)
+        ]
 
     def _answers(
         self,
-        rules: Rules,
-        inputs: Inputs | Checked,
+        each: Sequence[TaskEmbedding],
+        x: Sequences,
         answer: Callable[[Model, list[TaskEmbedding], Tensor, Batch], Iterable[T]],
     ) -> list[T]:
-        """Answer inputs of possibly different tasks, in batches with one row per task.
+        """Answer inputs, each with its own task embedding, in batches with one row per task.
 
         `answer` receives the model, the embeddings of a batch, their states, and the batch.
         """
-        x, device = self._intake.inputs(inputs).ids, self._trained.device
-        each = self._each_rule(rules, len(x))
+        device = self._trained.device
         if self._hints is not None:
-            placed = [self._hints.placed(row)[0] for row in self._with_hints(x, each)]
+            placed = [self._hints.placed(x.row(place).tolist())[0] for place in range(len(x))]
             x = Sequences.from_lists(placed, self._intake.ids.size)
         most = self._method.at_once(self._trained.saved.model) or _ROWS_AT_ONCE
         most = min(most, rows_of_length(x.ids.shape[1], device))
@@ -109,10 +104,10 @@ class Answering:
                     answers[place] = one
         return cast("list[T]", answers)
 
-    def _with_hints(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> list[list[int]]:
+    def _with_hints(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Sequences:
         """Add to inputs the hints from the examples of their rules, if the model reads any."""
         if self._hints is None:
-            return [x.row(place).tolist() for place in range(len(x))]
+            return x
         places: dict[int, list[int]] = {}
         for place, rule in enumerate(rules):
             places.setdefault(id(rule), []).append(place)
@@ -123,7 +118,7 @@ class Answering:
             hinted = self._hints.ask(task, Sequences(x.ids[chunk], x.lengths[chunk]))
             for place, row in zip(chunk, hinted, strict=True):
                 rows[place] = row
-        return rows
+        return Sequences.from_lists(rows, self._intake.ids.size)
 
     def _query_batch(self, x: Sequences, rules: Sequence[TaskEmbedding]) -> Batch:
         """A batch in which each input is the only row of its task, without answers."""

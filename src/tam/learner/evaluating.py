@@ -49,6 +49,7 @@ def open_run(
     if tasks is None:
         tasks = _own_tasks(folder, source, result, used.protocol)
     else:
+        result = {**result, "tasks": {}}
         intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
         for members in tasks.values():
             episodes(intake.tasks(members), max(used.protocol.shots), used.protocol)
@@ -66,21 +67,13 @@ def _own_tasks(
     return {split: tasks.splits[split] for split in tasks.test_splits}
 
 
-def evaluate_run(
-    folder: Path,
-    shots: Sequence[int] = (),
-    supports: int | None = None,
-    device: str = "auto",
-    tasks: TestTasks | None = None,
-) -> dict[str, Any]:
-    """Return the result of a finished run with new scores; see `open_run`.
+def evaluate_run(run: Opened) -> dict[str, Any]:
+    """Return the result of a finished run with new scores.
 
     Like `tam.load(folder).evaluate`, it uses the weights, steps and rate of the run's nearest k.
     """
-    run = open_run(folder, shots, supports, device, tasks)
     kept = {name: value for name, value in run.result.items() if name != "splits"}
-    other = {} if tasks is None else {"tasks": {}}
-    return kept | other | scores_and_floors(run.saved, run.protocol, run.tasks)
+    return kept | scores_and_floors(run.saved, run.protocol, run.tasks)
 
 
 def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> dict[str, Any]:

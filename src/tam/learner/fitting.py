@@ -35,15 +35,8 @@ def fit_in(
 ) -> Saved:
     """Train in a folder, resuming from its checkpoint if there is one; see `Learner.fit`.
 
-    Args:
-        place: The folder.
-        config: The settings.
-        tasks: The tasks.
-        asked: The preset and the names of the settings that the user gave, if the others may be adjusted.
-        minutes: Time limit, counted from `started`.
-        started: Time of the user's call, by the monotonic clock.
-        log: Receives the records.
-        tracker: Also receives the records.
+    `asked` has the preset and the names of the settings that the user gave, if the others may be adjusted.
+    `minutes` count from `started`, by the monotonic clock.
     """
     _make_run_folder(place)
     settled = Followed(config)

@@ -11,7 +11,7 @@ from tam.errors import UserError, shown
 from tam.models import ModelSpec
 from tam.models.token_ids import TokenIds
 from tam.tasks.composition import PrimitivesError, unknown_slot
-from tam.tasks.task import Classes, Integers, Label, Sequences, Task, compact
+from tam.tasks.task import Classes, Example, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary, listed, plain, sort_key
 
@@ -73,14 +73,11 @@ class Intake:
 
     def task(self, name: str, examples: Iterable[Any], primitives: Iterable[str]) -> Task:
         """Make a task from its examples."""
-        pairs = listed(examples)
-        if not pairs:
-            raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
         inputs: list[list[int]] = []
         answers: list[Any] = []
-        for number, pair in enumerate(pairs):
+        for number, example in enumerate(plain_examples(name, examples)):
             try:
-                x, y = self._pair(pair)
+                x, y = self._pair(example)
             except UserError as error:
                 raise ExamplesError(name, str(error), number) from None
             inputs.append(x)
@@ -98,7 +95,8 @@ class Intake:
         ids = self.ids
         for number, row in enumerate(items):
             try:
-                tokens.append(self._tokens(row, self.spec.longest_x))
+                tokens.append(_plain_tokens(row))
+                self._check_length(tokens[-1], self.spec.longest_x)
                 id_rows.append(ids.pair(tokens[-1])[0])
             except UserError as error:
                 raise InputError(number, str(error)) from None
@@ -128,30 +126,27 @@ class Intake:
         unknown_slot(name, names, self.primitives)
         return tuple(names)
 
-    def _pair(self, pair: Any) -> tuple[list[int], Label | list[int]]:
+    def _pair(self, example: Example) -> tuple[list[int], Label | list[int]]:
         """Convert an input to ids, and its answer to a label or ids."""
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
+        x, y = example
         with _prefixed("x"):
-            x = self._tokens(pair[0], self.spec.longest_x)
-            self.ids.pair(x)
+            self._check_length(x, self.spec.longest_x)
+            ids, _ = self.ids.pair(x)
         with _prefixed("y"):
-            if self.spec.kind == "transduction":
-                return self.ids.pair(x, self._tokens(pair[1], self.spec.longest_y))
-            return self.ids.pair(x)[0], _int_or_str(pair[1], "label")
+            if self.spec.kind == "classification":
+                if isinstance(y, list):
+                    raise UserError(f"expected a label, an integer or a string, not {shown(y)}")
+                return ids, y
+            if not isinstance(y, list):
+                raise UserError(f"expected a list of tokens, not {shown(y)}")
+            self._check_length(y, self.spec.longest_y)
+            return self.ids.pair(x, y)
 
-    def _tokens(self, row: Any, longest: int) -> list[Token]:
-        """Check a sequence of tokens, and convert them to Python's own integers and strings."""
-        tokens = listed(row)
-        if tokens is None:
-            raise UserError(f"expected a list of tokens, not {shown(row)}")
+    def _check_length(self, tokens: Sequence[Token], longest: int) -> None:
         if len(tokens) > longest:
             extends = self.spec.positions == "rotary" or self.spec.encoder is not None
             hint = "" if extends else "; one that is trained with --positions rotary takes longer ones"
             raise UserError(f"{len(tokens)} tokens; the model takes up to {longest}{hint}")
-        if not set(map(type, tokens)) <= {int, str}:
-            tokens = [_int_or_str(token, "token") for token in tokens]
-        return tokens
 
     def _sequences(self, rows: Sequence[list[int]]) -> Sequences:
         largest = max((max(row, default=0) for row in rows), default=0)
@@ -186,6 +181,42 @@ class Intake:
         return Sequences.from_flat(flat, rows.lengths, len(self.vocabulary))
 
 
+def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
+    """Convert the examples of a task to plain values, whether or not a model knows their tokens."""
+    pairs = listed(examples)
+    if not pairs:
+        raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
+    found: list[Example] = []
+    for number, pair in enumerate(pairs):
+        try:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
+            with _prefixed("x"):
+                x = _plain_tokens(pair[0])
+            with _prefixed("y"):
+                tokens = listed(pair[1])
+                y = _plain(pair[1], "label or a list of tokens") if tokens is None else _plain_tokens(tokens)
+        except UserError as error:
+            raise ExamplesError(name, str(error), number) from None
+        found.append(Example(x, y))
+    return found
+
+
+def _plain_tokens(row: Any) -> list[Token]:
+    tokens = listed(row)
+    if tokens is None:
+        raise UserError(f"expected a list of tokens, not {shown(row)}")
+    if set(map(type, tokens)) <= {int, str}:
+        return tokens
+    return [_plain(token, "token, an integer or a string") for token in tokens]
+
+
+def _plain(value: Any, what: str) -> Token:
+    if (converted := plain(value)) is None:
+        raise UserError(f"expected a {what}, not {shown(value)}")
+    return converted
+
+
 @contextmanager
 def _prefixed(place: str) -> Generator[None]:
     """Prefix an error with its place."""
@@ -193,9 +224,3 @@ def _prefixed(place: str) -> Generator[None]:
         yield
     except UserError as error:
         raise UserError(f"{place}: {error}") from None
-
-
-def _int_or_str(value: Any, what: str) -> int | str:
-    if (converted := plain(value)) is None:
-        raise UserError(f"expected a {what}, an integer or a string, not {shown(value)}")
-    return converted

@@ -71,13 +71,17 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
         raise UserError("ONNX export is for models of method tam without primitives or a text encoder")
     if spec.hints:
         raise UserError(f"ONNX export is for models without hints: set hints to 0; got {spec.hints}")
-    parts = {"z": torch.zeros(2, _state_size(method, model))}
-    parts |= {name: torch.zeros(2, width, dtype=torch.int64) for name, width in _widths(model).items()}
-    parts |= {f"{name}_length": torch.ones(2, dtype=torch.int64) for name in _widths(model)}
-    names = ["z", "x", "x_length", *(["y", "y_length"] if spec.kind == "transduction" else ["classes"])]
-    parts.setdefault("classes", torch.full((2,), max(spec.classes, 1)))
-    if method.searches > 1:
-        parts["z"].view(2, method.searches, -1)[:, :, 0] = 1 / method.searches  # the weights of the searches
+    searches, size = method.searches, model.task_size
+    widths = {"x": spec.max_x} | ({"y": spec.max_y} if spec.kind == "transduction" else {})
+    parts = {"z": torch.zeros(2, searches * (1 + size) if searches > 1 else size)}
+    for name, width in widths.items():
+        parts[name] = torch.zeros(2, width, dtype=torch.int64)
+        parts[f"{name}_length"] = torch.ones(2, dtype=torch.int64)
+    if spec.kind == "classification":
+        parts["classes"] = torch.full((2,), spec.classes)
+    names = list(parts)
+    if searches > 1:
+        parts["z"].view(2, searches, -1)[:, :, 0] = 1 / searches  # the weights of the searches
     rows = torch.export.Dim("rows", min=1)
     prediction = _Prediction(method, model).eval()
     # The exporter expects the shapes of *answer as a tuple under that name.
@@ -85,7 +89,7 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
     with context.plain(), torch.no_grad(), _quiet():
         program = torch.onnx.export(
             prediction,
-            tuple(parts[name] for name in names),
+            tuple(parts.values()),
             input_names=names,
             output_names=["log_prob"],
             dynamic_shapes=shapes,
@@ -106,15 +110,6 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
     onnx.checker.check_model(made)
     with replacing(path) as temporary:
         temporary.write_bytes(made.SerializeToString())
-
-
-def _widths(model: Model) -> dict[str, int]:
-    spec = model.spec
-    return {"x": spec.max_x} | ({"y": spec.max_y} if spec.kind == "transduction" else {})
-
-
-def _state_size(method: TAM, model: Model) -> int:
-    return method.searches * (1 + model.task_size) if method.searches > 1 else model.task_size
 
 
 @contextlib.contextmanager

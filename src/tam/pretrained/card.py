@@ -1,11 +1,15 @@
-"""Model cards: `card.json`, the facts about a packed model, and `README.md`, made from it."""
+"""What is in the folder of a packed model beside its weights.
 
+`card.json` has the facts about it, `README.md` is made from them, and `tasks.jsonl` has a few test tasks.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tam.errors import UserError
-from tam.io import infinite_if_none, read_json
+from tam.io import exists, infinite_if_none, read_json
 from tam.tasks.task import metric_of
 
 FILE = "card.json"
@@ -28,6 +32,32 @@ def read_card(folder: Path) -> dict[str, Any]:
     if missing := [part for part in _PARTS if part not in values]:
         raise UserError(f"{folder / FILE}: not a model card: {missing[0]!r} is missing")
     return values
+
+
+class ShownTask(NamedTuple):
+    """A test task, which training never saw."""
+
+    name: str
+    examples: list[tuple[list[Any], Any]]
+
+
+class Packed(NamedTuple):
+    """The benchmark and test tasks of a packed model; empty for any other folder."""
+
+    benchmark: str | None = None
+    tasks: tuple[ShownTask, ...] = ()
+
+
+def read_packed(folder: Path) -> Packed:
+    """Read the files that `tam pack` wrote beside the weights, if there are any."""
+    benchmark = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
+    if not exists(file := folder / "tasks.jsonl"):
+        return Packed(benchmark)
+    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    return Packed(
+        benchmark,
+        tuple(ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]]) for one in lines),
+    )
 
 
 def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from tam.learner.inputs import listed
 from tam.learner.learner import Examples, Inputs
 from tam.learner.task_embedding import TaskEmbedding
 from tam.store.store import Neighbour
-from tam.store.stored import Listed, StoredTask, plain_examples
+from tam.store.stored import Listed, StoredTask, encodable_examples
 from tam.tasks.task import Label
 from tam.tasks.vocabulary import Token
 
@@ -143,7 +143,7 @@ class Client:
         self._ask("DELETE", _path(name))
 
     def _examples(self, name: str, examples: Examples, primitives: Iterable[str]) -> dict[str, Any]:
-        pairs = [example._asdict() for example in plain_examples(name, examples)]
+        pairs = [example._asdict() for example in encodable_examples(name, examples)]
         return self._named({"examples": pairs, "primitives": list(primitives)})
 
     def _named(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,10 @@ def answer_errors(app: FastAPI) -> None:
         return JSONResponse({"error": str(error.detail)}, error.status_code, headers)
 
     @app.exception_handler(RequestValidationError)
-    def _(_: Request, error: RequestValidationError) -> JSONResponse:
+    def _(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+            return JSONResponse({"error": "the header Content-Type must be application/json"}, 422)
         if first["type"] == "json_invalid":
             return JSONResponse({"error": f"the body must be JSON: see character {first['loc'][-1]}"}, 400)
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])

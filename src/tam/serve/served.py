@@ -11,7 +11,7 @@ from tam.errors import UserError
 from tam.learner.inputs import Checked
 from tam.learner.learner import Learner
 from tam.learner.task_embedding import TaskEmbedding
-from tam.pretrained.packed import Packed
+from tam.pretrained.card import Packed
 from tam.serve.batching import Batcher, Request
 from tam.serve.limits import Limits
 from tam.store.store import OtherModelError, Store, UnknownTaskError, identities_of

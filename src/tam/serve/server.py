@@ -15,7 +15,7 @@ from tam.errors import UserError
 from tam.io import path_of
 from tam.learner.learner import Learner, load
 from tam.pretrained import resolve
-from tam.pretrained.packed import Packed, read_packed
+from tam.pretrained.card import Packed, read_packed
 from tam.serve.limits import Limits
 from tam.store.store import Store
 

@@ -1,5 +1,6 @@
 """A store of learned tasks: named task embeddings of one model, in one SQLite file."""
 
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from tam.store.exchange import export, read_exported
 from tam.store.index import Index, principal_components
 from tam.store.readapting import readapt
 from tam.store.rows import EMBEDDING, TASK, USED, embedding_of, stored_task, task_row
-from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, plain_examples
+from tam.store.stored import Listed, StoredTask, checked_name, checked_notes, encodable_examples
 from tam.tasks.benchmark import Progress
 
 _MOST_CACHED = 10_000
@@ -155,7 +156,7 @@ class Store:
             replace: Whether to replace a task of this name; otherwise a taken name is an error.
         """
         task = StoredTask(
-            checked_name(name), embedding, plain_examples(name, examples), checked_notes(notes), now()
+            checked_name(name), embedding, encodable_examples(name, examples), checked_notes(notes), now()
         )
         self.put_many([task], replace=replace)
         return task
@@ -323,6 +324,8 @@ class Store:
 
     def export(self, path: str | Path) -> int:
         """Write all tasks as JSONL, one per line; return how many."""
+        if os.path.realpath(path_of(path)) == os.path.realpath(self.path):
+            raise UserError(f"{path}: the tasks must be written to another file than the store's")
         with self._database.reading() as connection:
             rows = connection.execute(f"SELECT {TASK} FROM tasks ORDER BY name")
             return export(path, fact(connection, "weights") or [], map(stored_task, rows))

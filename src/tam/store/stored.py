@@ -6,10 +6,9 @@ from typing import Any
 
 from tam.errors import UserError, shown
 from tam.io import OBJECT, STRING, Part, check_parts, is_list_of, json_text
-from tam.learner.inputs import ExamplesError, listed
+from tam.learner.inputs import ExamplesError, plain_examples
 from tam.learner.task_embedding import TaskEmbedding
-from tam.tasks.task import Example, Label
-from tam.tasks.vocabulary import Token, plain
+from tam.tasks.task import Example
 
 LONGEST_NAME = 200
 
@@ -50,7 +49,7 @@ class StoredTask:
         return cls(
             checked_name(values["task"]),
             TaskEmbedding.from_json(values["embedding"]),
-            plain_examples(values["task"], pairs),
+            encodable_examples(values["task"], pairs),
             checked_notes(values["notes"]),
             values["created"],
         )
@@ -103,34 +102,11 @@ def checked_notes(notes: Any) -> str:
     return notes
 
 
-def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
-    """Convert examples to plain values, without checking that a model knows their tokens."""
-    task, pairs = f"task {name!r}", listed(examples)
-    if not pairs:
-        raise ExamplesError(task, f"expected the examples it was learned from, not {shown(examples)}")
-    found: list[Example] = []
-    for number, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ExamplesError(
-                task, f"expected a pair of an input and its answer, not {shown(pair)}", number
-            )
-        x, y = _tokens(pair[0]), _answer(pair[1])
-        if x is None or y is None:
-            problem = f"expected tokens and an answer, integers or strings, not {shown(pair)}"
-            raise ExamplesError(task, problem, number)
-        found.append(Example(x, y))
+def encodable_examples(name: str, examples: Iterable[Any]) -> list[Example]:
+    """Convert examples to plain values, and check that they can be encoded as UTF-8."""
+    found = plain_examples(f"task {name!r}", examples)
     try:
         json_text(found).encode()
     except UnicodeEncodeError:
-        raise ExamplesError(task, "strings must not contain a lone surrogate") from None
+        raise ExamplesError(f"task {name!r}", "strings must not contain a lone surrogate") from None
     return found
-
-
-def _tokens(given: Any) -> list[Token] | None:
-    found = [plain(token) for token in listed(given) or ()]
-    return None if listed(given) is None or None in found else [token for token in found if token is not None]
-
-
-def _answer(given: Any) -> Label | list[Token] | None:
-    label = plain(given)
-    return _tokens(given) if label is None else label

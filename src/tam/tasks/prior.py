@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tam.config.generated import RANGES, GenerateOptions
 from tam.errors import UserError, shown
-from tam.tasks.generate import RANGES, GenerateOptions
 from tam.tasks.task import Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary, sort_key
