@@ -113,6 +113,8 @@ def test_a_plan_is_kept_for_when_the_run_is_resumed(tmp_path: Path, monkeypatch:
         fit_minutes(config, tasks, 3, tmp_path)
     with pytest.raises(UserError, match=r"plan.json: .*seed was 0 and is 1"):
         fit_minutes(config.override(seed=1), tasks, 2, tmp_path)
+    with pytest.raises(UserError, match=r"plan.json: .*tasks differ"):
+        fit_minutes(config, toy_tasks(size=100), 2, tmp_path)
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert plan["chosen"] == first.notes[0].splitlines()
     for damage in ({"minutes": None}, {"from": {"network": 3}}):

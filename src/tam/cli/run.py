@@ -20,9 +20,9 @@ def main() -> None:
         arguments = parser.parse_args()
         file, out = path_of(arguments.config, "config"), path_of(arguments.out, "--out")
         config, source = read_config(file)
-        setup = prepare(config, load_tasks(source, file=file))
+        training, setup = config.training, prepare(config, load_tasks(source, file=file))
         start(out, setup.config, source, resume=arguments.resume)
-        with hint_resume(), TrainingLog(config.training.steps) as log:
+        with hint_resume(), TrainingLog(training.steps, training.max_seconds) as log:
             result = run(setup, out, log)
         if result:  # only the first of several processes has it
             print(json_text(result["scores"], indent=1))

@@ -49,19 +49,20 @@ class Words:
         return self.read(value["x"]) if isinstance(value["x"], str) else value["x"]
 
     def read(self, text: str) -> list[Any]:
-        """Read tokens; a word becomes an integer if the vocabulary has it as one."""
+        """Read tokens, or a JSON list of them; a word becomes an integer if the vocabulary has it as one."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if self._split is not None:
-            return self._split(text)
-        words = [self._integers.get(word, word) for word in text.split()]
-        if not text.lstrip().startswith("[") or self._tokens.issuperset(words):
-            return words
+            tokens: list[Any] = self._split(text)
+        else:
+            tokens = [self._integers.get(word, word) for word in text.split()]
+        if not text.lstrip().startswith("[") or self._tokens.issuperset(tokens):
+            return tokens
         try:
             value = parse_json(text)
         except FormatError:
-            return words
-        return value if isinstance(value, list) else words
+            return tokens
+        return value if isinstance(value, list) else tokens
 
     def show(self, tokens: Sequence[int | str]) -> str:
         """Write tokens as text that `read` turns back into them."""

@@ -109,7 +109,7 @@ def fit_minutes(
         raise UserError(f"minutes must be above 0: got {minutes}")
     file, since = folder / "plan.json", time.monotonic() if since is None else since
     if exists(file):
-        return Followed(_earlier(file, config, minutes))
+        return Followed(_earlier(file, config, minutes, tasks))
     if distribution.launched() > 1:  # each would measure, and plan, something else
         raise UserError("minutes is for a run of one process: with several, give steps or max_seconds")
     if not config.settings.trained:
@@ -120,7 +120,8 @@ def fit_minutes(
     planned = _schedule(sized, tasks, left, cost, given, with_test=with_test)
     machine = "CPU" if config.device == "cpu" else "GPU"
     lines = (f"{minutes:g} minutes on this {machine}:", *planned.notes)
-    values = {"minutes": minutes, "from": config.to_json(), "config": planned.config.to_json()}
+    values = {"minutes": minutes, "tasks": tasks.fingerprint, "from": config.to_json()}
+    values["config"] = planned.config.to_json()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(file, values | {"chosen": lines})
@@ -129,13 +130,15 @@ def fit_minutes(
     return Followed(planned.config, ("\n".join(lines),))
 
 
-def _earlier(file: Path, config: Config, minutes: float) -> Config:
-    """The plan that a run was started with; raise an error if it is for other settings or minutes."""
+def _earlier(file: Path, config: Config, minutes: float, tasks: TaskSet) -> Config:
+    """The plan that a run was started with; raise an error if it is for other settings, minutes or tasks."""
     values = read_json(file)
     try:
         changes = config.differences(Config.from_json(values["from"]).to_json())
         if values["minutes"] != minutes:
             changes.append(f"minutes was {values['minutes']:g} and is {minutes:g}")
+        if values.get("tasks", tasks.fingerprint) != tasks.fingerprint:
+            changes.append("the tasks differ")
         planned = Config.from_json(values["config"])
     except (*MALFORMED, UserError) as error:
         raise UserError(f"{file}: not the plan of a run ({error!r})") from None
