@@ -1,12 +1,13 @@
 """Nearest tasks and the map: exact, and as new as the file, whoever writes to it."""
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tam
-from tam.store.index import Points, principal_components
+from tam.store.index import Index, Points, largest, principal_components
 from tests.store.small import another, embedding, fill, pairs
 
 RNG = np.random.default_rng(0)
@@ -43,6 +44,18 @@ def test_nearest_are_the_most_similar(tmp_path: Path) -> None:
         assert same(list(store.nearest(other, 5)), by_hand(made, other, 5))
         with pytest.raises(tam.UserError, match="count must be at least 1"):
             store.nearest("task 3", 0)
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 2_000, 5_000])
+def test_the_largest_are_those_of_a_sort(size: int) -> None:
+    """With equal values and with values left out."""
+    for values in (RNG.normal(size=size), RNG.integers(0, 9, size), np.full(size, -np.inf)):
+        some = values.astype(np.float32)
+        some[:: RNG.integers(2, 50)] = -np.inf
+        for count in {1, min(7, size), min(300, size), size}:
+            found = largest(some, count)
+            assert len(set(found.tolist())) == count
+            assert np.array_equal(np.sort(some[found]), np.sort(some)[size - count :])
 
 
 def test_several_searches_are_compared_by_their_point(tmp_path: Path) -> None:
@@ -115,6 +128,20 @@ def test_zeros_are_similar_to_nothing() -> None:
         (2, pytest.approx(1)), (1, 0.0), (3, pytest.approx(-1)),
     ]  # fmt: skip
     assert points.nearest(np.zeros(2, np.float32), 2, but=1) == [(2, 0.0), (3, 0.0)]
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_tasks_take_milliseconds() -> None:
+    index, count, size = Index(), 100_000, 128
+    vectors = RNG.normal(size=(count, size)).astype(np.float32)
+    index.add((number + 1, "w", vector) for number, vector in enumerate(vectors))
+    times = []
+    for number in range(30):
+        started = time.perf_counter()
+        found = index.nearest("w", vectors[number], 10, but=number + 1)
+        times.append(time.perf_counter() - started)
+        assert len(found) == 10
+    assert min(times) < 0.010
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (5, 30), (3, 1), (1, 4)])

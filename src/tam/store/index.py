@@ -15,34 +15,69 @@ Ids = NDArray[np.int64]
 
 
 class Points:
-    """Points of one space, scaled to length 1, one per row of `units`, and their ids."""
+    """Points of one space by id, scaled to length 1."""
 
     def __init__(self, size: int) -> None:
-        self.ids: Ids = np.empty(0, np.int64)
-        self.units: Vector = np.empty((0, size), np.float32)
+        self._ids: Ids = np.empty(0, np.int64)
+        self._units: Vector = np.empty((0, size), np.float32)
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self._count
+
+    @property
+    def ids(self) -> Ids:
+        """The ids in the order of `units`."""
+        return self._ids[: self._count]
+
+    @property
+    def units(self) -> Vector:
+        """The points, one per row."""
+        return self._units[: self._count]
 
     def add(self, ids: Sequence[int], points: Sequence[Vector]) -> None:
-        """Append points."""
-        self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
-        self.units = np.concatenate([self.units, _units(np.stack(points))])
+        """Append points; the capacity grows by doubling."""
+        needed = self._count + len(ids)
+        if needed > len(self._ids):
+            capacity, size = max(needed, 2 * len(self._ids)), self._units.shape[1]
+            larger_ids, larger_units = np.empty(capacity, np.int64), np.empty((capacity, size), np.float32)
+            larger_ids[: self._count], larger_units[: self._count] = self.ids, self.units
+            self._ids, self._units = larger_ids, larger_units
+        self._ids[self._count : needed] = ids
+        self._units[self._count : needed] = _units(np.stack(points))
+        self._count = needed
 
     def keep(self, ids: Ids) -> None:
         """Drop all points but those with these ids."""
         kept = np.isin(self.ids, ids)
-        self.ids, self.units = self.ids[kept], self.units[kept]
+        self._ids, self._units = self.ids[kept], self.units[kept]
+        self._count = len(self._ids)
 
     def nearest(self, point: Vector, count: int, but: int | None) -> list[tuple[int, float]]:
         """Find the most similar points except `but`: their ids and similarities, best first."""
         similarities = self.units @ _units(point[None])[0]
         if but is not None:
             similarities[self.ids == but] = -np.inf
-        rest = max(0, len(self) - count)
-        best = np.argpartition(similarities, rest)[rest:] if rest else range(len(self))
-        found = ((int(self.ids[i]), float(similarities[i])) for i in best if similarities[i] > -np.inf)
-        return sorted(found, key=lambda one: (-one[1], one[0]))
+        count = min(count, len(self))
+        best = largest(similarities, count) if count else []
+        found = sorted(
+            ((int(self.ids[i]), float(similarities[i])) for i in best), key=lambda one: (-one[1], one[0])
+        )
+        return [one for one in found if one[1] > -np.inf]
+
+
+def largest(values: Vector, count: int, block: int = 256) -> Ids:
+    """Return the indices of the `count` largest values, in any order.
+
+    Each of them is at least the `count`-th largest maximum of a block, and few other values are, so only
+    those that pass this threshold are partitioned.
+    """
+    blocks = values[: len(values) // block * block].reshape(-1, block)
+    candidates = np.arange(len(values))
+    if len(blocks) > count:
+        candidates = np.flatnonzero(values >= np.partition(blocks.max(1), -count)[-count])
+    rest = len(candidates) - count
+    return candidates[np.argpartition(values[candidates], rest)[rest:]]
 
 
 def _units(points: Vector) -> Vector:
