@@ -69,8 +69,12 @@ def test_scoring_gets_cheaper_until_it_takes_its_share(
         assert work * scoring <= 12
     assert seen[0] > seen[1] > seen[2] > seen[3]
     monkeypatch.setattr(planning, "_measure", costs(1e-6, 10.0))
-    with pytest.raises(UserError, match=r"minutes must be about .* or more for these tasks: scoring takes"):
+    with pytest.raises(UserError, match=r"minutes must be about \d+\.?\d* or more") as caught:
         fit_minutes(start, tasks, 1, tmp_path / "none")
+    assert float(str(caught.value).split()[4]) > 1
+    monkeypatch.setattr(planning, "_measure", costs(1e-6, 1e-9))
+    with pytest.raises(UserError, match=r"minutes must be about 1\.[2-5] or more"):  # measuring took 70 s
+        fit_minutes(start, tasks, 1, tmp_path / "none", since=time.monotonic() - 70)
     for minutes in (0, -1, float("nan")):
         with pytest.raises(UserError, match="minutes must be above 0"):
             fit_minutes(start, tasks, minutes, tmp_path)

@@ -117,7 +117,8 @@ def fit_minutes(
     seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
     sized, cost = _choose_size(config, tasks, seconds, given)
     left = seconds - (time.monotonic() - since)
-    planned = _schedule(sized, tasks, left, cost, given, with_test=with_test)
+    used = 60 * minutes - left
+    planned = _schedule(sized, tasks, (used, left), cost, given, with_test=with_test)
     machine = "CPU" if config.device == "cpu" else "GPU"
     lines = (f"{minutes:g} minutes on this {machine}:", *planned.notes)
     values = {"minutes": minutes, "tasks": tasks.fingerprint, "from": config.to_json()}
@@ -276,9 +277,16 @@ def _up_to(steps: tuple[int, ...], most: int) -> tuple[int, ...]:
 
 
 def _schedule(
-    config: Config, tasks: TaskSet, seconds: float, cost: Cost, given: Collection[str], *, with_test: bool
+    config: Config,
+    tasks: TaskSet,
+    times: tuple[float, float],
+    cost: Cost,
+    given: Collection[str],
+    *,
+    with_test: bool,
 ) -> Followed:
-    """Choose the steps, validations and protocol that fit into the seconds."""
+    """Choose the steps, validations and protocol, given the seconds that are used and those that are left."""
+    used, seconds = times
     protocol, validation, test = config.protocol, 0.0, 0.0
     for protocol in _protocols(config.protocol, given):
         validation = cost.scoring * _validation_work(protocol, tasks, len(tasks.valid))
@@ -290,9 +298,9 @@ def _schedule(
     training = seconds - (validations + before) * validation - test
     planned = min(MOST_STEPS, int(training / cost.step))
     if planned < 1:
-        least = math.ceil((validation + test + 10 * cost.step) / 6) / 10
+        least = math.ceil((used + (validations + before) * validation + test + 10 * cost.step) / 6) / 10
         raise UserError(
-            f"minutes must be about {least:g} or more for these tasks: scoring takes most of the time"
+            f"minutes must be about {least:g} or more for these tasks on this machine, scoring included"
         )
     every = math.ceil(planned / validations)
     limit = round(training + (validations - 1 + before) * validation, 1)
