@@ -108,3 +108,14 @@ def test_a_run_that_diverges_in_its_last_step_is_an_error(small_tasks: Path, tmp
     with pytest.raises(SystemExit, match=r"^error: training diverged at step 1"):
         tam("train", str(small_tasks), *words, "--out", str(tmp_path / "run"))
     assert not (tmp_path / "run" / "result.json").exists()
+
+
+@pytest.mark.slow
+def test_too_few_minutes_are_an_error_that_says_how_many_it_takes(
+    small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--minutes", "0.01", "--device", "cpu", "--out", str(tmp_path / "run"))
+    with pytest.raises(SystemExit, match=r"^error: minutes must be about \d+\.?\d* or more"):
+        tam("train", str(small_tasks), *words)
+    assert "measuring" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -133,6 +133,8 @@ class Train:
             check_new(folder)
         with progress("making the tasks") as tell:
             tasks = load_tasks(source, tell)
+        if self.minutes is not None and not exists(folder / "config.json") and is_first():
+            print("measuring what a step and a validation take here ...", file=sys.stderr)
         settled = settle(
             config,
             tasks,
