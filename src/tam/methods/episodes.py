@@ -5,6 +5,7 @@ All tensors have fixed shapes, and no value is read back to Python.
 Shapes: B tasks, N rows per task, C classes (1 for transduction), k shots, M = C · k examples per support.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -132,9 +133,9 @@ class EpisodicMethod(SnailSettings, Method):
     keeps_support: ClassVar[bool] = True
     shots: int
 
+    @abstractmethod
     def log_prob(self, model: Model, query: Batch) -> Tensor:
         """`Model.log_prob` of the queries, given their support."""
-        raise NotImplementedError
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """The network for `purpose`."""
