@@ -199,6 +199,7 @@ def test_a_run_needs_only_the_core(tmp_path: Path) -> None:
     imported = done.stderr.splitlines()[-1].split()
     assert "torch" in imported
     assert not {"tyro", "rich", "matplotlib"} & set(imported)
+    assert "sympy" not in imported  # torch imports it in seconds, if it must
     kept = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"config.json", "metrics.jsonl", "model.safetensors", "result.json"} <= kept
     assert read_config(tmp_path / "run" / "config.json") == (config, tasks)

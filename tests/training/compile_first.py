@@ -1,7 +1,7 @@
 """Run by test_compiling.py in a process of its own: trainers that have Triton compile for a GPU.
 
-Prints for each how many kernels it compiled before its steps, and in these and a validation. What kernels
-compute is undefined here, as none is launched.
+Prints for each how many kernels it had compiled before its first step, before its validation, and at the
+end. What kernels compute is undefined here, as none is launched.
 """
 
 import sys
@@ -51,8 +51,11 @@ if __name__ == "__main__":
         trainer.compile()
         for a, b in zip(before, changed_by_steps(trainer), strict=True):
             assert torch.equal(a, b)
-        first = len(compiled)
+        ahead = [len(compiled) - count]
         for _ in range(config.training.steps):
             trainer.step()
+        assert len(compiled) - count == ahead[0]
+        trainer.compile_validation()
+        ahead.append(len(compiled) - count)
         trainer.validate()
-        print(first - count, len(compiled) - first)
+        print(*ahead, len(compiled) - count)

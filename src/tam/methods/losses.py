@@ -96,7 +96,8 @@ def backward(
     for parameter in theta:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    gradients = torch.autograd.grad(loss, [*inputs, *theta], weights, materialize_grads=True)
+    scalar = loss if weights is None else loss @ weights  # given weights, `grad` would import sympy: seconds
+    gradients = torch.autograd.grad(scalar, [*inputs, *theta], materialize_grads=True)
     of_inputs, of_theta = gradients[: len(inputs)], gradients[len(inputs) :]
     sums = [parameter.grad for parameter in theta if parameter.grad is not None]
     base = _common_base(sums) if loss.is_cuda else None

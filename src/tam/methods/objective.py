@@ -65,7 +65,7 @@ class Objective:
             losses, examples = score_losses(score(self.model, z, self.batch), self.batch)
             if theta is None:
                 with no_weight_gradients():
-                    (gradient,) = torch.autograd.grad(losses, z, torch.ones_like(losses))
+                    (gradient,) = torch.autograd.grad(losses.sum(), z)
             else:
                 gradient = self._backward(losses, z, theta)
         if self.z_rows is None:
@@ -85,7 +85,9 @@ class Objective:
         """Backpropagate through what was computed from x alone, into the `.grad` of θ."""
         if self._x_cache:
             gradients = [part.grad for part in self.batch.x_cache]
-            torch.autograd.backward(self._x_cache, gradients, inputs=list(self.model.parameters()))
+            parts = zip(self._x_cache, gradients, strict=True)
+            products = [(part * gradient).sum() for part, gradient in parts if gradient is not None]
+            torch.autograd.backward(products, inputs=list(self.model.parameters()))
 
 
 def _of_rows(gradient: Tensor, total: Tensor, predictions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

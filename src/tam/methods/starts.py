@@ -43,7 +43,7 @@ class Start:
         if self._encoder is not None:
             weights = list(self._encoder.parameters())
             gradient = found.of_rows.sum(1) * self._learns  # over all rows, whichever z is fitted to
-            torch.autograd.backward(self._proposed, gradient, inputs=weights)
+            (self._proposed * gradient).sum().backward(inputs=weights)
 
 
 class WarmStarts:

@@ -95,7 +95,7 @@ class Trainer:
             and spec.encoder is None  # third-party code may wait for the GPU
         )
         self._captured: dict[int, CapturedStep] = {}
-        self._compiled = False
+        self._compiled: set[str] = set()
 
     def _new_model(self) -> Model:
         """The initialised network, with what it stores of the training tasks."""
@@ -147,24 +147,36 @@ class Trainer:
         return losses
 
     def compile(self) -> None:
-        """Compile the kernels of training and validation in parallel, once, in steps that are then undone."""
-        if self._compiled or not (self.method.allows_kernels and compiles_ahead(self.model)):
+        """Compile the kernels of an outer step in parallel, once, in steps that are then undone."""
+        if not self._must_compile("training"):
             return
-        self._compiled = True
         steps = {self.method.phase(step): step for step in (self.config.training.steps - 1, self.state.step)}
         drawn = self.generator.get_state()
         warm_starts = None if self.warm_starts is None else self.warm_starts.table.clone()
         with self.adam.unchanged(), compile_only():
             for step in steps.values():
                 self._eager_step(self.method.shortened(), step)
-            protocol = self.config.protocol
-            short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
-            for k in protocol.shots:  # what is compiled does not depend on the number of tasks
-                choose(self.method, self.model, self.setup.splits["valid"][:8], k, short, self.primitives)
         self.generator.set_state(drawn)
         if self.warm_starts is not None and warm_starts is not None:
             self.warm_starts.table.copy_(warm_starts)
         torch.cuda.empty_cache()  # later steps run on another stream, with memory of its own
+
+    def compile_validation(self) -> None:
+        """Compile the kernels of a validation in parallel, once; training does not wait for them."""
+        if not self._must_compile("validation"):
+            return
+        protocol, some = self.config.protocol, self.setup.splits["valid"][:8]
+        short = replace(protocol, adapt_steps=(min(1, max(protocol.adapt_steps)),))
+        with compile_only():
+            for k in protocol.shots:  # what is compiled does not depend on the number of tasks
+                choose(self.method, self.model, some, k, short, self.primitives)
+
+    def _must_compile(self, what: str) -> bool:
+        """Whether the kernels of `what` are yet to be compiled; true once."""
+        if what in self._compiled or not (self.method.allows_kernels and compiles_ahead(self.model)):
+            return False
+        self._compiled.add(what)
+        return True
 
     def _eager_step(self, method: Method, step: int) -> Losses:
         training = self.config.training
@@ -226,6 +238,7 @@ class Trainer:
 
     def validate(self) -> list[KShotScore]:
         """Score the validation tasks at every k, and keep the best weights so far at each."""
+        self.compile_validation()
         protocol = self.config.protocol
         scores = []
         for k in protocol.shots:
