@@ -97,7 +97,7 @@ def test_levers_are_differences_to_best(results: Results) -> None:
     assert set(LEVERS) == {lever.name for name in get_args(Name) for lever in all_levers(name)}
     results.runs["tam-without-warm-classification-0"] = run("classification", (0.4, 0.6, 0.8, 0.9))
     assert levers(results) == NOT_RUN  # there is nothing to compare with
-    results.runs["tam-best-classification-0"] = run("classification", (0.5, 0.7, 0.8, 0.9))
+    results.runs["tam-base-levers-classification-0"] = run("classification", (0.5, 0.7, 0.8, 0.9))
     results.runs["tam-with-tokens-classification-0"] = run("classification", (0.5, 0.75, 0.8, 0.9), steps=77)
     found = rows(levers(results))
     assert [row[0] for row in found[1:]] == ["`best`", "without warm starts", "with several task tokens"]

@@ -76,6 +76,14 @@ def test_a_budget_plans_the_steps_but_never_lengthens_a_run(
     assert measured == [job.config("cpu")]
 
 
+def test_a_step_is_timed_once_for_all_seeds(places: Places, measured: list[Config]) -> None:
+    for seed in (0, 1):
+        assert do(small(str(seed), seconds=60.0, seed=seed), places)["step_ms"] == 50
+    assert len(measured) == 1
+    do(small("longer", seconds=60.0, values={"inner_steps": 3}), places)
+    assert len(measured) == 2
+
+
 @pytest.mark.parametrize("seconds", [None, 0.2])
 def test_a_stopped_run_goes_on(
     places: Places, monkeypatch: pytest.MonkeyPatch, measured: list[Config], seconds: float | None

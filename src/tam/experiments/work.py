@@ -1,5 +1,6 @@
 """Run one job, from its tasks to its result; as a program, read the order from standard input."""
 
+import hashlib
 import json
 import math
 import signal
@@ -10,6 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import torch
+
 from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, step_times, steps_within
@@ -18,9 +21,11 @@ from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import Places, status, versions, write_result
 from tam.experiments.sharing import present
+from tam.io import json_text, read_json
 from tam.methods import make_method
 from tam.tasks.task import metric_of
 from tam.tasks.taskset import TaskSet
+from tam.training.checkpoint import write_json
 from tam.training.folder import LockedError, alone_in, writing_to
 from tam.training.heap import keep_freed_memory
 from tam.training.preflight import prepare
@@ -100,7 +105,7 @@ def _work(order: Order) -> None:
     folder = places.run_folder(job)
     diary = Diary(folder / "experiment.json", order.started)
     with present():
-        config = _planned(job, job.config(places.device), tasks, diary)
+        config = _planned(order, job.config(places.device), tasks, diary)
         setup = prepare(config, tasks)
         start(folder, config, job.options, resume=(folder / "config.json").exists())
 
@@ -117,7 +122,7 @@ def _work(order: Order) -> None:
         diary.finish()
         _write(order, config, tasks, diary, result)
         if diary.step_times is None and diary.curve and config.device != "cpu":
-            diary.step_times = dict(step_times(config, tasks))
+            diary.step_times = _step_times(order, config, tasks)
             diary.write()
             _write(order, config, tasks, diary, result)
 
@@ -127,18 +132,33 @@ def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: d
     write_result(order.job, order.places, result | _facts(order, config, tasks, diary))
 
 
-def _planned(job: Job, config: Config, tasks: TaskSet, diary: Diary) -> Config:
+def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Config:
     """The settings; with a budget, at most as many steps as fit into it."""
-    if job.seconds is None:
+    if order.job.seconds is None:
         return config
     prepare(config, tasks)
     if diary.step_times is None:
-        diary.step_times = dict(step_times(config, tasks))
+        diary.step_times = _step_times(order, config, tasks)
         diary.write()
-    steps = steps_within(make_method(config), diary.step_times, job.seconds)
+    steps = steps_within(make_method(config), diary.step_times, order.job.seconds)
     if steps >= config.training.steps:
         return config
     return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
+
+
+def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float]:
+    """The times of a step, measured once on this GPU for all seeds and hold-outs of a run."""
+    trial = {"seed", "holdout"}
+    what = {
+        "config": {name: value for name, value in config.to_json().items() if name not in trial},
+        "tasks": {name: value for name, value in order.job.options.items() if name not in trial},
+        "device": "cpu" if config.device == "cpu" else torch.cuda.get_device_name(config.device),
+    }
+    digest = hashlib.sha256(json_text(what).encode()).hexdigest()[:8]
+    file = order.places.runs / f"step-times-{digest}.json"
+    if not file.exists():
+        write_json(file, what | {"milliseconds": dict(step_times(config, tasks))})
+    return {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:

@@ -141,6 +141,10 @@ class Results:
         }
         return {title: runs for title, runs in found.items() if runs}
 
+    def short(self, name: str) -> list[Facts]:
+        """The run of our best settings for TAM with the budget of the levers."""
+        return self.runs_of(f"tam-base-levers-{name}")
+
     def quick(self) -> list[Facts]:
         """The runs of the preset `quick`."""
         return self.runs_of("tam-quick-classification")
@@ -164,7 +168,7 @@ class Results:
         section, setting = SWEEPS[what][1]
         found: dict[int, list[Facts]] = {}
         for job, run in self.runs.items():
-            if re.fullmatch(rf"tam-(?:base|{what}\d+)-sweeps-{name}-\d+", job):
+            if re.fullmatch(rf"tam-(?:base-levers|{what}\d+-sweeps)-{name}-\d+", job):
                 facts = run["tasks"] if section == "tasks" else run["config"][section]
                 found.setdefault(facts[setting], []).append(run)
         return dict(sorted(found.items()))

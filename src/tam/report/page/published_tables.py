@@ -94,9 +94,9 @@ def reproduction_table(results: Results) -> Markup | None:
 
 
 def levers_table(results: Results, name: str) -> Markup | None:
-    """The preset `best` beside runs with one lever moved; None without such runs."""
+    """Our best settings beside runs with one lever moved, for the same seconds; None without such runs."""
     label = f"{BENCHMARKS[name]}: what each lever gives"
-    return _changes(results, "best", name, results.headline(name), results.moved_levers(name), label)
+    return _changes(results, "best", name, results.short(name), results.moved_levers(name), label)
 
 
 def cpu_table(results: Results) -> Markup | None:
