@@ -11,7 +11,7 @@ from typing import Any
 from tam.experiments.command import main
 from tam.experiments.job import Job
 from tam.experiments.jobs import Experiment
-from tam.experiments.results import Places
+from tam.experiments.results import Folders
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "runs"
@@ -27,9 +27,9 @@ JOBS = [small("one"), small("two", seed=1)]
 LONG = small("long", group="long", values={"steps": 100, "validate_every": 50, "checkpoint_every": 5})
 
 
-def reproduce(places: Places, jobs: Sequence[Job], *words: str) -> None:
+def reproduce(folders: Folders, jobs: Sequence[Job], *words: str) -> None:
     """`tam reproduce` of all experiments that these jobs belong to."""
-    main([*dict.fromkeys(job.group for job in jobs), *where(places), *words], grids(jobs))
+    main([*dict.fromkeys(job.group for job in jobs), *where(folders), *words], grids(jobs))
 
 
 def grids(jobs: Sequence[Job]) -> dict[str, Experiment]:
@@ -40,16 +40,16 @@ def grids(jobs: Sequence[Job]) -> dict[str, Experiment]:
     }
 
 
-def where(places: Places) -> list[str]:
-    """The options for these places."""
-    return ["--device", places.device, "--results", str(places.results), "--runs", str(places.runs)]
+def where(folders: Folders) -> list[str]:
+    """The options for these folders."""
+    return ["--device", folders.device, "--results", str(folders.results), "--runs", str(folders.runs)]
 
 
-def start_command(places: Places, *words: str, path: str = "") -> "subprocess.Popen[str]":
+def start_command(folders: Folders, *words: str, path: str = "") -> "subprocess.Popen[str]":
     """Start the command; `path` goes before all others where Python looks for packages."""
     paths = [path, str(ROOT / "src"), str(ROOT)]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.experiments.small", *words, *where(places)],
+        [sys.executable, "-m", "tests.experiments.small", *words, *where(folders)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

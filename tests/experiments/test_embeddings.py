@@ -10,7 +10,7 @@ import pytest
 from tam.errors import UserError
 from tam.experiments.embeddings import EmbeddingMaps, embedding_map
 from tam.experiments.jobs import EXPERIMENTS
-from tam.experiments.results import Places
+from tam.experiments.results import Folders
 from tam.io import read_json
 from tests.experiments.small import PUBLISHED, reproduce, small
 
@@ -23,14 +23,14 @@ JOBS = [
 ]
 
 
-def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_map_is_made_of_trained_models(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
     def call() -> str:
-        reproduce(places, JOBS, "--on", "here")
+        reproduce(folders, JOBS, "--on", "here")
         return capsys.readouterr().out
 
     first = call()
     assert "tam-mapped: started" in first
-    files = [places.results.parent / f"embeddings-{method}.json" for method in ("tam", "multitask")]
+    files = [folders.results.parent / f"embeddings-{method}.json" for method in ("tam", "multitask")]
     for file in files:
         made = json.loads(file.read_text())
         cells = {(point["row"], point["column"]) for point in made["points"]}
@@ -46,23 +46,23 @@ def test_a_map_is_made_of_trained_models(places: Places, capsys: pytest.CaptureF
     assert call().splitlines()[-2:] == maps
 
     before = json.loads(files[0].read_text())
-    for file in (files[0], *places.results.iterdir()):  # the folders of runs alone are enough
+    for file in (files[0], *folders.results.iterdir()):  # the folders of runs alone are enough
         file.unlink()
     assert "started" not in call()
     after = json.loads(files[0].read_text())
     assert (after["points"], after["r2"]) == (before["points"], before["r2"])
 
 
-def test_only_path_finding_has_a_map(places: Places) -> None:
-    reproduce(places, [small()], "--on", "here")
-    folder = places.run_folder(small())
+def test_only_path_finding_has_a_map(folders: Folders) -> None:
+    reproduce(folders, [small()], "--on", "here")
+    folder = folders.run_folder(small())
     result = read_json(folder / "result.json")
     with pytest.raises(UserError, match="must be a run on pathfinding"):
         embedding_map(folder, result)
 
 
 def test_the_published_map_of_tam_needs_no_training(tmp_path: Path) -> None:
-    maps = EmbeddingMaps(Places(PUBLISHED, tmp_path, "cuda"), tmp_path)
+    maps = EmbeddingMaps(Folders(PUBLISHED, tmp_path, "cuda"), tmp_path)
     tam, multitask = sorted(EXPERIMENTS["embeddings"].jobs(), key=lambda job: job.method != "tam")
     assert maps.status(tam).done
     assert not maps.status(multitask).done

@@ -13,7 +13,7 @@ import pytest
 
 from tam.errors import InterruptedRunError, UserError
 from tam.experiments.job import Job
-from tam.experiments.results import Places, result_of, status
+from tam.experiments.results import Folders, result_of, status
 from tam.experiments.run_workers import environment
 from tam.experiments.work import Ending, Order, attempt
 from tam.training.folder import LockedError, lock_file
@@ -30,8 +30,8 @@ def start() -> Generator[Start]:
     """Start a command, which ends with the test."""
     commands: list[subprocess.Popen[str]] = []
 
-    def begin(places: Places, *words: str, path: str = "") -> "subprocess.Popen[str]":
-        commands.append(start_command(places, *words, path=path))
+    def begin(folders: Folders, *words: str, path: str = "") -> "subprocess.Popen[str]":
+        commands.append(start_command(folders, *words, path=path))
         return commands[-1]
 
     yield begin
@@ -40,9 +40,9 @@ def start() -> Generator[Start]:
         command.communicate()
 
 
-def found(places: Places, jobs: list[Job]) -> list[Any]:
+def found(folders: Folders, jobs: list[Job]) -> list[Any]:
     """What runs have found, apart from times."""
-    results = [result_of(job, places) or {} for job in jobs]
+    results = [result_of(job, folders) or {} for job in jobs]
     return [
         (one["scores"], one["best_steps"], [(point["step"], point["scores"]) for point in one["curve"]])
         for one in results
@@ -50,7 +50,7 @@ def found(places: Places, jobs: list[Job]) -> list[Any]:
 
 
 @pytest.mark.timeout(400)
-def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_path: Path) -> None:
+def test_all_executors_give_the_same_results(folders: Folders, start: Start, tmp_path: Path) -> None:
     """Ray loses the process of a run in the middle of it, and takes the run up again.
 
     Without Ray, no process needs more than the core: torch, numpy and safetensors.
@@ -60,7 +60,7 @@ def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_p
     for name in ("tyro", "rich", "matplotlib", "ray"):
         (blocked / f"{name}.py").write_text(f"raise ImportError('{name} is not installed')")
     here, workers, ray = (
-        places._replace(results=places.results / name, runs=places.runs / name)
+        folders._replace(results=folders.results / name, runs=folders.runs / name)
         for name in ("here", "workers", "ray")
     )
     on_ray = start(ray, "long", "--on", "ray", "--at-once", "2")
@@ -78,28 +78,28 @@ def test_all_executors_give_the_same_results(places: Places, start: Start, tmp_p
 
 
 def test_two_commands_share_the_work(
-    places: Places, start: Start, capsys: pytest.CaptureFixture[str]
+    folders: Folders, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = start(places, "first", "--on", "here")
-    wait_for(lock_file(places.run_folder(JOBS[0])))
-    reproduce(places, JOBS, "--on", "here")
+    command = start(folders, "first", "--on", "here")
+    wait_for(lock_file(folders.run_folder(JOBS[0])))
+    reproduce(folders, JOBS, "--on", "here")
     text = command.communicate(timeout=100)[0] + capsys.readouterr().out
     assert command.returncode == 0, text
     for job in JOBS:
         assert text.count(f"{job.name}: step 4 of 4") == 1, text
-        assert (result_of(job, places) or {})["processes"] == 1
+        assert (result_of(job, folders) or {})["processes"] == 1
 
 
-def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
+def test_here_it_ends_in_time_and_goes_on(folders: Folders) -> None:
     job = small("endless", values={"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10})
-    reproduce(places, [small("good")], "--on", "here")
+    reproduce(folders, [small("good")], "--on", "here")
     before, started = signal.getsignal(signal.SIGTERM), time.monotonic()
-    reproduce(places, [small("good"), job, small("after")], "--on", "here", "--seconds", "4")
+    reproduce(folders, [small("good"), job, small("after")], "--on", "here", "--seconds", "4")
     assert 3 <= time.monotonic() - started < 8  # asked after 3; then a step and a checkpoint, if busy slowly
     assert signal.getsignal(signal.SIGTERM) == before
-    assert status(small("good"), places).done
-    assert status(job, places) == (False, "interrupted")
-    assert status(small("after"), places) == (False, "")
+    assert status(small("good"), folders).done
+    assert status(job, folders) == (False, "interrupted")
+    assert status(small("after"), folders) == (False, "")
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_here_it_ends_in_time_and_goes_on(places: Places) -> None:
     ],
 )
 def test_how_an_attempt_ends(
-    places: Places, monkeypatch: pytest.MonkeyPatch, error: Exception, ending: Ending | None
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, error: Exception, ending: Ending | None
 ) -> None:
     def work(_: Order) -> None:
         raise error
 
     monkeypatch.setattr("tam.experiments.work.work", work)
-    order = Order(small(), places, 1, 0.0)
+    order = Order(small(), folders, 1, 0.0)
     if ending is None:
         with pytest.raises(InterruptedRunError):
             attempt(order)
@@ -138,26 +138,26 @@ def test_how_an_attempt_ends(
         ("--results /dev/null/results", "/dev/null/results: cannot be written"),
     ],
 )
-def test_mistakes(places: Places, monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
+def test_mistakes(folders: Folders, monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
     """They are noticed before the first run starts."""
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UserError, match=message):
-        reproduce(places, JOBS, *words.split())
-    assert not places.runs.exists() or not list(places.runs.iterdir())
+        reproduce(folders, JOBS, *words.split())
+    assert not folders.runs.exists() or not list(folders.runs.iterdir())
 
 
-def test_results_go_into_a_folder(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_go_into_a_folder(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        reproduce(places, JOBS, "--dry-run", "--results", __file__)
+        reproduce(folders, JOBS, "--dry-run", "--results", __file__)
     assert f"must be a folder: got {__file__}" in capsys.readouterr().err
 
 
 def test_cores_are_shared_where_affinities_are_unknown(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on macOS."""
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert environment(Order(small(), places, 4, 0.0))["OMP_NUM_THREADS"] == "2"
+    assert environment(Order(small(), folders, 4, 0.0))["OMP_NUM_THREADS"] == "2"

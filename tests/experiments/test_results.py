@@ -11,7 +11,7 @@ from tam.errors import UserError
 from tam.experiments.jobs import all_jobs
 from tam.experiments.reference import paper_goal, seconds_to_paper
 from tam.experiments.results import (
-    Places,
+    Folders,
     mismatch,
     result_of,
     status,
@@ -52,40 +52,40 @@ def test_a_result_counts_for_its_job() -> None:
         ({}, "was None"),
     ],
 )
-def test_a_changed_result_does_not_count(places: Places, changed: dict[str, Any], words: str) -> None:
+def test_a_changed_result_does_not_count(folders: Folders, changed: dict[str, Any], words: str) -> None:
     assert re.search(words, str(mismatch(small(), changed, "cpu")))
-    places.results.mkdir()
-    (places.results / "small-01234567.json").write_text(json.dumps(changed))
-    found = status(small(), places)
+    folders.results.mkdir()
+    (folders.results / "small-01234567.json").write_text(json.dumps(changed))
+    found = status(small(), folders)
     assert not found.done
     assert found.note.startswith("changed: ")
-    assert result_of(small(), places) is None
+    assert result_of(small(), folders) is None
 
 
-def test_settings_tasks_and_budget_have_their_own_file_and_folder(places: Places) -> None:
+def test_settings_tasks_and_budget_have_their_own_file_and_folder(folders: Folders) -> None:
     other = small(values={"rate": 0.5})
     for job, changes in ((other, {"config": other.config("cpu").to_json()}), (small(), {})):
-        write_result(job, places, result(name=job.name, **changes))
+        write_result(job, folders, result(name=job.name, **changes))
     for job in (small(), other):
-        assert result_of(job, places) == json.loads(places.result_file(job).read_text())
-        assert status(job, places).done
+        assert result_of(job, folders) == json.loads(folders.result_file(job).read_text())
+        assert status(job, folders).done
     jobs = (small(), other, small(seed=1), small(seconds=1.0), small(tasks=TASKS | {"seed": 1}))
-    for of in (places.result_file, places.run_folder):
+    for of in (folders.result_file, folders.run_folder):
         assert len({of(job) for job in jobs}) == len(jobs)
         assert of(replace(small(), alone=True)) == of(small())
 
 
-def test_a_result_is_never_overwritten(places: Places) -> None:
-    write_result(small(), places, result(finished="first"))
-    write_result(small(), places, result(finished="second"))
-    assert (result_of(small(), places) or {})["finished"] == "first"
-    places.result_file(small()).write_text(json.dumps(result(version=0)))
+def test_a_result_is_never_overwritten(folders: Folders) -> None:
+    write_result(small(), folders, result(finished="first"))
+    write_result(small(), folders, result(finished="second"))
+    assert (result_of(small(), folders) or {})["finished"] == "first"
+    folders.result_file(small()).write_text(json.dumps(result(version=0)))
     with pytest.raises(UserError, match="never overwritten"):
-        write_result(small(), places, result())
+        write_result(small(), folders, result())
 
 
-def test_a_result_that_is_not_timed_is_completed(places: Places) -> None:
-    on_gpu = places._replace(device="cuda")
+def test_a_result_that_is_not_timed_is_completed(folders: Folders) -> None:
+    on_gpu = folders._replace(device="cuda")
     untimed = result(config=small().config("cuda").to_json(), steps=4, gpu_seconds=None)
     write_result(small(), on_gpu, untimed)
     assert status(small(), on_gpu) == (False, "not timed")
@@ -126,14 +126,14 @@ def test_seconds_to_the_quality_of_the_paper() -> None:
     assert paper_goal("transduction")["5"] == 2.92
 
 
-def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(places: Places) -> None:
+def test_a_budget_is_not_taken_from_a_result_that_no_longer_counts(folders: Folders) -> None:
     jobs = {job.name: job for job in all_jobs()}
     other = jobs["cavia-table1-transduction-0"]
-    on_gpu = places._replace(device="cuda")
+    on_gpu = folders._replace(device="cuda")
     facts = result_of(jobs["tam-best-transduction-0"], on_gpu._replace(results=PUBLISHED))
     assert facts is not None
-    places.results.mkdir()
-    copy = places.results / "tam-best-transduction-0-01234567.json"
+    folders.results.mkdir()
+    copy = folders.results / "tam-best-transduction-0-01234567.json"
     copy.write_text(json.dumps(facts), encoding="utf-8")
     ready = with_budget(other, on_gpu)
     assert ready is not None

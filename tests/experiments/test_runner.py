@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tam.experiments.job import Job
-from tam.experiments.results import Places, result_of, status
+from tam.experiments.results import Folders, result_of, status
 from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
@@ -22,104 +22,104 @@ pytestmark = pytest.mark.slow
 NEVER_ENDS = {"steps": 10**6, "validate_every": 10**6, "checkpoint_every": 10}
 
 
-def files(places: Places) -> dict[str, int]:
-    return {file.name: file.stat().st_mtime_ns for file in places.results.glob("*")}
+def files(folders: Folders) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in folders.results.glob("*")}
 
 
-def test_work_is_done_once(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_work_is_done_once(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = small("good"), small("bad", values={"rows": 1_000, "no_such_setting": 1})
     needy = small("needy", seconds_of="absent")
     with pytest.raises(SystemExit, match="1 failed: bad"):
-        reproduce(places, [bad, needy, good], "--at-once", "2")
+        reproduce(folders, [bad, needy, good], "--at-once", "2")
     out = capsys.readouterr().out
     assert "good: started" in out
     assert "bad: failed: there is no setting 'no_such_setting'" in out
-    before = files(places)
-    good_file = places.result_file(good).name
+    before = files(folders)
+    good_file = folders.result_file(good).name
     assert set(before) == {good_file, "bad.error.json"}
-    error = json.loads((places.results / "bad.error.json").read_text())
+    error = json.loads((folders.results / "bad.error.json").read_text())
     assert error["error"].startswith("there is no setting")
     assert error["job"]["name"] == "bad"
 
-    reproduce(places, [bad, needy, good], "--dry-run")
+    reproduce(folders, [bad, needy, good], "--dry-run")
     assert capsys.readouterr().out.splitlines() == [
         "left  bad  (failed: there is no setting 'no_such_setting' of method 'tam')",
         "left  needy  (needs absent)",
         "done  good",
         "1 of 3 runs are done, 2 are left, which take about "
-        f"{2 * (result_of(good, places) or {})['wall_seconds'] / 2:.0f} s on one machine, "
+        f"{2 * (result_of(good, folders) or {})['wall_seconds'] / 2:.0f} s on one machine, "
         "judging by finished runs",
     ]
-    reproduce(places, [bad, needy, good], "--only", "g*")
+    reproduce(folders, [bad, needy, good], "--only", "g*")
     assert "started" not in capsys.readouterr().out
-    assert files(places) == before
+    assert files(folders) == before
 
-    reproduce(places, [small("bad")], "--on", "here")
-    assert set(files(places)) == {good_file, places.result_file(small("bad")).name}
+    reproduce(folders, [small("bad")], "--on", "here")
+    assert set(files(folders)) == {good_file, folders.result_file(small("bad")).name}
 
 
-def test_a_killed_job_is_recorded(places: Places) -> None:
+def test_a_killed_job_is_recorded(folders: Folders) -> None:
     job = small(values=NEVER_ENDS)
-    runner = Runner(places, Workers())
+    runner = Runner(folders, Workers())
 
     def kill() -> None:
-        wait_for(places.run_folder(job) / "checkpoint.safetensors")
+        wait_for(folders.run_folder(job) / "checkpoint.safetensors")
         worker = runner.running[0].attempt
         assert isinstance(worker, Worker)
         os.kill(worker.process.pid, signal.SIGKILL)
 
     run_beside(kill, runner, job)
     assert [one.name for one in runner.failed] == ["small"]
-    assert status(job, places) == (False, "failed: killed by SIGKILL")
+    assert status(job, folders) == (False, "failed: killed by SIGKILL")
 
 
-def test_a_stopped_job_goes_on(places: Places, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_job_goes_on(folders: Folders, capfd: pytest.CaptureFixture[str]) -> None:
     job = small(values={"steps": 60, "validate_every": 60, "checkpoint_every": 1})
 
     def stop() -> None:
-        wait_for(places.run_folder(job) / "checkpoint.safetensors")
+        wait_for(folders.run_folder(job) / "checkpoint.safetensors")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    run_beside(stop, Runner(places, Workers()), job)
-    assert status(job, places) == (False, "interrupted")
+    run_beside(stop, Runner(folders, Workers()), job)
+    assert status(job, folders) == (False, "interrupted")
     assert "small: stopped" in capfd.readouterr().out
-    runner = Runner(places, Here())
+    runner = Runner(folders, Here())
     runner.run([job])
     assert not runner.failed
-    assert status(job, places).done
-    assert json.loads(places.result_file(job).read_text())["processes"] == 2
+    assert status(job, folders).done
+    assert json.loads(folders.result_file(job).read_text())["processes"] == 2
     assert "small: step 60 of 60, " in capfd.readouterr().out
 
 
-def test_it_ends_in_time(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_in_time(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     """After 3 of 4 seconds jobs are asked to stop, here in vain, and half a second later they are killed."""
     monkeypatch.setattr(Worker, "stop", lambda _: None)
-    runner = Runner(places, Workers(), at_once=2, seconds=4)
+    runner = Runner(folders, Workers(), at_once=2, seconds=4)
     started = time.monotonic()
     runner.run([small(values=NEVER_ENDS), small("second", values=NEVER_ENDS, seed=1), small("third")])
     assert 3.4 <= time.monotonic() - started < 5  # in time, but for a busy machine
-    assert files(places) == {}
+    assert files(folders) == {}
     assert not runner.running
     assert not runner.failed
-    assert not (places.runs / "third.log").exists()
+    assert not (folders.runs / "third.log").exists()
 
 
-def test_who_is_next(places: Places) -> None:
+def test_who_is_next(folders: Folders) -> None:
     alone, needy, other = small("alone", alone=True), small("needy", seconds_of="base"), small("other")
-    assert next_job([needy, alone, other], [], places) == alone
-    assert next_job([needy, other, alone], [], places) == other
-    assert next_job([alone, other], [other], places) is None  # or it would never be alone
-    assert next_job([other], [alone], places) is None
-    assert next_job([needy], [], places) is None
-    published = Places(PUBLISHED, places.runs, "cuda")
+    assert next_job([needy, alone, other], [], folders) == alone
+    assert next_job([needy, other, alone], [], folders) == other
+    assert next_job([alone, other], [other], folders) is None  # or it would never be alone
+    assert next_job([other], [alone], folders) is None
+    assert next_job([needy], [], folders) is None
+    published = Folders(PUBLISHED, folders.runs, "cuda")
     lever = small("lever", seconds_of="tam-best-pathfinding-0")
     ready = next_job([lever, other], [other], published)
     assert ready is not None
     assert ready.seconds == pytest.approx(35, abs=2)
-    places.run_folder(other).mkdir(parents=True)
-    with alone_in(places.run_folder(other)):
-        assert next_job([other, alone], [], places) == alone
-    assert next_job([other, alone], [], places) == other
+    folders.run_folder(other).mkdir(parents=True)
+    with alone_in(folders.run_folder(other)):
+        assert next_job([other, alone], [], folders) == alone
+    assert next_job([other, alone], [], folders) == other
 
 
 def run_beside(other: Callable[[], None], runner: Runner, job: Job) -> None:

@@ -10,7 +10,7 @@ from tam.errors import UserError
 from tam.methods.episodes import check_shots, episode, in_parts, in_support, learn, split
 from tam.methods.losses import ExampleLosses, example_losses
 from tam.models import Batch, ModelSpec
-from tam.models.support_state import pack
+from tam.models.support_state import pack_support
 from tests.methods.small import make_batch, make_model, some
 
 
@@ -138,7 +138,7 @@ def test_parts_are_put_together_again(plain_spec: ModelSpec, numbers: int) -> No
         sizes.append(part.tasks)
         return part.x_length * some(part.support).x_length
 
-    found = in_parts(make_model(plain_spec), pack(support, plain_spec), batch, numbers, outcomes)
+    found = in_parts(make_model(plain_spec), pack_support(support, plain_spec), batch, numbers, outcomes)
     assert torch.equal(found, batch.x_length * support.x_length)
     assert max(sizes) == min(5, max(1, 2**27 // numbers))
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tam.models import Batch, ModelSpec
-from tam.models.by_length import groups_of, score_by_length
+from tam.models.by_length import length_groups, score_by_length
 from tests.models.conftest import DECODER, ENCODER, make_batch, make_model, make_z
 
 SPECS = {
@@ -34,7 +34,7 @@ def test_scores_and_gradients_are_those_of_the_whole_batch(name: str, cached: bo
         with torch.no_grad():
             batch = model.with_x_cache(batch)
     z = make_z(model, batch, copies).requires_grad_()
-    found = groups_of(batch)
+    found = length_groups(batch)
     assert found is not None
     seen = list[int]()
 
@@ -53,7 +53,7 @@ def test_scores_and_gradients_are_those_of_the_whole_batch(name: str, cached: bo
 
 def test_rows_stay_together_where_grouping_does_not_pay() -> None:
     batch = uneven(SPECS["encoder"])
-    assert groups_of(replace(batch, padded=False)) is None
-    assert groups_of(replace(batch, x_length=torch.full_like(batch.x_length, 30))) is None
-    assert groups_of(batch.cut(slice(2))) is None  # a handful of rows
-    assert groups_of(replace(batch, x_cache=(torch.zeros(4, 64, 30, 1, requires_grad=True),))) is None
+    assert length_groups(replace(batch, padded=False)) is None
+    assert length_groups(replace(batch, x_length=torch.full_like(batch.x_length, 30))) is None
+    assert length_groups(batch.cut(slice(2))) is None  # a handful of rows
+    assert length_groups(replace(batch, x_cache=(torch.zeros(4, 64, 30, 1, requires_grad=True),))) is None

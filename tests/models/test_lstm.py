@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from tam.models import LSTM, ModelSpec, build_model
-from tam.models.lstm import LAYERS, Layer, matching_hidden
+from tam.models.lstm import LAYERS, LstmLayer, matching_hidden
 
 DEFAULT = ModelSpec(kind="classification", vocabulary=12, classes=4, max_x=5)
 WIDTH, HIDDEN = 5, 4
@@ -18,7 +18,7 @@ def reference(ours: LSTM) -> nn.LSTM:
     theirs = nn.LSTM(WIDTH, HIDDEN, LAYERS, batch_first=True, bidirectional=True).double()
     weights: dict[str, Tensor] = {}
     for index, layer in enumerate(ours.layers):
-        assert isinstance(layer, Layer)
+        assert isinstance(layer, LstmLayer)
         for direction, suffix in enumerate(("", "_reverse")):
             name = f"l{index}{suffix}"
             weights[f"weight_ih_{name}"] = layer.input.weight.chunk(2)[direction]
@@ -42,7 +42,7 @@ def test_it_equals_pytorchs_packed_lstm() -> None:
 
 def test_it_starts_by_remembering() -> None:
     layer = LSTM(WIDTH, HIDDEN, torch.Generator().manual_seed(0)).layers[0]
-    assert isinstance(layer, Layer)
+    assert isinstance(layer, LstmLayer)
     gates = layer.input.bias.detach().view(2, 4, HIDDEN)
     assert gates[:, 1].eq(1).all()
     assert gates[:, [0, 2, 3]].eq(0).all()

@@ -11,7 +11,7 @@ import tam
 from tam.evaluation.protocol import Choice
 from tam.models import build_model
 from tam.pretrained.card import read_card, readme
-from tam.pretrained.pack import one_set, pack
+from tam.pretrained.pack import one_set, pack_run
 from tam.pretrained.score import score_packed
 from tam.training.run import load_tasks, read_config
 from tam.training.saved import Best, Saved
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_packed(run: Path, tmp_path: Path) -> None:
-    card = pack(run, tmp_path / "m", tasks=2, supports=1, name="mine")
+    card = pack_run(run, tmp_path / "m", tasks=2, supports=1, name="mine")
     assert card == read_card(tmp_path / "m")
     assert readme(card) == (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
     before, after = Saved.read(run, "cpu"), Saved.read(tmp_path / "m", "cpu")
@@ -44,12 +44,12 @@ def test_packed(run: Path, tmp_path: Path) -> None:
     shown = [json.loads(line) for line in (tmp_path / "m" / "tasks.jsonl").read_text().splitlines()]
     assert len(shown) == 2
     with pytest.raises(tam.UserError, match="holds a run or a model"):
-        pack(run, tmp_path / "m", tasks=2, supports=1)
+        pack_run(run, tmp_path / "m", tasks=2, supports=1)
 
 
 def test_scoring_goes_on_from_its_log(run: Path, tmp_path: Path) -> None:
     """Task by task, as all together; a task that is in the log is not scored again."""
-    card = pack(run, tmp_path / "m", tasks=2, supports=2, name="mine")
+    card = pack_run(run, tmp_path / "m", tasks=2, supports=2, name="mine")
     source, log = read_config(run / "config.json")[1], tmp_path / "log.jsonl"
     test, saved = load_tasks(source).test, Saved.read(tmp_path / "m", "cpu")
     protocol = replace(saved.config.protocol, supports=2)

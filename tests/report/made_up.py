@@ -9,7 +9,7 @@ from typing import Any
 
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
-from tam.experiments.results import Places, versions, with_budget
+from tam.experiments.results import Folders, versions, with_budget
 from tam.io import json_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,13 +22,13 @@ def complete(folder: Path, only: str = "*") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("paper.json", "tasks.json"):
         shutil.copy(ROOT / "results" / name, folder / name)
-    places = Places(folder / "runs", folder / "runs", "cuda")
-    places.results.mkdir()
+    folders = Folders(folder / "runs", folder / "runs", "cuda")
+    folders.results.mkdir()
     for job in all_jobs():
         if job.trial < 2 and fnmatch(job.name, only):
-            ready = with_budget(job, places)
+            ready = with_budget(job, folders)
             assert ready is not None  # the runs of TAM come first
-            places.result_file(ready).write_text(json_text(result_of(ready, places.device)))
+            folders.result_file(ready).write_text(json_text(result_of(ready, folders.device)))
     for method in ("tam", "multitask") if only == "*" else ():
         (folder / f"embeddings-{method}.json").write_text(json_text(embedding_map(method)))
     return folder

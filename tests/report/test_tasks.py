@@ -8,7 +8,7 @@ import pytest
 import tam
 from tam.errors import UserError
 from tam.report.grid import draw_grids, letters
-from tam.report.tasks import describe, select, statistics, summary
+from tam.report.tasks import select, statistics, summary, task_lines
 from tam.tasks.taskset import TaskSet
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_select_test_tasks_first_by_part_of_a_name_or_pattern() -> None:
 def test_a_classification_task_in_words() -> None:
     tasks = made("classification")
     task = tasks.test[0]
-    head, *lines = describe(tasks, "test", task, colour=False).splitlines()
+    head, *lines = task_lines(tasks, "test", task, colour=False).splitlines()
     assert head == f"{task.name}   (test, 580 examples)"
     answers = [line.split("→")[1].strip() for line in lines]
     assert answers[:4] == ["0", "1", "2", "3"]  # one of every class
@@ -55,26 +55,26 @@ def test_a_classification_task_in_words() -> None:
     written = {f"{' '.join(map(str, x))} → {y}" for x, y in task}
     assert {re.sub(" +", " ", line.strip()) for line in lines} <= written
     assert len({line.index("→") for line in lines}) == 1
-    assert "\x1b[1m" in describe(tasks, "test", task, colour=True)
+    assert "\x1b[1m" in task_lines(tasks, "test", task, colour=True)
 
 
 def test_a_transduction_task_in_words() -> None:
     tasks = made("transduction", compositional=True)
     task = tasks.test[0]
-    head, *lines = describe(tasks, "test", task, colour=False).splitlines()
+    head, *lines = task_lines(tasks, "test", task, colour=False).splitlines()
     [unseen] = [name for name in task.primitives if name in tasks.unseen_primitives]
     assert head == f"{task.name}   (test, 520 examples, unseen in training: {unseen})"
     x, y = task[0]
     assert isinstance(y, list)
     assert re.sub(" +", " ", lines[0].strip()) == f"{' '.join(map(str, x))} → {' '.join(map(str, y))}"
-    assert "unseen" not in describe(tasks, "train", tasks.train[0], colour=False)
+    assert "unseen" not in task_lines(tasks, "train", tasks.train[0], colour=False)
 
 
 @pytest.mark.parametrize("compositional", [False, True])
 def test_a_path_is_drawn(compositional: bool) -> None:
     tasks = made("pathfinding", compositional=compositional)
     task = tasks.test[1]
-    lines = describe(tasks, "test", task, colour=False).splitlines()
+    lines = task_lines(tasks, "test", task, colour=False).splitlines()
     stops = [10 * int(row) + int(column) for row, column in re.findall(r"\((\d),(\d)\)", task.name)]
     assert len(stops) == 2 + compositional
     examples = [task[row] for row in range(3)]
@@ -119,7 +119,7 @@ def test_statistics_of_the_users_own_tasks(tmp_path: Path) -> None:
     assert re.search(r"^train +1 +4 +0 to 1, mean 0\.8 +50\.0% to 50\.0% of 2 classes$", text, re.MULTILINE)
     assert "slot" not in text
     assert text.endswith("repeated inputs inside a task: 6, with a different answer: 3")
-    shown = describe(tam.read_tasks(file), "train", tam.read_tasks(file).train[0], colour=False)
+    shown = task_lines(tam.read_tasks(file), "train", tam.read_tasks(file).train[0], colour=False)
     assert re.findall(r"^  (\S+) +→  (\d)$", shown, re.MULTILINE) == [
         ("a", "1"), ("a", "2"), ("a", "1"), ("(empty)", "2")
     ]  # fmt: skip

@@ -55,10 +55,10 @@ class Pack:
 
     def run(self) -> None:
         """Pack and print the result."""
-        from tam.pretrained.pack import pack
+        from tam.pretrained.pack import pack_run
 
         run, out = path_of(self.run_folder, "RUN"), path_of(self.out, "--out")
-        card = pack(run, out, tasks=self.tasks, supports=self.supports)
+        card = pack_run(run, out, tasks=self.tasks, supports=self.supports)
         print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes; its card is {out / 'README.md'}")
 
 

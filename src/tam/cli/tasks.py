@@ -116,10 +116,10 @@ class Tasks:
 
 def print_tasks(tasks: "TaskSet", pattern: str | None, count: int) -> None:
     """Print some tasks that match a pattern, with a few examples each."""
-    from tam.report.tasks import describe, select, summary
+    from tam.report.tasks import select, summary, task_lines
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    shown = (describe(tasks, split, task, colour=colour) for split, task in select(tasks, pattern, count))
+    shown = (task_lines(tasks, split, task, colour=colour) for split, task in select(tasks, pattern, count))
     print("\n\n".join([summary(tasks), *shown]))
 
 

@@ -29,28 +29,28 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
     """Carry out the command, and return the jobs that failed."""
     from tam.experiments.embeddings import EmbeddingMaps
     from tam.experiments.estimate import status_summary
-    from tam.experiments.results import Places, Status, result_of, status
+    from tam.experiments.results import Folders, Status, result_of, status
     from tam.experiments.runner import Runner
     from tam.experiments.timing import timing_report
     from tam.training.preflight import check_device
 
-    places = Places(options.results, options.runs, options.device)
+    folders = Folders(options.results, options.runs, options.device)
     names = list(experiments) if ALL in options.experiments else options.experiments
     jobs = _chosen([job for name in names for job in experiments[name].jobs()], options)
     scored = {job.name for name in names if name != MAPS for job in experiments[name].jobs()}
     mapped = _chosen(experiments[MAPS].jobs(), options) if MAPS in names else []
-    maps = EmbeddingMaps(places, options.results.parent)
+    maps = EmbeddingMaps(folders, options.results.parent)
 
     def status_of(job: Job) -> Status:
         """Whether a job is done: one that is only mapped needs its trained model, but no result."""
-        one = status(job, places) if job.name in scored else Status(True)
+        one = status(job, folders) if job.name in scored else Status(True)
         return maps.status(job) if one.done and job in mapped else one
 
     statuses = [status_of(job) for job in jobs]
     if options.dry_run:
         for job, (done, note) in zip(jobs, statuses, strict=True):
             print(f"{'done' if done else 'left'}  {job.name}{f'  ({note})' if note else ''}")
-        print(status_summary(jobs, statuses, places))
+        print(status_summary(jobs, statuses, folders))
         return []
     failed = list[Job]()
     if left := [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]:
@@ -58,12 +58,12 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
             check_device(options.device)
         for folder in (options.results, options.runs):
             _make(folder)
-        runner = Runner(places, _executor(options), options.at_once, options.seconds, status_of)
+        runner = Runner(folders, _executor(options), options.at_once, options.seconds, status_of)
         runner.run(jobs)
         failed, statuses = runner.failed, [status_of(job) for job in jobs]
-    print(status_summary(jobs, statuses, places))
+    print(status_summary(jobs, statuses, folders))
     if "timing" in names:
-        results = {job.name: result for job in jobs if (result := result_of(job, places)) is not None}
+        results = {job.name: result for job in jobs if (result := result_of(job, folders)) is not None}
         print(f"\n{timing_report(results)}")
     for line in maps.make(mapped):
         print(line, flush=True)

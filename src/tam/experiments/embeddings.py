@@ -11,7 +11,7 @@ import torch
 from tam.errors import UserError
 from tam.experiments.job import Job
 from tam.experiments.projection import Floats, held_out_r2
-from tam.experiments.results import HEX_DIGITS, Places, Result, Status, mismatch, result_of
+from tam.experiments.results import HEX_DIGITS, Folders, Result, Status, mismatch, result_of
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
 from tam.learner.task_embedding import TaskEmbedding
@@ -114,12 +114,12 @@ class EmbeddingMaps:
     """The published maps, `embeddings-METHOD.json`, and the trained models behind them.
 
     Args:
-        places: The folder of the trained models, and the device they were trained on.
+        folders: The folder of the trained models, and the device they were trained on.
         folder: The folder to write maps to.
     """
 
-    def __init__(self, places: Places, folder: Path) -> None:
-        self._places, self._folder = places, folder
+    def __init__(self, folders: Folders, folder: Path) -> None:
+        self._folders, self._folder = folders, folder
 
     def status(self, job: Job) -> Status:
         """Whether the map of a job exists, or at least the trained model to make it from."""
@@ -132,23 +132,23 @@ class EmbeddingMaps:
 
         The model is either in the folder of the run, or the pretrained model that was packed from it.
         """
-        for folder in sorted(self._places.runs.glob(f"{job.name}-{HEX_DIGITS}")):
+        for folder in sorted(self._folders.runs.glob(f"{job.name}-{HEX_DIGITS}")):
             result = read_result(folder) if exists(folder / "learner.json") else None
             if result and self._is_of(job, result):
                 return folder, result
-        packed, result = folder_of("pathfinding"), result_of(job, self._places)
+        packed, result = folder_of("pathfinding"), result_of(job, self._folders)
         if result and result["scores"] == read_card(packed)["scores"]["run"]:
             return packed, result
         return None
 
     def make(self, jobs: Iterable[Job]) -> Iterator[str]:
         """Make the missing maps of these jobs, and yield a line on each map."""
-        device = self._places.device if torch.cuda.is_available() else "cpu"
+        device = self._folders.device if torch.cuda.is_available() else "cpu"
         for job in jobs:
             file = self._file(job)
             if not self._is_made(job):
                 if (trained := self._trained(job)) is None:
-                    yield f"{file}: skipped: there is no finished run {job.name} in {self._places.runs}"
+                    yield f"{file}: skipped: there is no finished run {job.name} in {self._folders.runs}"
                     continue
                 self._folder.mkdir(parents=True, exist_ok=True)
                 write_json(
@@ -167,7 +167,7 @@ class EmbeddingMaps:
     def _is_of(self, job: Job, run: Mapping[str, Any]) -> bool:
         """Whether a run belongs to a job; its folder does not record version and budget, so assume them."""
         assumed = {"benchmark_version": VERSION, "budget_seconds": job.seconds}
-        return mismatch(job, assumed | dict(run), self._places.device) is None
+        return mismatch(job, assumed | dict(run), self._folders.device) is None
 
 
 def _words(made: Mapping[str, Any]) -> str:

@@ -7,18 +7,18 @@ from typing import Any
 
 from tam.experiments.job import Job
 from tam.experiments.jobs import all_jobs
-from tam.experiments.results import Places, Status, result_of
+from tam.experiments.results import Folders, Status, result_of
 
 
-def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], places: Places) -> str:
+def status_summary(jobs: Sequence[Job], statuses: Sequence[Status], folders: Folders) -> str:
     """One line: how many jobs are done and how many are left, with an estimate of their time."""
     left = [job for job, (done, _) in zip(jobs, statuses, strict=True) if not done]
     counts = f"{len(jobs) - len(left)} of {len(jobs)} runs are done, {len(left)} are left"
     if not left:
         return counts
     everything = {job.name: job for job in (*all_jobs(), *jobs)}.values()
-    finished = [(job, result) for job in everything if (result := result_of(job, places)) is not None]
-    known = [seconds for job in left if (seconds := _seconds_of(job, finished, places.device)) is not None]
+    finished = [(job, result) for job in everything if (result := result_of(job, folders)) is not None]
+    known = [seconds for job in left if (seconds := _seconds_of(job, finished, folders.device)) is not None]
     if not known:
         return f"{counts}; without finished runs, their time is unknown"
     total = duration(len(left) * statistics.fmean(known))

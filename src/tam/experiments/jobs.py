@@ -28,7 +28,7 @@ SECONDS = 20.0
 """The most GPU-seconds per run, except in Table 1: there they are those of TAM with its best settings."""
 
 
-class Model(NamedTuple):
+class Entry(NamedTuple):
     """A row of a table: its name in the names of runs, its method, and its own settings."""
 
     name: str
@@ -37,28 +37,28 @@ class Model(NamedTuple):
 
 
 TABLE1 = (
-    Model("tam", "tam"),  # the runs of `best`
-    Model("agnostic", "agnostic"),
-    Model("multitask", "multitask"),
-    Model("maml", "maml"),
-    Model("cavia", "cavia"),
-    Model("snail", "snail"),
-    Model("matching", "matching"),
+    Entry("tam", "tam"),  # the runs of `best`
+    Entry("agnostic", "agnostic"),
+    Entry("multitask", "multitask"),
+    Entry("maml", "maml"),
+    Entry("cavia", "cavia"),
+    Entry("snail", "snail"),
+    Entry("matching", "matching"),
     # not in the paper
-    Model("prototypical", "prototypical"),
-    Model("nearest", "nearest"),
-    Model("maml-first", "maml", {"order": "first"}),
-    Model("cavia-first", "cavia", {"order": "first", "inner_steps": 10}),
+    Entry("prototypical", "prototypical"),
+    Entry("nearest", "nearest"),
+    Entry("maml-first", "maml", {"order": "first"}),
+    Entry("cavia-first", "cavia", {"order": "first", "inner_steps": 10}),
 )
 """All methods, for k-shot learning of new tasks."""
 
 TABLE2 = (
-    Model("tam", "tam"),
-    Model("tam-untold", "tam", {"use_primitives": False}),
-    Model("cavia", "cavia"),
-    Model("multitask", "multitask"),
-    Model("matching", "matching"),
-    Model("snail", "snail"),
+    Entry("tam", "tam"),
+    Entry("tam-untold", "tam", {"use_primitives": False}),
+    Entry("cavia", "cavia"),
+    Entry("multitask", "multitask"),
+    Entry("matching", "matching"),
+    Entry("snail", "snail"),
 )
 """Methods for new tasks with one unseen primitive; "untold" TAM is given no primitives at all."""
 
@@ -71,15 +71,15 @@ _ONE_SEARCH = {
 """TAM without the parts of `best` that only work with tokens: the proposer proposes tokens."""
 
 ABLATION = (
-    Model("tam-token", "tam", _ONE_SEARCH),
-    Model("tam-adapter", "tam", _ONE_SEARCH | {"conditioning": "adapter"}),
-    Model("tam-norm", "tam", _ONE_SEARCH | {"conditioning": "norm"}),
+    Entry("tam-token", "tam", _ONE_SEARCH),
+    Entry("tam-adapter", "tam", _ONE_SEARCH | {"conditioning": "adapter"}),
+    Entry("tam-norm", "tam", _ONE_SEARCH | {"conditioning": "norm"}),
 )
 """Where the task embedding enters: as a token, as the weights of adapters, or in the layer norms."""
 
 ARCHITECTURE = (
-    Model("tam-lstm", "tam", _ONE_SEARCH | {"backbone": "lstm"}),
-    Model("multitask-lstm", "multitask", {"backbone": "lstm"}),
+    Entry("tam-lstm", "tam", _ONE_SEARCH | {"backbone": "lstm"}),
+    Entry("multitask-lstm", "multitask", {"backbone": "lstm"}),
 )
 """A bidirectional LSTM instead of the transformer, with alternating minimisation and with multitask
 training. The transformer's rows reuse the token runs of the ablation and the multitask runs of Table 1."""
@@ -93,13 +93,13 @@ TRAINING_TASKS = (20, 50, 100, 250)
 
 CPU_SEEDS = (1, 2)
 CPU_VARIANTS = (
-    Model("tam-adapter", "tam", {"conditioning": "adapter"}),
-    Model("tam-norm", "tam", {"conditioning": "norm"}),
-    Model("tam-lstm", "tam", {"backbone": "lstm"}),
-    Model("multitask", "multitask"),
-    Model("multitask-lstm", "multitask", {"backbone": "lstm"}),
-    *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in (1, 3, 25)),
-    *(Model(f"tam-N{rows}", "tam", {"rows": rows}) for rows in (16, 32, 128)),
+    Entry("tam-adapter", "tam", {"conditioning": "adapter"}),
+    Entry("tam-norm", "tam", {"conditioning": "norm"}),
+    Entry("tam-lstm", "tam", {"backbone": "lstm"}),
+    Entry("multitask", "multitask"),
+    Entry("multitask-lstm", "multitask", {"backbone": "lstm"}),
+    *(Entry(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in (1, 3, 25)),
+    *(Entry(f"tam-N{rows}", "tam", {"rows": rows}) for rows in (16, 32, 128)),
 )
 """Changes to the preset `quick`, which has T = 10 and N = 64, and its additional seeds."""
 
@@ -170,12 +170,12 @@ def sweeps() -> Iterator[Job]:
     """TAM's best settings with one number changed, and unchanged with the same budget."""
     yield from _base()
     points = [
-        *(Model(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in INNER_STEPS),
-        *(Model(f"tam-N{rows}", "tam", {"rows": rows}) for rows in ROWS),
+        *(Entry(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in INNER_STEPS),
+        *(Entry(f"tam-N{rows}", "tam", {"rows": rows}) for rows in ROWS),
     ]
     yield from _grid("sweeps", points, BENCHMARKS, seconds=SECONDS)
     for count in TRAINING_TASKS:
-        models = [Model(f"tam-tasks{count}", "tam")]
+        models = [Entry(f"tam-tasks{count}", "tam")]
         yield from _grid("sweeps", models, BENCHMARKS, tasks={"train": count}, seconds=SECONDS)
 
 
@@ -193,27 +193,27 @@ def embeddings() -> Iterator[Job]:
 
 def _base() -> Iterator[Job]:
     """TAM's best settings with the budget of sweeps and levers."""
-    yield from _grid("levers", [Model("tam-base", "tam")], BENCHMARKS, seconds=SECONDS)
+    yield from _grid("levers", [Entry("tam-base", "tam")], BENCHMARKS, seconds=SECONDS)
 
 
 def quick() -> Iterator[Job]:
     """The run that `make run` trains."""
-    yield replace(_small("tam-quick-classification-0", Model("tam", "tam")), group="quick", alone=True)
+    yield replace(_small("tam-quick-classification-0", Entry("tam", "tam")), group="quick", alone=True)
 
 
 def on_a_cpu() -> Iterator[Job]:
     """The ablations, sweeps and levers at the size of `quick`; only `quick` itself has several seeds."""
     yield from quick()
     for seed in CPU_SEEDS:
-        yield _small(f"tam-quick-classification-{seed}", Model("tam", "tam"), seed=seed)
-    moved = (Model(name, "tam", values) for name, values in _moved("quick", "classification"))
+        yield _small(f"tam-quick-classification-{seed}", Entry("tam", "tam"), seed=seed)
+    moved = (Entry(name, "tam", values) for name, values in _moved("quick", "classification"))
     for model in (*CPU_VARIANTS, *moved):
         yield _small(f"{model.name}-cpu-classification-0", model)
     for count in TRAINING_TASKS:
-        yield _small(f"tam-tasks{count}-cpu-classification-0", Model("tam", "tam"), train=count)
+        yield _small(f"tam-tasks{count}-cpu-classification-0", Entry("tam", "tam"), train=count)
 
 
-def _small(name: str, model: Model, *, seed: int = 0, **options: int) -> Job:
+def _small(name: str, model: Entry, *, seed: int = 0, **options: int) -> Job:
     tasks, values = {"name": "classification", **options}, dict(model.values)
     return Job(name, "cpu", tasks, model.method, "quick", values, seed, device="cpu")
 
@@ -309,7 +309,7 @@ _CLASSIFICATION_ONLY = ("matching", "prototypical")
 
 def _grid(
     group: str,
-    models: Sequence[Model],
+    models: Sequence[Entry],
     benchmarks: Sequence["Name"],
     *,
     seed: int = 0,

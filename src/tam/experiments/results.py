@@ -31,7 +31,7 @@ HEX_DIGITS = "[0-9a-f]" * 8
 Result = dict[str, Any]
 
 
-class Places(NamedTuple):
+class Folders(NamedTuple):
     """The folders of results and runs, and the device of the jobs."""
 
     results: Path
@@ -86,18 +86,18 @@ def mismatch(job: Job, result: Mapping[str, Any], device: str) -> str | None:
     return "; ".join(config.differences(before.to_json())) or None
 
 
-def result_of(job: Job, places: Places) -> Result | None:
+def result_of(job: Job, folders: Folders) -> Result | None:
     """The result that counts for a job, if any; of several, the earliest, timed ones first."""
-    ready = with_budget(job, places)
+    ready = with_budget(job, folders)
     if ready is None:
         return None
-    matching = [one for one in _written(job.name, places) if mismatch(ready, one, places.device) is None]
+    matching = [one for one in _written(job.name, folders) if mismatch(ready, one, folders.device) is None]
     return min(matching, key=lambda one: (not is_timed(one), one.get("finished", "")), default=None)
 
 
-def _written(name: str, places: Places) -> list[Result]:
+def _written(name: str, folders: Folders) -> list[Result]:
     """All results of jobs with this name, including those that no longer count."""
-    return [read_json(file) for file in sorted(places.results.glob(f"{name}-{HEX_DIGITS}.json"))]
+    return [read_json(file) for file in sorted(folders.results.glob(f"{name}-{HEX_DIGITS}.json"))]
 
 
 def is_timed(result: Mapping[str, Any]) -> bool:
@@ -106,12 +106,12 @@ def is_timed(result: Mapping[str, Any]) -> bool:
     return on_cpu or not result.get("steps") or result.get("gpu_seconds") is not None
 
 
-def with_budget(job: Job, places: Places) -> Job | None:
+def with_budget(job: Job, folders: Folders) -> Job | None:
     """Set the GPU-seconds of a job; None while the job that defines them has no result."""
     if job.seconds_of is None:
         return job
     source = _jobs_by_name().get(job.seconds_of)
-    seconds = ((result_of(source, places) if source else None) or {}).get("gpu_seconds")
+    seconds = ((result_of(source, folders) if source else None) or {}).get("gpu_seconds")
     return None if seconds is None else replace(job, seconds=seconds, seconds_of=None)
 
 
@@ -127,45 +127,45 @@ class Status(NamedTuple):
     note: str = ""
 
 
-def status(job: Job, places: Places) -> Status:
+def status(job: Job, folders: Folders) -> Status:
     """Whether a job has its result."""
     try:
-        return _status(job, places)
+        return _status(job, folders)
     except UserError as error:
         return Status(False, f"cannot run: {error}")
 
 
-def _status(job: Job, places: Places) -> Status:
-    ready = with_budget(job, places)
+def _status(job: Job, folders: Folders) -> Status:
+    ready = with_budget(job, folders)
     if ready is None:
         return Status(False, f"needs {job.seconds_of}")
-    if (result := result_of(ready, places)) is not None and is_timed(result):
+    if (result := result_of(ready, folders)) is not None and is_timed(result):
         return Status(True)
     if result is not None:
         return Status(False, "not timed")
-    if places.error_file(job).exists():
-        return Status(False, f"failed: {read_json(places.error_file(job))['error']}")
-    folder = places.run_folder(ready)
+    if folders.error_file(job).exists():
+        return Status(False, f"failed: {read_json(folders.error_file(job))['error']}")
+    folder = folders.run_folder(ready)
     if is_locked(lock_file(folder)):
         return Status(False, "running")
     if (folder / "config.json").exists():
         return Status(False, "interrupted")
-    old = [mismatch(ready, result, places.device) for result in _written(job.name, places)]
+    old = [mismatch(ready, result, folders.device) for result in _written(job.name, folders)]
     return Status(False, f"changed: {old[-1]}" if old else "")
 
 
-def write_result(job: Job, places: Places, result: Result) -> None:
+def write_result(job: Job, folders: Folders, result: Result) -> None:
     """Write the result of a job that this process works on, unless there is a timed one already."""
-    places.results.mkdir(parents=True, exist_ok=True)
-    known, file = result_of(job, places), places.result_file(job)
+    folders.results.mkdir(parents=True, exist_ok=True)
+    known, file = result_of(job, folders), folders.result_file(job)
     if known is None and file.exists():
         raise UserError(f"{file}: there is another result, which is never overwritten: move it away")
     if known is None or not is_timed(known):
         write_json(file, result)
-    places.error_file(job).unlink(missing_ok=True)
+    folders.error_file(job).unlink(missing_ok=True)
 
 
-def write_error(job: Job, places: Places, error: str, log: str) -> None:
+def write_error(job: Job, folders: Folders, error: str, log: str) -> None:
     """Record that a job failed."""
-    places.results.mkdir(parents=True, exist_ok=True)
-    write_json(places.error_file(job), {"job": asdict(job), "error": error, "log": log})
+    folders.results.mkdir(parents=True, exist_ok=True)
+    write_json(folders.error_file(job), {"job": asdict(job), "error": error, "log": log})

@@ -46,8 +46,10 @@ class OnRay:
 
     def start(self, order: Order) -> "RayTask":
         """Hand a job to Ray."""
-        places = order.places._replace(results=_shared(order.places.results), runs=_shared(order.places.runs))
-        order = order._replace(places=places)
+        folders = order.folders._replace(
+            results=_shared(order.folders.results), runs=_shared(order.folders.runs)
+        )
+        order = order._replace(folders=folders)
         return RayTask(self._ray, self._task.remote(order.to_json(), hash_of_code()))
 
 
@@ -62,7 +64,7 @@ def _work(text: str, code: str) -> tuple[str, ...]:
     order = Order.from_json(text)._replace(started=time.time())
     if hash_of_code() != code:
         return Ending("failed", "all machines of the cluster must have the same version of tam")
-    for folder in (order.places.results, order.places.runs):
+    for folder in (order.folders.results, order.folders.runs):
         if not folder.is_dir():
             return Ending("failed", f"{folder}: all machines of the cluster must share this folder")
     try:

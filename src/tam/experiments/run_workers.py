@@ -18,8 +18,8 @@ class Workers:
 
     def start(self, order: Order) -> "Worker":
         """Start a process."""
-        order.places.runs.mkdir(parents=True, exist_ok=True)
-        self._started.append(Worker(order, order.places.runs / f"{order.job.name}.log", self._wake))
+        order.folders.runs.mkdir(parents=True, exist_ok=True)
+        self._started.append(Worker(order, order.folders.runs / f"{order.job.name}.log", self._wake))
         return self._started[-1]
 
     def _wake(self) -> None:
@@ -78,7 +78,7 @@ class Worker:
 def environment(order: Order) -> dict[str, str]:
     """The environment of a process; on a CPU, with its share of the cores unless the user has set that."""
     own = dict(os.environ)
-    if (order.job.device or order.places.device) == "cpu":
+    if (order.job.device or order.folders.device) == "cpu":
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         own.setdefault("OMP_NUM_THREADS", str(max(1, cores // order.at_once)))
     return own

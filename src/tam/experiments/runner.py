@@ -13,7 +13,7 @@ from typing import Protocol
 from tam.errors import UserError
 from tam.experiments import results
 from tam.experiments.job import Job
-from tam.experiments.results import Places, Status, with_budget, write_error
+from tam.experiments.results import Folders, Status, with_budget, write_error
 from tam.experiments.work import Ending, Order
 from tam.training.folder import is_locked, lock_file
 from tam.training.signals import on_interrupts
@@ -64,7 +64,7 @@ class Runner:
     """Runs jobs in order, skipping those that are done.
 
     Args:
-        places: The folders of results and runs.
+        folders: The folders of results and runs.
         executor: Starts the jobs.
         at_once: Number of jobs to run at the same time.
         seconds: Stop after this many seconds.
@@ -73,16 +73,16 @@ class Runner:
 
     def __init__(
         self,
-        places: Places,
+        folders: Folders,
         executor: Executor,
         at_once: int = 1,
         seconds: float | None = None,
         status: Callable[[Job], Status] | None = None,
     ) -> None:
-        self.places, self.executor, self.at_once = places, executor, at_once
+        self.folders, self.executor, self.at_once = folders, executor, at_once
         self.failed: list[Job] = []
         self.running: list[Running] = []
-        self._status = status or (lambda job: results.status(job, places))
+        self._status = status or (lambda job: results.status(job, folders))
         self._waiting: list[Job] = []
         self._asked = 0
         """How many times the runner was asked to stop; the second time, it kills the running jobs."""
@@ -112,7 +112,7 @@ class Runner:
 
     def _start_some(self) -> None:
         while len(self.running) < self.at_once and not self._asked:
-            job = next_job(self._waiting, [one.job for one in self.running], self.places)
+            job = next_job(self._waiting, [one.job for one in self.running], self.folders)
             if job is None:
                 return
             self._waiting = [other for other in self._waiting if other.name != job.name]
@@ -122,8 +122,8 @@ class Runner:
     def _start(self, job: Job) -> None:
         _say(job, "started")
         at_once = 1 if job.alone else self.at_once
-        needs_model = results.status(job, self.places).done  # only its model is missing
-        order = Order(job, self.places, at_once, time.time(), needs_model)
+        needs_model = results.status(job, self.folders).done  # only its model is missing
+        order = Order(job, self.folders, at_once, time.time(), needs_model)
         started = time.monotonic()
         try:
             self.running.append(Running(job, self.executor.start(order), started))
@@ -144,7 +144,7 @@ class Runner:
             elif ending.kind == "stopped" or one.asked_to_stop:
                 _say_stopped(one.job, one.started)
             else:
-                write_error(one.job, self.places, ending.error, ending.log[-LOG_CHARACTERS:])
+                write_error(one.job, self.folders, ending.error, ending.log[-LOG_CHARACTERS:])
                 self.failed.append(one.job)
                 _say(one.job, f"failed: {ending.error}")
 
@@ -180,21 +180,21 @@ class Runner:
                 alarm.join()  # so that no signal arrives later
 
 
-def next_job(waiting: Sequence[Job], running: Sequence[Job], places: Places) -> Job | None:
+def next_job(waiting: Sequence[Job], running: Sequence[Job], folders: Folders) -> Job | None:
     """The first job that can start now, with its budget; None if there is none."""
     if any(job.alone for job in running):
         return None
     for job in waiting:
-        ready = with_budget(job, places)
-        if ready is not None and not _is_taken(ready, places):
+        ready = with_budget(job, folders)
+        if ready is not None and not _is_taken(ready, folders):
             return None if job.alone and running else ready
     return None
 
 
-def _is_taken(job: Job, places: Places) -> bool:
+def _is_taken(job: Job, folders: Folders) -> bool:
     """Whether another process is working on a job."""
     try:
-        return is_locked(lock_file(places.run_folder(job)))
+        return is_locked(lock_file(folders.run_folder(job)))
     except UserError:  # the settings are wrong, so nobody can
         return False
 

@@ -113,7 +113,7 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
         if not options.compositional:
             facts["near_equal_test_tasks"] = near_equal(family, drawn["train"], tasks.test)
     if options.compositional:
-        facts["unseen_primitives"] = [len(places) for places in hold_out(family, options.seed, 0).unseen]
+        facts["unseen_primitives"] = [len(folders) for folders in hold_out(family, options.seed, 0).unseen]
         facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
     scores = ceiling(options, SHOTS, SUPPORTS, QUERIES)
     facts["metric"] = metric_of(options.name)

@@ -19,7 +19,7 @@ from tam.experiments.budget import gpu_seconds, step_times, steps_within
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
-from tam.experiments.results import Places, status, versions, write_result
+from tam.experiments.results import Folders, status, versions, write_result
 from tam.experiments.sharing import present
 from tam.io import json_text, read_json
 from tam.methods import make_method
@@ -39,7 +39,7 @@ class Order(NamedTuple):
     """A job to run, with everything a process needs to know about it."""
 
     job: Job
-    places: Places
+    folders: Folders
     at_once: int
     """Number of jobs that may share the device."""
     started: float
@@ -49,13 +49,13 @@ class Order(NamedTuple):
 
     def to_json(self) -> str:
         """Convert to JSON."""
-        return json.dumps([asdict(self.job), list(map(str, self.places)), *self[2:]])
+        return json.dumps([asdict(self.job), list(map(str, self.folders)), *self[2:]])
 
     @classmethod
     def from_json(cls, text: str) -> "Order":
         """Convert from JSON."""
         job, (results, runs, device), *rest = json.loads(text)
-        return cls(Job(**job), Places(Path(results), Path(runs), device), *rest)
+        return cls(Job(**job), Folders(Path(results), Path(runs), device), *rest)
 
 
 class Ending(NamedTuple):
@@ -92,20 +92,20 @@ def work(order: Order) -> None:
     Raises:
         LockedError: If another process is working on it.
     """
-    folder = order.places.run_folder(order.job)
+    folder = order.folders.run_folder(order.job)
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
-        if order.needs_model or not status(order.job, order.places).done:
+        if order.needs_model or not status(order.job, order.folders).done:
             _work(order)
 
 
 def _work(order: Order) -> None:
-    job, places = order.job, order.places
+    job, folders = order.job, order.folders
     tasks = load_tasks(job.options)
-    folder = places.run_folder(job)
+    folder = folders.run_folder(job)
     diary = Diary(folder / "experiment.json", order.started)
     with present():
-        config = _planned(order, job.config(places.device), tasks, diary)
+        config = _planned(order, job.config(folders.device), tasks, diary)
         setup = prepare(config, tasks)
         start(folder, config, job.options, resume=(folder / "config.json").exists())
 
@@ -129,7 +129,7 @@ def _work(order: Order) -> None:
 
 def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
     """Write the result: first without, then again with the time of its steps."""
-    write_result(order.job, order.places, result | _facts(order, config, tasks, diary))
+    write_result(order.job, order.folders, result | _facts(order, config, tasks, diary))
 
 
 def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Config:
@@ -155,7 +155,7 @@ def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float
         "device": "cpu" if config.device == "cpu" else torch.cuda.get_device_name(config.device),
     }
     digest = hashlib.sha256(json_text(what).encode()).hexdigest()[:8]
-    file = order.places.runs / f"step-times-{digest}.json"
+    file = order.folders.runs / f"step-times-{digest}.json"
     if not file.exists():
         write_json(file, what | {"milliseconds": dict(step_times(config, tasks))})
     return {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}

@@ -19,7 +19,7 @@ from tam.models.batch import collate_inputs
 from tam.models.hints import Hints
 from tam.models.support_state import check_packed
 from tam.tasks.task import Example, Label, Sequences
-from tam.tasks.vocabulary import Token, listed, plain
+from tam.tasks.vocabulary import Token, listed, plain_token
 
 _ROWS_AT_ONCE = 4096
 
@@ -59,7 +59,7 @@ class Answering:
         self, rules: Rules, inputs: Inputs | Checked, beams: int
     ) -> list[tuple[list[list[Token]], list[float]]]:
         """The most likely answers to every input, in the user's tokens, and their log-probabilities."""
-        if not isinstance(count := plain(beams), int) or count < 1:
+        if not isinstance(count := plain_token(beams), int) or count < 1:
             raise UserError(f"beams must be an integer of at least 1: got {shown(beams)}")
         (read, x), ids = self._intake.inputs(inputs), self._intake.ids
         each = self._each_rule(rules, len(x))

@@ -11,7 +11,7 @@ from tam.config.config import Config
 from tam.errors import InterruptedRunError, UserError
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import read_tensors
-from tam.training.defaults import Followed
+from tam.training.defaults import Settled
 from tam.training.folder import Log, check_free, checkpoint_file
 from tam.training.log import TrainingLog
 from tam.training.loop import train
@@ -39,7 +39,7 @@ def fit_in(
     `minutes` count from `started`, by the monotonic clock.
     """
     _make_run_folder(place)
-    settled = Followed(config)
+    settled = Settled(config)
     if asked is not None or minutes is not None:
         settled = settle(
             config,

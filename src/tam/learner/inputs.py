@@ -13,7 +13,7 @@ from tam.models.token_ids import TokenIds
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Example, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, Vocabulary, listed, plain, sort_key
+from tam.tasks.vocabulary import Token, Vocabulary, listed, plain_token, sort_key
 
 
 class ExamplesError(UserError):
@@ -212,7 +212,7 @@ def _plain_tokens(row: Any) -> list[Token]:
 
 
 def _plain(value: Any, what: str) -> Token:
-    if (converted := plain(value)) is None:
+    if (converted := plain_token(value)) is None:
         raise UserError(f"expected a {what}, not {shown(value)}")
     return converted
 

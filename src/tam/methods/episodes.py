@@ -19,7 +19,7 @@ from tam.methods.losses import ExampleLosses, backward, losses_of
 from tam.methods.method import Losses, Method, Rate, TaskStates, Update
 from tam.models import Batch, Model, ModelSpec
 from tam.models.spec import Purpose
-from tam.models.support_state import pack, unpack
+from tam.models.support_state import pack_support, unpack_support
 
 
 def log_uniform(sizes: tuple[int, int], chance: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ class EpisodicMethod(SnailSettings, Method):
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[TaskStates]:
         """The support itself; steps and rate are ignored."""
         check_shots(support, self.shots)
-        return [pack(support, model.spec)] * len(steps)
+        return [pack_support(support, model.spec)] * len(steps)
 
 
 def check_shots(support: Batch, shots: int) -> None:
@@ -195,6 +195,6 @@ def in_parts(
     `numbers` is how many values one task needs in memory; a part needs at most 2²⁷, unless it is one task.
     """
     size = max(1, 2**27 // max(numbers, 1))
-    batch = replace(batch, support=unpack(states, model.spec))
+    batch = replace(batch, support=unpack_support(states, model.spec))
     parts = [slice(start, start + size) for start in range(0, batch.tasks, size)]
     return torch.cat([outcomes(batch.part(part)) for part in parts])

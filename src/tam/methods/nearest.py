@@ -19,7 +19,7 @@ from tam.methods.episodes import in_parts
 from tam.methods.method import Losses, Method, Rate, Update
 from tam.models import Batch, Model, ModelSpec, token_targets
 from tam.models.layers import within
-from tam.models.support_state import pack
+from tam.models.support_state import pack_support
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Nearest(NearestSettings, Method):
 
     def adapt(self, model: Model, support: Batch, steps: Sequence[int], rate: Rate) -> list[Tensor]:
         """The support itself; steps and rate are ignored."""
-        return [pack(support, model.spec)] * len(steps)
+        return [pack_support(support, model.spec)] * len(steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
         """The nearest examples' answers share probability 1 − smoothing, all answers share the rest."""

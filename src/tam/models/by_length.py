@@ -27,7 +27,7 @@ class Groups(NamedTuple):
     ranges: list[slice]
 
 
-def groups_of(batch: Batch) -> Groups | None:
+def length_groups(batch: Batch) -> Groups | None:
     """Group a batch's rows by length; None if that would not pay."""
     count = min(_MOST_GROUPS, batch.tasks * batch.rows // _FEWEST_ROWS, batch.rows)
     differentiated = any(part.requires_grad for part in batch.x_cache)  # slow in the backward pass

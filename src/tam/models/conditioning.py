@@ -96,7 +96,7 @@ def check_embeddings(z: Tensor | None, batch: Batch, spec: ModelSpec) -> None:
         raise ValueError(f"z [B, M, S] must have one of the shapes {shapes}: got {tuple(z.shape)}")
 
 
-def compose(table: Tensor, z: Tensor | None, batch: Batch) -> Tensor:
+def primitive_embeddings(table: Tensor, z: Tensor | None, batch: Batch) -> Tensor:
     """Join the embeddings of each task's primitives, with z for the unknown one: `[B, M, slots · S]`."""
     assert batch.primitives is not None
     if z is None or batch.unknown is None:

@@ -39,7 +39,7 @@ def matching_hidden(spec: ModelSpec) -> int:
     return hidden
 
 
-class Layer(nn.Module):
+class LstmLayer(nn.Module):
     """One layer, in both directions."""
 
     def __init__(self, inputs: int, hidden: int, generator: torch.Generator):
@@ -76,7 +76,7 @@ class LSTM(nn.Module):
     def __init__(self, width: int, hidden: int, generator: torch.Generator):
         super().__init__()
         inputs = [width] + [2 * hidden] * (LAYERS - 1)
-        self.layers = nn.ModuleList(Layer(size, hidden, generator) for size in inputs)
+        self.layers = nn.ModuleList(LstmLayer(size, hidden, generator) for size in inputs)
 
     def forward(self, sequence: Tensor, valid: Tensor) -> Tensor:
         """Read `[R, L, d]` at the places that are `valid`, `[R, L]`.

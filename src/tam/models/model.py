@@ -18,8 +18,14 @@ from torch import Tensor, nn
 from tam.models import rotary
 from tam.models.attention import Mask
 from tam.models.batch import Batch, target_log_prob, token_targets
-from tam.models.by_length import groups_of, score_by_length
-from tam.models.conditioning import Condition, check_embeddings, compose, split_modulation, task_size
+from tam.models.by_length import length_groups, score_by_length
+from tam.models.conditioning import (
+    Condition,
+    check_embeddings,
+    primitive_embeddings,
+    split_modulation,
+    task_size,
+)
 from tam.models.copying import Copier, Mixed
 from tam.models.encoder import TextEncoder, freeze
 from tam.models.fast import engine
@@ -149,7 +155,7 @@ class Model(nn.Module):
         """
         check_embeddings(z, batch, self.spec)
         if self.primitives is not None:
-            z = compose(self.primitives, z, batch)
+            z = primitive_embeddings(self.primitives, z, batch)
         if z is None:
             return Condition(batch.tasks, 1)
         if self.spec.conditioning == "token":
@@ -163,7 +169,7 @@ class Model(nn.Module):
             Classification: of the class, `[B, N, 1]`.
             Transduction: of each token of y and the end token after it, `[B, N, Y + 1]`, 0 in the padding.
         """
-        if (groups := groups_of(batch)) is not None:
+        if (groups := length_groups(batch)) is not None:
             return score_by_length(self.score_together, z, batch, groups)
         return self.score_together(z, batch)
 

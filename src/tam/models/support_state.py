@@ -20,7 +20,7 @@ from tam.models.batch import Batch
 from tam.models.spec import ModelSpec
 
 
-def pack(batch: Batch, spec: ModelSpec) -> Tensor:
+def pack_support(batch: Batch, spec: ModelSpec) -> Tensor:
     """Pack the examples of each task into one row, `[B, N · W]`."""
     present = torch.ones_like(batch.x_length) if batch.present is None else batch.present
     if spec.copies:  # a token to copy is read as unknown
@@ -35,7 +35,7 @@ def pack(batch: Batch, spec: ModelSpec) -> Tensor:
     return (rows * present.unsqueeze(-1)).flatten(1)
 
 
-def unpack(packed: Tensor, spec: ModelSpec) -> Batch:
+def unpack_support(packed: Tensor, spec: ModelSpec) -> Batch:
     """The inverse of `pack`."""
     classify = spec.kind == "classification"
     width = 3 + spec.max_x + spec.max_y

@@ -26,7 +26,7 @@ LIMIT = 4_000_000
 _SHOWN_TASKS, _SHOWN_EXAMPLES = 12, 60
 
 
-def pack(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = None) -> dict[str, Any]:
+def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | None = None) -> dict[str, Any]:
     """Pack a finished run into a new folder; returns its card.
 
     Args:
@@ -108,7 +108,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         run, out = path_of(arguments.run, "run"), path_of(arguments.out, "--out")
-        card = pack(run, out, tasks=arguments.tasks, supports=arguments.supports, name=arguments.name)
+        card = pack_run(run, out, tasks=arguments.tasks, supports=arguments.supports, name=arguments.name)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
     print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes")

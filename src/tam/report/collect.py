@@ -10,7 +10,7 @@ from typing import Any
 
 from tam.errors import UserError
 from tam.experiments.jobs import MAPPED, all_jobs, levers, on_a_cpu, stem
-from tam.experiments.results import Places, result_of
+from tam.experiments.results import Folders, result_of
 from tam.experiments.timing import Timed, timed
 from tam.io import exists, read_json
 from tam.report.compare import Estimate, Verdict, estimate, verdict
@@ -79,8 +79,8 @@ class Results:
         self.paper = read_json(folder / "paper.json")
         self.tasks = read_json(folder / "tasks.json")
         self.shots: list[int] = self.paper["shots"]
-        places = Places(folder / "runs", folder / "runs", "cuda")
-        found = {job.name: result_of(job, places) for job in all_jobs()}
+        folders = Folders(folder / "runs", folder / "runs", "cuda")
+        found = {job.name: result_of(job, folders) for job in all_jobs()}
         self.runs: dict[str, Facts] = {name: run for name, run in found.items() if run is not None}
         """The finished runs by the names of their jobs."""
 

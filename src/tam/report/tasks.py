@@ -41,7 +41,7 @@ def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, T
     return matching[:count]
 
 
-def describe(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
+def task_lines(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
     """Show a task with a few of its examples; path-finding as grids."""
     unseen = [name for name in task.primitives if name in tasks.unseen_primitives]
     note = f", unseen in training: {', '.join(unseen)}" if unseen else ""

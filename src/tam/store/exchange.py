@@ -6,7 +6,7 @@ from pathlib import Path
 from tam.errors import UserError, shown
 from tam.io import STRING, Part, check_parts, is_list_of, json_text, replacing
 from tam.store.stored import StoredTask
-from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, TasksFileError, decode, located, parse_json
+from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, TasksFileError, decode_line, located, parse_json
 
 _WEIGHTS = {"task": STRING, "weights": Part(is_list_of(str), "a list of strings")}
 
@@ -28,7 +28,7 @@ def read_exported(path: Path) -> tuple[list[str], list[StoredTask]]:
     with located(str(path)), open(path, "rb") as file:
         for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
             with located(f"{path}:{number}"):
-                if not (text := decode(raw, at_start=number == 1)):
+                if not (text := decode_line(raw, at_start=number == 1)):
                     continue
                 found, task = _line(text)
                 if tasks and found != weights:

@@ -15,14 +15,14 @@ from tam.tasks.jsonl_schema import (
     Line,
     Rows,
     TasksFileError,
-    decode,
+    decode_line,
     located,
     parse_json,
 )
 from tam.tasks.splits import Fold, assign_fold, assign_splits, check_complete, draw_fold, draw_splits
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Vocabulary, plain, sort_key
+from tam.tasks.vocabulary import Vocabulary, plain_token, sort_key
 
 PADDED_LIMIT = 2**28  # numbers; above it, padding may take PADDING_FACTOR times the tokens
 PADDING_FACTOR = 16
@@ -39,7 +39,7 @@ class Splitting(NamedTuple):
     def read(cls, file: str | Path | None, seed: int | None, fold: str | None) -> "Splitting":
         """Check the options of a user; the default seed is 0."""
         path = None if file is None else path_of(file, "splits")
-        number = 0 if seed is None else plain(seed)
+        number = 0 if seed is None else plain_token(seed)
         if not isinstance(number, int) or not 0 <= number < 2**63:
             raise SettingError(f"seed must be an integer from 0 to {2**63 - 1}: got {shown(seed)}")
         return cls(path, number, None if fold is None else Fold.read(fold))
@@ -143,7 +143,7 @@ def _assign(
         return given or None
     names = [line.name for line in lines]
     with located(str(file)), open(file, "rb") as stream:
-        content = parse_json(decode(stream.read(LINE_LIMIT + 1), at_start=True))
+        content = parse_json(decode_line(stream.read(LINE_LIMIT + 1), at_start=True))
         if isinstance(content, list):
             return assign_fold(content, names, fold)
         if fold is not None:

@@ -8,7 +8,7 @@ from tam.config.generated import GenerateOptions, Generator
 from tam.errors import UserError
 from tam.tasks import cache
 from tam.tasks.benchmark import Progress
-from tam.tasks.lists.inputs import Limits
+from tam.tasks.lists.inputs import ListLimits
 from tam.tasks.lists.programs import draw_programs
 from tam.tasks.splits import draw_splits
 from tam.tasks.task import Sequences, Task
@@ -52,7 +52,7 @@ def make_generated(
 def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:
     vocabulary, size = Vocabulary(range(options.values)), options.values
     made: list[Task] = []
-    limits = Limits(options.values, options.shortest, options.longest, options.longest_answer)
+    limits = ListLimits(options.values, options.shortest, options.longest, options.longest_answer)
     for program in islice(draw_programs(limits, options.examples, options.seed), options.tasks):
         x, y = (Sequences.from_lists(rows, size) for rows in zip(*program.examples, strict=True))
         made.append(Task(program.text, vocabulary, x, y))

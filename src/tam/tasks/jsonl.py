@@ -150,6 +150,6 @@ def _text_lines(file: Path) -> Iterator[tuple[int, str]]:
     with located(str(file)), open(file, "rb") as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(schema.LINE_LIMIT + 1), b""), start=1):
             with located(f"{file}:{number}"):
-                text = schema.decode(raw, at_start=number == 1)
+                text = schema.decode_line(raw, at_start=number == 1)
             if text:
                 yield number, text

@@ -75,7 +75,7 @@ class Line(NamedTuple):
         return [self.x] if isinstance(self.y, Classes) else [self.x, self.y]
 
 
-def decode(raw: bytes, *, at_start: bool) -> str:
+def decode_line(raw: bytes, *, at_start: bool) -> str:
     """Decode a line or a whole file, and strip trailing white space."""
     if len(raw.removesuffix(b"\n")) > LINE_LIMIT:
         raise FormatError(f"longer than the limit of {LINE_LIMIT:,} bytes: split it into smaller tasks")

@@ -8,7 +8,7 @@ from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, Ids, Line, check_split, located, parse_json, task_of
 from tam.tasks.task import Kind, Label
 from tam.tasks.text import text_splitter
-from tam.tasks.vocabulary import Token, listed, plain
+from tam.tasks.vocabulary import Token, listed, plain_token
 
 _ROWS_TO_JUDGE = 4
 
@@ -70,7 +70,7 @@ def tasks_in(
 
 def _add(row: Row, groups: dict[str, list[Row]]) -> None:
     """Add a row to those of its task."""
-    name = plain(row.task)
+    name = plain_token(row.task)
     if name is None or name == "":
         raise FormatError(f"task must be a name: got {_given(row.task)}")
     group = groups.setdefault(str(name), [])
@@ -122,7 +122,7 @@ def _tokens(value: Any, what: str) -> list[Token]:
         raise FormatError(f"{what} must be text or a list of tokens: got {_given(value)}")
     tokens: list[Token] = []
     for place, item in enumerate(items):
-        if (token := plain(item)) is None:
+        if (token := plain_token(item)) is None:
             raise FormatError(f"{what}[{place}] must be an integer or a string: got {_given(item)}")
         tokens.append(token)
     return tokens
@@ -133,7 +133,7 @@ def _labels(rows: list[Row]) -> list[Label]:
     labels: list[Label] = []
     for row in rows:
         value = None if row.written and row.y == "" else row.y
-        if (label := plain(value)) is None:
+        if (label := plain_token(value)) is None:
             with located(row.where):
                 raise FormatError(f"y must be a label, an integer or a string: got {_given(value)}")
         labels.append(label)
@@ -157,7 +157,7 @@ def _given(value: Any) -> str:
 def _check_labels(groups: dict[str, list[Row]]) -> None:
     """Raise an error if labels look like sequences: in most tasks with enough examples, all differ."""
     judged = [group for group in groups.values() if len(group) >= _ROWS_TO_JUDGE and group[0].kind is None]
-    different = [group for group in judged if len({plain(row.y) for row in group}) == len(group)]
+    different = [group for group in judged if len({plain_token(row.y) for row in group}) == len(group)]
     if 2 * len(different) > len(judged):
         first = different[0]
         with located(first[0].where):

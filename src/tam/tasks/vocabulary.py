@@ -17,10 +17,10 @@ def sort_key(value: Token) -> tuple[bool, Token]:
     return isinstance(value, str), value
 
 
-def plain(value: Any) -> Token | None:
+def plain_token(value: Any) -> Token | None:
     """Convert an integer or string of any library to Python's own; None for anything else.
 
-    >>> plain(np.int64(3)), plain(True), plain(3.0)
+    >>> plain_token(np.int64(3)), plain_token(True), plain_token(3.0)
     (3, None, None)
     """
     if isinstance(value, str):

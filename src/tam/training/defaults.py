@@ -36,7 +36,7 @@ _PER_OUTCOME = 4
 
 
 @dataclass(frozen=True)
-class Followed:
+class Settled:
     """Settings chosen to suit the tasks, and what to tell the user about them."""
 
     config: Config
@@ -45,7 +45,7 @@ class Followed:
 
 def follow_data(
     config: Config, tasks: TaskSet, given: Collection[str] = (), *, preset: str = "quick"
-) -> Followed:
+) -> Settled:
     """Adapt settings that the tasks do not allow, or that suit them less; never one that was given.
 
     - shots: those that leave a third of every validation and test task's examples as queries.
@@ -55,12 +55,12 @@ def follow_data(
     - with the preset quick, TAM fits z to small supports too, as it will for a new task.
     """
     if "name" in tasks.options:
-        return Followed(config)
+        return Settled(config)
     followed, notes = _shots(config, tasks, given)
     followed = followed.override(**not_given(_network(config, preset), given))
     if preset == "quick" and config.method == "tam":
         followed = followed.override(**not_given(_mixed_supports(followed, tasks), given))
-    return Followed(followed.override(**not_given(_validations(followed), given)), tuple(notes))
+    return Settled(followed.override(**not_given(_validations(followed), given)), tuple(notes))
 
 
 def not_given(changes: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
@@ -115,15 +115,15 @@ def _validations(config: Config) -> dict[str, Any]:
     return {"validate_every": every, "stop_after": _PATIENT_VALIDATIONS * every}
 
 
-def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Followed:
+def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Settled:
     """Reduce rows if a step would not fit into free memory, and note how much memory a step takes."""
     try:
         spec = prepare(config, tasks, with_test=False).spec
     except UserError:  # the run reports it when it starts
-        return Followed(config)
+        return Settled(config)
     free = free_bytes(config.device)
     if free is None or not config.settings.trained:
-        return Followed(config)
+        return Settled(config)
     most = rows = min(config.training.rows, max(map(len, tasks.train)))
     of_a_row = row_bytes(spec) * min(config.training.tasks, len(tasks.train))
     while "rows" not in given and rows > 8 and rows * of_a_row > _SHARE_OF_MEMORY * free:
@@ -131,11 +131,11 @@ def fit_memory(config: Config, tasks: TaskSet, given: Collection[str]) -> Follow
     if rows < most:
         asked = f"a step of {most} rows would take about {_in_words(most * of_a_row)} of memory"
         note = f"rows is {rows}: {asked}, and {_in_words(free)} are free"
-        return Followed(config.override(rows=rows), (note,))
+        return Settled(config.override(rows=rows), (note,))
     if rows * of_a_row < _WORTH_A_NOTE:
-        return Followed(config)
+        return Settled(config)
     note = f"a step takes about {_in_words(rows * of_a_row)} of memory; {_in_words(free)} are free"
-    return Followed(config, (note,))
+    return Settled(config, (note,))
 
 
 def row_bytes(spec: ModelSpec) -> int:

@@ -20,7 +20,7 @@ from tam.io import MALFORMED, exists, read_json
 from tam.tasks.taskset import TaskSet
 from tam.training import distribution
 from tam.training.checkpoint import write_json
-from tam.training.defaults import Followed, fit_memory, follow_data, not_given, small_sizes
+from tam.training.defaults import Settled, fit_memory, follow_data, not_given, small_sizes
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
 
@@ -66,7 +66,7 @@ def settle(
     stored: Config | None = None,
     since: float | None = None,
     with_test: bool = True,
-) -> Followed:
+) -> Settled:
     """The settings to train with, and what the user should know about them.
 
     Args:
@@ -103,17 +103,17 @@ def fit_minutes(
     given: Collection[str] = (),
     since: float | None = None,
     with_test: bool = True,
-) -> Followed:
+) -> Settled:
     """Choose the settings with which a run ends after this many minutes, scoring included: see `settle`."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise UserError(f"minutes must be above 0: got {minutes}")
     file, since = folder / "plan.json", time.monotonic() if since is None else since
     if exists(file):
-        return Followed(_earlier(file, config, minutes, tasks))
+        return Settled(_earlier(file, config, minutes, tasks))
     if distribution.launched() > 1:  # each would measure, and plan, something else
         raise UserError("minutes is for a run of one process: with several, give steps or max_seconds")
     if not config.settings.trained:
-        return Followed(config)
+        return Settled(config)
     seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
     sized, cost = _choose_size(config, tasks, seconds, given)
     left = seconds - (time.monotonic() - since)
@@ -128,7 +128,7 @@ def fit_minutes(
         write_json(file, values | {"chosen": lines})
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return Followed(planned.config, ("\n".join(lines),))
+    return Settled(planned.config, ("\n".join(lines),))
 
 
 def _earlier(file: Path, config: Config, minutes: float, tasks: TaskSet) -> Config:
@@ -284,7 +284,7 @@ def _schedule(
     given: Collection[str],
     *,
     with_test: bool,
-) -> Followed:
+) -> Settled:
     """Choose the steps, validations and protocol, given the seconds that are used and those that are left."""
     used, seconds = times
     protocol, validation, test = config.protocol, 0.0, 0.0
@@ -320,7 +320,7 @@ def _schedule(
     ]
     if with_test:
         lines.append(f"  {len(tasks.test)} test tasks in about {_duration(test)}")
-    return Followed(scheduled, tuple(lines))
+    return Settled(scheduled, tuple(lines))
 
 
 def _network_in_words(config: Config) -> str:

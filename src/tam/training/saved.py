@@ -20,7 +20,7 @@ from tam.errors import UserError
 from tam.evaluation.protocol import Choice
 from tam.io import MALFORMED, exists, finite, infinite_if_none, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
-from tam.tasks.vocabulary import Vocabulary, plain
+from tam.tasks.vocabulary import Vocabulary, plain_token
 from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
 from tam.training.folder import best_file
 from tam.training.preflight import check_device
@@ -231,7 +231,7 @@ def _check_sizes(spec: ModelSpec, weights: Mapping[str, Tensor]) -> None:
 
 def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
     tokens, size = values["vocabulary"], spec.named
-    if not isinstance(tokens, list) or len(tokens) != size or None in map(plain, tokens):
+    if not isinstance(tokens, list) or len(tokens) != size or None in map(plain_token, tokens):
         raise ValueError(f"vocabulary must be a list of {size} integers and strings")
     return Vocabulary(tokens)
 

@@ -6,14 +6,14 @@ from itertools import islice
 import pytest
 
 from tam.tasks.lists.grammar import Form, Grammar
-from tam.tasks.lists.inputs import Inputs, Limits
+from tam.tasks.lists.inputs import Inputs, ListLimits
 from tam.tasks.lists.programs import FORMS, Program, draw_programs
 from tam.tasks.rng import Dice, Rng
 
-LIMITS = Limits(values=100, shortest=0, longest=10, longest_answer=15)
+LIMITS = ListLimits(values=100, shortest=0, longest=10, longest_answer=15)
 
 
-def first(count: int, limits: Limits = LIMITS, seed: int = 0, examples: int = 12) -> list[Program]:
+def first(count: int, limits: ListLimits = LIMITS, seed: int = 0, examples: int = 12) -> list[Program]:
     return list(islice(draw_programs(limits, examples, seed), count))
 
 
@@ -22,8 +22,8 @@ def programs() -> list[Program]:
     return first(300)
 
 
-@pytest.mark.parametrize("limits", [LIMITS, Limits(12, 2, 5, 5), Limits(3, 1, 4, 2)])
-def test_examples_are_within_the_limits(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [LIMITS, ListLimits(12, 2, 5, 5), ListLimits(3, 1, 4, 2)])
+def test_examples_are_within_the_limits(limits: ListLimits) -> None:
     for program in first(60, limits):
         assert len({tuple(x) for x, _ in program.examples}) == 12
         for x, y in program.examples:
@@ -32,8 +32,8 @@ def test_examples_are_within_the_limits(limits: Limits) -> None:
             assert all(0 <= v < limits.values for v in x + y)
 
 
-@pytest.mark.parametrize("limits", [Limits(2, 5, 6, 9), Limits(100, 30, 30, 40)])
-def test_lists_longer_than_different_numbers_make_them_repeat_numbers(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [ListLimits(2, 5, 6, 9), ListLimits(100, 30, 30, 40)])
+def test_lists_longer_than_different_numbers_make_them_repeat_numbers(limits: ListLimits) -> None:
     dice = Dice(Rng("long"))
     for _ in range(50):
         assert limits.shortest <= len(Inputs(limits, dice).draw()) <= limits.longest
@@ -61,7 +61,7 @@ def test_equal_functions_are_drawn_once() -> None:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tam.tasks.lists.programs.FORMS", forms)
-        found = list(draw_programs(Limits(100, 3, 10, 10), 12, 0))
+        found = list(draw_programs(ListLimits(100, 3, 10, 10), 12, 0))
     assert len(found) == 3  # reverse, sort, and sort → reverse; the identity is none
 
 

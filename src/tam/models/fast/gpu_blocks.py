@@ -27,7 +27,7 @@ from tam.models.fast.gpu_launch import (
     XCache,
     block_of,
     kept_of,
-    rows_at_once,
+    rows_per_fold,
 )
 from tam.models.fast.gpu_packing import Rearrange, pack
 from tam.models.fast.weights import PER_BLOCK
@@ -208,7 +208,7 @@ class _WeightGradients:
         width, self._blocks = kernels.width, len(weights)
         self._squares = to.new_empty(SHARES, self._blocks, 12 * width**2)
         self._lines = to.new_empty(SHARES, self._blocks, 12 * width)
-        self._norms = to.new_empty(self._blocks, 12 * width // rows_at_once(width), 2 * width)
+        self._norms = to.new_empty(self._blocks, 12 * width // rows_per_fold(width), 2 * width)
         self._side = SideStream(to.device)
 
     def make(self, block: int, which: Places, *tensors: Tensor) -> None:

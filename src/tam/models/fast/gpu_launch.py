@@ -96,7 +96,7 @@ _CACHED = 32  # cached places per program of attention, unless a single sequence
 SHARES = 11  # of the places; each program sums a weight's gradient over one of them
 
 
-def rows_at_once(width: int) -> int:
+def rows_per_fold(width: int) -> int:
     """Rows of the matrices that a program folds, and that a partial gradient of a scale covers."""
     return min(width, 32)
 
@@ -312,20 +312,20 @@ class Kernels:
 
     def fold(self, weights: Tensor, folded: Tensor, biases: Tensor) -> None:
         """Launch the kernel that folds each LayerNorm into the matrix after it."""
-        span = rows_at_once(self.width)
+        span = rows_per_fold(self.width)
         grid = (12 * self.width // span, len(weights))
         launch("fold", grid, weights, folded, biases, span=span, **self._constants)
 
     def unfold(self, *tensors: Tensor, block: int, blocks: int) -> None:
         """Launch its backward kernel, on a block's gradients from `weight_gradients`."""
-        span = rows_at_once(self.width)
+        span = rows_per_fold(self.width)
         grid = (12 * self.width // span,)
         launch("unfold", grid, *tensors, SHARES, block, blocks, span=span, **self._constants)
 
     def norm_gradients(self, g_norms: Tensor, g_weights: Tensor) -> None:
         """Launch the kernel that sums `unfold`'s partial gradients of LayerNorms' scales and shifts."""
         grid = (len(g_norms), 2)
-        constants = self._constants | {"span": rows_at_once(self.width)}
+        constants = self._constants | {"span": rows_per_fold(self.width)}
         launch("norm_gradients", grid, g_norms, g_weights, g_norms.shape[1], **constants)
 
     def weight_gradients(self, *tensors: Tensor, which: Places, block: int, blocks: int) -> None:

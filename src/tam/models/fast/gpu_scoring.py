@@ -13,7 +13,7 @@ from tam.models.conditioning import Condition
 from tam.models.fast import gpu_blocks, gpu_sequence
 from tam.models.fast.gpu_launch import XCache
 from tam.models.fast.gpu_reading import MOST_OUTCOMES, Answers, Weights, read
-from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, pack, vectors_of
+from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, layout_of, vectors_of
 from tam.models.layers import Embedding
 from tam.models.transformer import Transformer
 
@@ -50,7 +50,7 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
     )
     layout = Layout(len(x_length), sizes)
     if batch.padded and (sizes[1] or sizes[3]):
-        layout = pack(sizes, x_length if sizes[1] else None, y_length if sizes[3] else None)
+        layout = layout_of(sizes, x_length if sizes[1] else None, y_length if sizes[3] else None)
     vectors = vectors_of(layout, _parts(model, condition, batch))
     first = 0 if y_length is None else sum(sizes[:3]) - 1
     cache = XCache(batch.x_cache[0].flatten(0, 1).float(), x_length.int()) if batch.x_cache else None

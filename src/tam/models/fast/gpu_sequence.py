@@ -85,7 +85,7 @@ class Layout:
         return other if self.source is None else self.source
 
 
-def pack(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: Tensor | None) -> Layout:
+def layout_of(sizes: tuple[int, int, int, int], x_lengths: Tensor | None, y_lengths: Tensor | None) -> Layout:
     """Lay sequences out without padding, by the lengths of x and y, `[R]`; at most one may be None."""
     given = [lengths.contiguous() for lengths in (x_lengths, y_lengths) if lengths is not None]
     ends = (given[0] + given[1] if len(given) > 1 else given[0]).cumsum(0)

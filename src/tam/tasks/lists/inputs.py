@@ -10,7 +10,7 @@ _SMALL = 10
 _TRIES = 900  # fewer would change the tasks of some options
 
 
-class Limits(NamedTuple):
+class ListLimits(NamedTuple):
     """Limits on inputs and answers: numbers from 0 to `values` - 1, and lengths."""
 
     values: int
@@ -33,7 +33,7 @@ class Inputs:
     If lists of different numbers would hardly ever be long enough, numbers repeat.
     """
 
-    def __init__(self, limits: Limits, dice: Dice, constants: Sequence[int] = ()) -> None:
+    def __init__(self, limits: ListLimits, dice: Dice, constants: Sequence[int] = ()) -> None:
         self._limits, self._dice, self._constants = limits, dice, constants
         self._numbers = dice.pick(("small", "small", "mixed", "mixed", "mixed", "any"))
         self._repeats = dice.pick(("none", "none", "some", "few"))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tam.tasks.lists.edits import EDITS
 from tam.tasks.lists.grammar import UNDEFINED, Expression, Forms, Grammar, Numbers
-from tam.tasks.lists.inputs import Inputs, Limits
+from tam.tasks.lists.inputs import Inputs, ListLimits
 from tam.tasks.lists.measures import CONDITIONS, MEASURES
 from tam.tasks.lists.numbers import CHANGES, TESTS
 from tam.tasks.rng import Dice, Rng
@@ -37,7 +37,7 @@ class Program(NamedTuple):
     examples: list[tuple[Numbers, Numbers]]
 
 
-def draw_programs(limits: Limits, examples: int, seed: int) -> Iterator[Program]:
+def draw_programs(limits: ListLimits, examples: int, seed: int) -> Iterator[Program]:
     """Yield different functions until no new ones turn up; the order is fixed by the seed.
 
     A program is skipped if it is undefined or exceeds the limits on most inputs, if its answers are mostly
@@ -80,7 +80,7 @@ def _fingerprint(program: Expression, probes: Sequence[Numbers]) -> int:
 
 
 def _examples(
-    program: Expression, limits: Limits, count: int, dice: Dice
+    program: Expression, limits: ListLimits, count: int, dice: Dice
 ) -> list[tuple[Numbers, Numbers]] | None:
     """Draw examples with different inputs; None if the program is not worth learning."""
     inputs = Inputs(limits, dice, program.constants)
