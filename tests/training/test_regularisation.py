@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tam.errors import UserError
-from tam.methods.losses import losses_of, score, smoothed, task_losses
+from tam.methods.losses import losses_of, score_of_targets, smoothed, task_losses
 from tam.models.dropout import drop, dropping
 from tam.models.fast import engine
 from tam.training.adam import Adam
@@ -88,7 +88,7 @@ def test_smoothing_is_torch_s(kind: str, tmp_path: Path) -> None:
     plain = task_losses(outcomes, batch)
     with smoothed(0.2):
         torch.testing.assert_close(task_losses(outcomes, batch), expected)
-        scores = score(model, None, batch)
+        scores = score_of_targets(model, None, batch)
         torch.testing.assert_close(-scores.flatten(1).mean(1), expected)
         if kind == "classification":
             torch.testing.assert_close(losses_of(outcomes, batch).per_task(), expected)

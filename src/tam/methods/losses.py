@@ -38,7 +38,7 @@ class ExampleLosses(NamedTuple):
 
 def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosses:
     """−log p(y | x, z; θ) of every example; `z` is `[B, 1, S]` or `[B, N, S]`."""
-    return _losses(score(model, z, batch), batch.y_length, batch.present)
+    return _losses(score_of_targets(model, z, batch), batch.y_length, batch.present)
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def smoothed(share: float) -> Generator[None]:
         _smoothing.reset(token)
 
 
-def score(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
+def score_of_targets(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
     """`model.score`, with label smoothing inside `smoothed`."""
     if not _smoothing.get():
         return model.score(z, batch)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tam.methods.losses import ExampleLosses, backward, score, score_losses
+from tam.methods.losses import ExampleLosses, backward, score_losses, score_of_targets
 from tam.models import Batch, Model, no_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_losses import chosen_rows
@@ -62,7 +62,7 @@ class Objective:
         z = z.detach().unsqueeze(1)
         z = (z if self.z_rows is None else z.repeat(1, self.batch.rows, 1)).requires_grad_()
         with torch.enable_grad():
-            losses, examples = score_losses(score(self.model, z, self.batch), self.batch)
+            losses, examples = score_losses(score_of_targets(self.model, z, self.batch), self.batch)
             if theta is None:
                 with no_weight_gradients():
                     (gradient,) = torch.autograd.grad(losses.sum(), z)

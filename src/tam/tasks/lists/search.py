@@ -44,7 +44,7 @@ def draw_distinct(draws: int, values: int) -> tuple[tuple[Expression, int], ...]
     return tuple((program, times[text]) for text, program in {one.text: one for one in drawn}.items())
 
 
-class Answers(NamedTuple):
+class ProgramAnswers(NamedTuple):
     """The answers of P programs to the N inputs of a task."""
 
     times: NDArray[np.float64]  # how often each was drawn, `[P]`
@@ -64,7 +64,7 @@ def programs_right_on(x: Row, y: Unreadable, draws: int, values: int) -> tuple[i
 @lru_cache(maxsize=512)
 def answers_of_programs(
     rows: tuple[tuple[Row, Unreadable], ...], tried: tuple[int, ...], draws: int, values: int
-) -> Answers:
+) -> ProgramAnswers:
     """The answers of the programs that are right on at least one of the tried examples.
 
     Programs have constants below `values`. Only the answers of the tried examples choose programs.
@@ -79,7 +79,7 @@ def answers_of_programs(
     number = np.array(indices, dtype=np.int32).reshape(len(indices), len(rows))
     right = number == [numbers.get(y, -1) for _, y in rows]
     times = np.array([count for _, count in programs], dtype=np.float64)
-    return Answers(times, right, number, tuple(numbers))  # type: ignore[arg-type]
+    return ProgramAnswers(times, right, number, tuple(numbers))  # type: ignore[arg-type]
 
 
 def explain_some(tasks: TaskSet, draws: int) -> bool:
