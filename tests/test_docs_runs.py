@@ -80,6 +80,11 @@ def test_best_is_a_mean_and_marked_where_it_is_better(results: Results) -> None:
     assert "every method of the paper (2 of 8 cells)" in shown
     assert "the paper's TAM (3 of 8)." in shown
     assert len(rows(best(results, ceiling=True))) == len(rows(shown)) + 3
+    for name, seconds in (("classification", 11.6), ("transduction", 36.2)):
+        results.runs[f"tam-time-{name}-0"] = run(name, [0.5] * 4, seconds_to_paper=seconds)
+    assert "from the start of the process" not in best(results)  # a benchmark has no time
+    results.runs["tam-time-pathfinding-0"] = run("pathfinding", [2.0] * 4, seconds_to_paper=31.0)
+    assert "after 12, 36 and 31 seconds, from the start of the process" in best(results)
     assert intervals(results).startswith("classification ± 2.0, ± 2.0, ± 2.0, ± 2.0 %; path-finding ± 0.02,")
 
 
