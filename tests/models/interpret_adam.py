@@ -95,6 +95,7 @@ if __name__ == "__main__":
         (5, 16, True, 1),
         (1030, 3, True, 2),
         (3, 130, False, 2),
+        (2, 2100, True, 2),
     ):
         given = {"tasks": tasks, "size": size, "own_rates": own_rates, "patience": patience}
         print(errors(*(search_of_tasks(kernels=kernels, **given) for kernels in (True, False))))

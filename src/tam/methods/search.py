@@ -14,7 +14,7 @@ from tam.methods.method import Rate
 from tam.methods.replay import CudaRecorder, recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
 from tam.models.fast.engine import has_kernels
-from tam.models.fast.gpu_adam import MOST_NUMBERS, TaskMoments, move_tasks, watch_tasks
+from tam.models.fast.gpu_adam import TaskMoments, move_tasks, watch_tasks
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
@@ -124,7 +124,7 @@ class Search(Descent):
 
 def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
     """One Adam step on the active tasks; the rate is one for all, or one per task, `[B, 1]`."""
-    if has_kernels(state.z) and state.z.shape[1] <= MOST_NUMBERS:
+    if has_kernels(state.z):
         return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
     powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
     mean = torch.lerp(gradient, state.mean, BETAS[0])

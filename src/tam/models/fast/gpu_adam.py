@@ -13,8 +13,6 @@ from torch import Tensor
 from tam.models.fast.gpu_device import launch
 from tam.models.fast.gpu_packing import room_for
 
-MOST_NUMBERS = 4096
-"""Largest task embedding that `move_tasks` supports."""
 _BLOCK = 1024
 _PROGRAMS = 128  # that sum squares
 
@@ -89,7 +87,7 @@ def move_weights(
 
 
 class TaskMoments(NamedTuple):
-    """Task embeddings and their Adam state."""
+    """The numbers of tasks, embeddings or weights, and their Adam state."""
 
     z: Tensor  # [B, S]
     mean: Tensor  # [B, S]
@@ -107,9 +105,10 @@ def move_tasks(
     assert rate.numel() in (1, tasks)
     assert state.powers.dtype == torch.float64
     after = TaskMoments(*(torch.empty_like(tensor) for tensor in state))
+    block = min(room_for(size), _BLOCK)
     launch(
-        "move_tasks", (tasks,), *given, active, state.powers, rate.contiguous(), *after, size,
-        int(rate.numel() > 1), beta1=betas[0], beta2=betas[1], epsilon=epsilon, block=room_for(size),
+        "move_tasks", (tasks, -(-size // block)), *given, active, state.powers, rate.contiguous(), *after,
+        size, int(rate.numel() > 1), beta1=betas[0], beta2=betas[1], epsilon=epsilon, block=block,
     )  # fmt: skip
     return after
 

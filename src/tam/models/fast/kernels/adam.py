@@ -77,11 +77,12 @@ def move_tasks(
     z, mean, square, gradient, active, powers, rate, to_z, to_mean, to_square, to_powers, size, rate_stride,
     beta1: tl.constexpr, beta2: tl.constexpr, epsilon: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """One step of Adam on a task's embedding; `powers` are βᵗ of both betas before it, in float64."""
-    task, lane = tl.program_id(0), tl.arange(0, block)
+    """One step of Adam on some numbers of a task; `powers` are βᵗ of both betas before it, in float64."""
+    task, part = tl.program_id(0), tl.program_id(1)
+    lane = part * block + tl.arange(0, block)
     at, inside = task.to(tl.int64) * size + lane, lane < size
     first, second = tl.load(powers) * beta1, tl.load(powers + 1) * beta2
-    if task == 0:
+    if (task == 0) & (part == 0):
         tl.store(to_powers, first)
         tl.store(to_powers + 1, second)
     g = tl.load(gradient + at, mask=inside, other=0.0)
