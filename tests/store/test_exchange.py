@@ -25,6 +25,8 @@ def test_exported_and_imported(store: tam.Store, learner: tam.Learner, tmp_path:
     assert len(file.read_text().splitlines()) == 4
     with pytest.raises(tam.UserError, match="another file"):
         store.export(store.path)  # which would destroy it
+    with pytest.raises(tam.UserError, match=r"must not end in \.csv"):
+        store.export(tmp_path / "tasks.csv")
     with tam.Store(tmp_path / "copy.db") as copy:
         assert copy.import_file(file) == 4
         assert all_of(copy) == all_of(store)

@@ -117,3 +117,12 @@ def test_what_could_not_be_read_back_is_not_written(
         small_set(test=(UNWRITABLE[expected],)).write(file)
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["tasks.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.TSV", "mine.parquet"])
+def test_a_table_is_not_replaced_by_jsonl(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text("old")
+    with pytest.raises(UserError, match="will be JSONL: its name must not end in"):
+        small_set().write(file)
+    assert file.read_text() == "old"

@@ -203,8 +203,9 @@ BAD: list[tuple[Any, str]] = [
     ([GOOD, GOOD | {"y": NAN}], "item 1: y must be a label, .*: got nothing"),
     ([GOOD | {"x": None}], "item 0: x must be .* got nothing"),
     ([GOOD | {"task": ""}], "item 0: task must be a name"),
-    ([GOOD, GOOD | {"y": [1]}], r"item 1: y must be a label, .*: got \[1\]"),
-    ([GOOD | {"y": [1]}, GOOD], "item 1: y must be .* got 0"),
+    ([GOOD, GOOD | {"y": [1]}], r"item 1: answers must .* got \[1\], and labels before; .*--kind"),
+    ([GOOD | {"y": [1]}, GOOD], "item 1: answers must .* got 0, and a list before"),
+    ([GOOD | {"y": "[1]"}, GOOD | {"y": "a"}], "item 1: answers must .* got 'a', and a list before"),
     ([GOOD | {"split": "train"}, GOOD | {"split": "test"}], "item 1: .* 'a' is in 'test' .* item 0"),
     ([{"task": "a", "examples": PAIR}] * 2, "item 1: .* 'a' is also item 0"),
     ([{"task": "a", "examples": PAIR, "primitives": "add"}], ".* primitives must be"),
@@ -220,7 +221,7 @@ BAD: list[tuple[Any, str]] = [
     ),
     (
         [{"task": "a", "x": "w", "y": word} for word in ("one", "two", "three", "four")],
-        "item 0: .* 'a' all differ: give kind",  # as sequences do
+        "item 0: .* 'a' all differ; .*--kind",  # as sequences do
     ),
 ]
 

@@ -1,5 +1,6 @@
 """Settings that follow a user's own tasks, and the memory that a step takes."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -32,6 +33,7 @@ def test_shots_are_those_that_every_task_can_give(size: int, shots: tuple[int, .
         return
     assert followed.config.protocol.shots == shots
     assert bool(followed.notes) == (shots != (1, 5, 10, 20))
+    assert all(re.search(r"task '(valid|test) \d' has examples for \d+ at most", n) for n in followed.notes)
     for split in ("valid", "test"):
         check_examples(tasks, followed.config.protocol, split)
     assert follow_data(quick(shots=(7,)), tasks, {"shots"}).config.protocol.shots == (7,)

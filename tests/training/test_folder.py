@@ -32,6 +32,9 @@ def test_a_folder_is_used_once(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=said):
             start(folder, other, elsewhere, resume=True)
+    (folder / "plan.json").write_text('{"minutes": 3}')
+    with pytest.raises(UserError, match="other settings and --minutes 3: seed was"):
+        start(folder, toy_config(seed=1), source, resume=True)
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(UserError, match="cannot be written"):

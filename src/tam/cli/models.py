@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from tam.cli.use import Run
+from tam.errors import UserError
 from tam.io import path_of
 
 
@@ -78,6 +79,8 @@ class Export:
         from tam.learner.learner import load
 
         out = path_of(self.out, "--out")
+        if out.suffix != ".onnx":
+            raise UserError(f"--out must be the name of an ONNX file, such as model.onnx: got {self.out}")
         load(self.run_folder).export_onnx(out, self.shots)
         print(f"written to {out}: {out.stat().st_size:,} bytes")
 

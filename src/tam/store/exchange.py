@@ -6,13 +6,22 @@ from pathlib import Path
 from tam.errors import UserError, shown
 from tam.io import STRING, Part, check_parts, is_list_of, json_text, replacing
 from tam.store.stored import StoredTask
-from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, TasksFileError, decode_line, located, parse_json
+from tam.tasks.jsonl_schema import (
+    LINE_LIMIT,
+    FormatError,
+    TasksFileError,
+    check_not_a_table,
+    decode_line,
+    located,
+    parse_json,
+)
 
 _WEIGHTS = {"task": STRING, "weights": Part(is_list_of(str), "a list of strings")}
 
 
 def export(path: str | Path, weights: list[str], tasks: Iterable[StoredTask]) -> int:
     """Write tasks; return how many."""
+    check_not_a_table(path)
     count = 0
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for task in tasks:

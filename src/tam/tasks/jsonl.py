@@ -10,7 +10,7 @@ from tam.tasks import jsonl_schema as schema
 from tam.tasks.assemble import Splitting, assemble, test_tasks
 from tam.tasks.jsonl_schema import Ids, Line, TasksFileError, located
 from tam.tasks.rows import tasks_in
-from tam.tasks.tables import COLUMNS, TABLES, Columns, read_table
+from tam.tasks.tables import COLUMNS, Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import text_splitter
@@ -135,7 +135,7 @@ def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Pa
 
 def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Columns) -> Iterator[Line]:
     """Yield the tasks of a file."""
-    if file.suffix.lower() in TABLES:
+    if file.suffix.lower() in schema.TABLES:
         yield from tasks_in(read_table(file, columns), ids, text=text, kind=kind)
         return
     split = None if text is None else text_splitter(text)

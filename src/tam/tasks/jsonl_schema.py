@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -21,9 +22,18 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is rejected before it fills the memory
 
+TABLES = (".csv", ".tsv", ".parquet")
+"""The file name extensions of tables, which are read but not written."""
+
 
 class FormatError(Exception):
     """A mistake in the content of a file; `located` adds its place."""
+
+
+def check_not_a_table(path: str | Path) -> None:
+    """Raise an error if JSONL would be written to a file that is named as a table."""
+    if (extension := Path(path).suffix.lower()) in TABLES:
+        raise UserError(f"{path}: the file will be JSONL: its name must not end in {extension}")
 
 
 class TasksFileError(UserError):
@@ -181,7 +191,7 @@ def _rows(
         if isinstance(row, str) and text is not None:
             row = text(row)
         if not isinstance(row, list):
-            hint = "; to split text, say how: text" if isinstance(row, str) else ""
+            hint = "; to split text, give text (--text on the command line)" if isinstance(row, str) else ""
             raise FormatError(f"{place}.{part} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
             for index, token in enumerate(row):

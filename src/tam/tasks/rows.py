@@ -11,6 +11,10 @@ from tam.tasks.text import text_splitter
 from tam.tasks.vocabulary import Token, listed, plain_token
 
 _ROWS_TO_JUDGE = 4
+_GIVE_KIND = (
+    "say which they are: kind (--kind on the command line) is transduction for sequences, and classification "
+    "for labels"
+)
 
 
 class Row(NamedTuple):
@@ -39,7 +43,7 @@ def tasks_in(
         ids: Ids of tokens; new tokens are added.
         text: How to split strings into tokens, see `text_splitter`. By default a JSON list is parsed, and any
             other string is split into words, which are integers if all tokens are.
-        kind: The kind of the tasks; None: transduction if the first answer is a list, else classification.
+        kind: The kind of the tasks; None: transduction if all answers are lists, classification if none is.
     """
     if kind is not None and kind not in get_args(Kind):
         raise UserError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
@@ -47,9 +51,15 @@ def tasks_in(
     actual = kind
     for row in rows:
         with located(row.where):
-            actual = actual or row.kind or _kind_of(row.y, text)
+            found = row.kind or kind or _kind_of(row.y, text)
+            actual = actual or found
             if row.kind not in (None, actual):
                 raise FormatError(f"all tasks must be of one kind, which is {actual}: got {_given(row.kind)}")
+            if found != actual and row.y != "":
+                raise FormatError(
+                    f"answers must all be labels or all be lists: got {_given(row.y)}, and "
+                    f"{'a list' if actual == 'transduction' else 'labels'} before; {_GIVE_KIND}"
+                )
             _add(row, groups)
     everything = [row for group in groups.values() for row in group]
     x = iter(_sequences(everything, "x", text))
@@ -162,6 +172,5 @@ def _check_labels(groups: dict[str, list[Row]]) -> None:
         first = different[0]
         with located(first[0].where):
             raise FormatError(
-                f"the {len(first)} answers of task {shown(str(first[0].task))} all differ: give kind "
-                "'transduction' if they are sequences, or 'classification' if they are labels"
+                f"the {len(first)} answers of task {shown(str(first[0].task))} all differ; {_GIVE_KIND}"
             )

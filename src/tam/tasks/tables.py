@@ -9,9 +9,6 @@ from tam.errors import UserError
 from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
 from tam.tasks.rows import Row
 
-TABLES = (".csv", ".tsv", ".parquet")
-"""The file name extensions of tables."""
-
 _SPLIT_NAMES = {"validation": "valid", "val": "valid", "dev": "valid"}
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tam.errors import shown
 from tam.io import replacing
-from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, located
+from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, check_not_a_table, located
 from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
@@ -135,6 +135,7 @@ class TaskSet:
 
         The file is replaced only once everything is written; content that cannot be read back is an error.
         """
+        check_not_a_table(path)
         with_primitives = bool(next(iter(self)).primitives)
         with located(str(path)), replacing(path) as temporary, open(temporary, "wb") as stream:
             for split, tasks in self.splits.items():

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from tam.config.config import Config
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.evaluation.protocol import groups_of
 from tam.models import ModelSpec
 from tam.tasks.task import Task
@@ -76,12 +76,15 @@ def most_shots(task: Task) -> int:
 
 def _shots(config: Config, tasks: TaskSet, given: Collection[str]) -> tuple[Config, list[str]]:
     asked = config.protocol.shots
-    most = min(most_shots(task) for split, some in tasks.splits.items() if split != "train" for task in some)
+    scored = (task for split, some in tasks.splits.items() if split != "train" for task in some)
+    smallest = min(scored, key=most_shots)
+    most = most_shots(smallest)
     if "shots" in given or most < 1 or max(asked) <= most:
         return config, []
     shots = tuple(k for k in asked if k <= most) or (most,)
     words = " ".join(map(str, shots))
-    return config.override(shots=shots), [f"shots is {words}: a task has too few examples for {max(asked)}"]
+    note = f"shots is {words}: task {shown(smallest.name)} has examples for {most} at most, and for queries"
+    return config.override(shots=shots), [note]
 
 
 def _network(config: Config, preset: str) -> dict[str, Any]:

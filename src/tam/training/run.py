@@ -116,7 +116,9 @@ def start(folder: Path, config: Config, source: Mapping[str, Any], *, resume: bo
     if exists(file):
         written, tasks = read_config(file)
         if changes := config.differences(written.to_json()):
-            raise UserError(f"{file}: the run there has other settings: {'; '.join(changes)}")
+            plan = folder / "plan.json"
+            minutes = f" and --minutes {read_json(plan).get('minutes')}" if exists(plan) else ""
+            raise UserError(f"{file}: the run there has other settings{minutes}: {'; '.join(changes)}")
         if tasks != dict(source):
             raise UserError(f"{file}: the run there has the tasks {tasks}, not {dict(source)}")
         return
