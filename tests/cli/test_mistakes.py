@@ -84,6 +84,6 @@ def test_misuse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Non
 def test_another_file_is_not_replaced_by_an_onnx_model(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("old")
-    with pytest.raises(SystemExit, match="^error: --out must be the name of an ONNX file"):
+    with pytest.raises(SystemExit, match=r"^error: --out must be the name of an ONNX file"):
         tam("export", "classification", "--out", str(file))
     assert file.read_text() == "old"
