@@ -18,12 +18,12 @@ OPTIONS = {
     "tam demo": "examples",
     "tam models": "",
     "tam tasks": """
-        show task stats ceiling out splits fold text kind
+        show task stats ceiling out splits fold text kind columns
         compositional holdout seed n train valid test examples""",
     "tam generate": "out show tasks examples values shortest longest longest-answer seed",
     "tam train": """
         out method preset minutes resume track seed device tasks-seed compositional holdout prior prior-tasks
-        splits fold text kind
+        splits fold text kind columns
         backbone encoder freeze-encoder conditioning layers width heads bottleneck task-tokens
         task-first x-mask positions use-primitives mask-tokens copy hints programs
         inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
@@ -32,8 +32,8 @@ OPTIONS = {
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision
         weight-decay dropout label-smoothing max-seconds
         shots supports queries adapt-steps adapt-rates support-seed choose-by""",
-    "tam eval": "shots supports device tasks splits fold text kind",
-    "tam compare": "shots device tasks splits fold text kind",
+    "tam eval": "shots supports device tasks splits fold text kind columns",
+    "tam compare": "shots device tasks splits fold text kind columns",
     "tam adapt": "out primitives text",
     "tam predict": "file json proba beams text",
     "tam store": "",

@@ -119,3 +119,13 @@ def test_too_few_minutes_are_an_error_that_says_how_many_it_takes(
         tam("train", str(small_tasks), *words)
     assert "measuring" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_columns_may_have_other_names(tmp_path: Path, said: Said) -> None:
+    file, folder = tmp_path / "requests.csv", str(tmp_path / "run")
+    rows = [f"{who},{word} {n},{n % 2}" for who in "abc" for word in "wxyz" for n in range(5)]
+    file.write_text("\n".join(["customer,message,label", *rows]))
+    words = ("--columns", "customer,message,label", "--preset", "smoke", "--shots", "1")
+    tam("train", str(file), *words, "--out", folder)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["tasks"]["columns"] == words[1]
+    assert "k = 1" in said("eval", folder, "--tasks", str(file))

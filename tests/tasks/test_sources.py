@@ -169,15 +169,21 @@ def test_a_tokenizer_splits_text(tmp_path: Path) -> None:
         tam.tasks_from({}, text="letters")
 
 
-def test_columns_of_other_names_and_drawn_splits() -> None:
+def test_columns_of_other_names_and_drawn_splits(tmp_path: Path) -> None:
     frame = pd.DataFrame({"who": [7, 8, 9] * 2, "said": ["a b", "b", "c"] * 2, "meant": ["hi", "no"] * 3})
     found = tam.tasks_from(frame, task="who", x="said", y="meant", seed=3)
     assert sorted(task.name for task in found) == ["7", "8", "9"]
     assert found.options == {"seed": 3}
     numbered = frame.set_axis([0, 1, 2], axis="columns")
     assert tam.tasks_from(numbered, task="0", x="1", y="2", seed=3).fingerprint == found.fingerprint
-    with pytest.raises(UserError, match=r"the table: no column 'task': .*got who, said, meant"):
+    with pytest.raises(UserError, match=r"the table: no column 'task': .*got who, said, meant; .*--columns"):
         tam.tasks_from(frame)
+    file = tmp_path / "said.csv"
+    frame.to_csv(file, index=False)
+    assert tam.read_tasks(file, seed=3, columns="who, said,meant").fingerprint == found.fingerprint
+    for wrong in ("who,said", "who,said,", "a,b,c,d,e,f"):
+        with pytest.raises(UserError, match="columns must name"):
+            tam.read_tasks(file, columns=wrong)
 
 
 def test_splits_by_a_file(tmp_path: Path) -> None:

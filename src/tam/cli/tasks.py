@@ -34,11 +34,15 @@ FoldOption = Annotated[
     str | None,
     optional("I/N", "Your own tasks: test on fold I of N, validate on the next one, and train on the rest."),
 ]
-READING = ("splits", "fold", "text", "kind")
+READING = ("splits", "fold", "text", "kind", "columns")
 """The options for reading a file of tasks."""
 AnswerKind = Annotated[
     Literal["classification", "transduction"] | None,
     optional("KIND", "Your own tasks in a table: whether answers are labels, or sequences (transduction)."),
+]
+ColumnNames = Annotated[
+    str | None,
+    optional("NAMES", "Your own tasks in a table: its columns for task, x and y: customer,message,label."),
 ]
 
 
@@ -62,6 +66,7 @@ class Tasks:
     fold: FoldOption = None
     text: Text = None
     kind: AnswerKind = None
+    columns: ColumnNames = None
     compositional: bool = False
     """Use the compositional form: valid and test tasks have one primitive that training never showed."""
     holdout: Number = None

@@ -14,6 +14,7 @@ from tam.cli.options import MethodOptions, Name, NetworkOptions, ProtocolOptions
 from tam.cli.tasks import (
     READING,
     AnswerKind,
+    ColumnNames,
     FoldOption,
     Splits,
     Text,
@@ -70,6 +71,7 @@ class Train:
     fold: FoldOption = None
     text: Text = None
     kind: AnswerKind = None
+    columns: ColumnNames = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
     method_settings: MethodOptions = field(default_factory=MethodOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tam.cli.options import File, Run, optional, several
-from tam.cli.tasks import READING, AnswerKind, FoldOption, Splits, Text
+from tam.cli.tasks import READING, AnswerKind, ColumnNames, FoldOption, Splits, Text
 from tam.cli.words import Words, text_of
 from tam.errors import UserError
 from tam.io import path_of
@@ -38,6 +38,7 @@ class ScoredRuns:
     fold: FoldOption = None
     text: Text = None
     kind: AnswerKind = None
+    columns: ColumnNames = None
 
     @property
     def folders(self) -> list[Path]:
@@ -54,7 +55,7 @@ class ScoredRuns:
         if self.tasks is None:
             return None
         _, source = read_config(folder / "config.json")
-        reading = {name: source[name] for name in ("text", "kind") if name in source}
+        reading = {name: source[name] for name in ("text", "kind", "columns") if name in source}
         reading |= {name: value for name in READING if (value := getattr(self, name)) is not None}
         return read_test_tasks(path_of(self.tasks, "--tasks"), **reading)
 

@@ -10,7 +10,7 @@ from tam.tasks import jsonl_schema as schema
 from tam.tasks.assemble import Splitting, assemble, test_tasks
 from tam.tasks.jsonl_schema import Ids, Line, TasksFileError, located
 from tam.tasks.rows import tasks_in
-from tam.tasks.tables import COLUMNS, Columns, read_table
+from tam.tasks.tables import Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import text_splitter
@@ -24,7 +24,7 @@ def read_tasks(
     fold: str | None = None,
     text: str | None = None,
     kind: Kind | None = None,
-    columns: Columns = COLUMNS,
+    columns: str | Columns | None = None,
 ) -> TaskSet:
     """Read a task set from JSONL, CSV, TSV or Parquet.
 
@@ -48,7 +48,8 @@ def read_tasks(
             words in a table, and not at all in JSONL.
         kind: For a table: whether answers are labels (`classification`) or sequences (`transduction`); by
             default sequences if they are lists.
-        columns: The names of a table's columns.
+        columns: The names of a table's columns for task, x, y and perhaps split and role, such as
+            `customer,message,label`; by default these five words.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
@@ -62,9 +63,11 @@ def read_tasks(
     """
     file, splits_file = _locate(path_of(path), splits, fold)
     given = {"path": path, "text": text, "kind": kind}
+    if isinstance(columns, str):
+        given["columns"] = columns
     options = {name: str(value) for name, value in given.items() if value is not None}
     ids = Ids()
-    lines = _read(file, ids, text, kind, columns)
+    lines = _read(file, ids, text, kind, _columns(columns))
     return assemble(lines, ids, str(file), Splitting.read(splits_file, seed, fold), options)
 
 
@@ -75,6 +78,7 @@ def read_test_tasks(
     fold: str | None = None,
     text: str | None = None,
     kind: Kind | None = None,
+    columns: str | None = None,
 ) -> dict[str, tuple[Task, ...]]:
     """Read the tasks of every test split, or all tasks if they have no splits; none are drawn.
 
@@ -82,7 +86,7 @@ def read_test_tasks(
     """
     file, splits_file = _locate(path_of(path), splits, fold)
     ids = Ids()
-    lines = _read(file, ids, text, kind, COLUMNS)
+    lines = _read(file, ids, text, kind, _columns(columns))
     return test_tasks(lines, ids, str(file), Splitting.read(splits_file, None, fold))
 
 
@@ -121,6 +125,10 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     if not examples:
         raise TasksFileError(f'{path}: no examples: there must be a line with "x" and "y" for each')
     return examples, questions
+
+
+def _columns(given: str | Columns | None) -> Columns:
+    return given if isinstance(given, Columns) else Columns.named(given)
 
 
 def _locate(path: Path, splits: str | Path | None, fold: str | None) -> tuple[Path, str | Path | None]:

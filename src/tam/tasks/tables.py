@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
 from tam.tasks.rows import Row
 
@@ -20,6 +20,21 @@ class Columns(NamedTuple):
     y: str = "y"
     split: str = "split"
     role: str = "role"
+
+    @classmethod
+    def named(cls, names: str | None) -> "Columns":
+        """The columns with these names, in this order, separated by commas; the last two may be left out.
+
+        >>> Columns.named("customer,message,label").x
+        'message'
+        """
+        given = [] if names is None else [name.strip() for name in names.split(",")]
+        if names is not None and not (3 <= len(given) <= len(cls._fields) and all(given)):
+            raise UserError(
+                "columns must name the columns of task, x, y and perhaps split and role, such as "
+                f"customer,message,label: got {shown(names)}"
+            )
+        return cls(*given)
 
 
 COLUMNS = Columns()
@@ -67,7 +82,7 @@ def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
             has = ", ".join(names) or "no columns"
             raise TasksFileError(
                 f"{where}: no column {name!r}: there must be {columns.task}, {columns.x}, {columns.y} and "
-                f"perhaps {columns.split}: got {has}"
+                f"perhaps {columns.split}: got {has}; say which is which with columns (--columns)"
             )
     for name in columns:
         if names.count(name) > 1:

@@ -81,7 +81,9 @@ def _with_prior(source: Mapping[str, Any], progress: Progress | None) -> TaskSet
 
 def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSet:
     if "path" in source:
-        check_known(source, ("path", "splits", "seed", "fold", "text", "kind"), "tasks of a file have")
+        check_known(
+            source, ("path", "splits", "seed", "fold", "text", "kind", "columns"), "tasks of a file have"
+        )
         return read_tasks(**source)
     if "name" not in source:
         raise UserError(f"tasks must have the name of a benchmark or the path of a file: got {dict(source)}")
