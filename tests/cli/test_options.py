@@ -107,3 +107,4 @@ def test_the_preset_of_a_benchmark_with_what_is_given(monkeypatch: pytest.Monkey
 def test_the_version_is_shown(call: Any) -> None:
     assert call("--version") == f"tam {tam.__version__}\n"
     assert "tam --version" in call("--help")
+    assert call() == call("--help")

@@ -47,6 +47,8 @@ def main() -> None:
     """Run the command line."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # ? for → if it cannot be encoded
+    if not sys.argv[1:]:
+        sys.argv.append("--help")
     if sys.argv[1:2] == ["reproduce"]:
         reproduce()
         return
