@@ -61,7 +61,7 @@ def dataset_dict(rows: list[dict[str, Any]]) -> Any:
     """As Hugging Face gives it: a dataset for each split, which has another name for that of validation."""
     from datasets import Dataset, DatasetDict
 
-    hugging = {"train": "train", "valid": "validation", "test": "test"}
+    hugging = {"train": "Training", "valid": "validation", "test": "TEST"}
     return DatasetDict(
         {
             other: Dataset.from_list(

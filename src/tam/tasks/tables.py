@@ -9,7 +9,16 @@ from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
 from tam.tasks.rows import Row
 
-_SPLIT_NAMES = {"validation": "valid", "val": "valid", "dev": "valid"}
+_SPLIT_NAMES = {
+    "train": "train",
+    "training": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
+"""The splits, by what tables call them in upper or lower case."""
 
 
 class Columns(NamedTuple):
@@ -71,7 +80,7 @@ def _row(
     where: str, values: Mapping[str, Any], columns: Columns, split: str | None = None, written: bool = False
 ) -> Row:
     given = values.get(columns.split) if split is None else split
-    in_split = None if given is None else _SPLIT_NAMES.get(str(given), given)
+    in_split = None if given is None else _SPLIT_NAMES.get(str(given).lower(), given)
     task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
     return Row(where, task, x, y, in_split, role=values.get(columns.role), written=written)
 
