@@ -1,12 +1,21 @@
 """Edits of beginnings and ends apart, against a reading of the definition one example at a time."""
 
+import itertools
 from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tam.tasks.edits import Row
-from tam.tasks.separate_edits import SeparateEdits, Step, alternating, apply_steps, partial_edits, steps_of
+from tam.tasks.separate_edits import (
+    SeparateEdits,
+    Step,
+    Steps,
+    alternating,
+    apply_steps,
+    partial_edits,
+    steps_of,
+)
 
 ROW = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 ROWS = st.lists(st.tuples(ROW, ROW), min_size=1, max_size=7)
@@ -47,13 +56,27 @@ def ranked(
 def slowly(rows: list[tuple[Row, Row]], support: list[int], asked: int) -> list[Row]:
     others = [row for row in support if row != asked]
     x, answers = rows[asked][0], []
-    for at_end in ranked(rows, others, asked, end=True):
-        for at_start in ranked(rows, others, asked, end=False):
-            start, end = apply_steps(at_start, x), apply_steps(at_end, x[::-1])
-            if start and end and start[1] + end[1] <= len(x):
-                answers.append(start[0] + x[start[1] : len(x) - end[1]] + end[0][::-1])
-                break
+    for start_level, end_level in itertools.product(range(3), repeat=2):
+        for at_end in ranked(rows, others, asked, end=True):
+            for at_start in ranked(rows, others, asked, end=False):
+                start, end = loosely(at_start, x, start_level), loosely(at_end, x[::-1], end_level)
+                if start and end and start[1] + end[1] <= len(x):
+                    answers.append(start[0] + x[start[1] : len(x) - end[1]] + end[0][::-1])
+                    break
     return list(dict.fromkeys(answers))
+
+
+def loosely(steps: Steps, x: Row, level: int) -> tuple[Row, int] | None:
+    """Level 0: the edit as it is; 1: delete any tokens of the same class; 2: delete none."""
+    loose: list[Step] = []
+    place = -1
+    for deleted, inserted in steps:
+        place += inserted is None
+        if level == 1 and deleted is not None and x[place : place + 1] and x[place] % 2 == deleted % 2:
+            deleted = x[place]
+        if level < 2 or deleted is None:
+            loose.append((deleted, inserted))
+    return apply_steps(loose, x)
 
 
 @settings(deadline=None)
@@ -74,6 +97,15 @@ def test_beginning_and_end_come_from_different_examples() -> None:
     rows.append((tuple(map(ord, "tapaigh")), ()))
     (answers,) = SeparateEdits(rows, set(map(ord, "aiueoíú"))).answers([0, 1, 2, 3], [4], 1)
     assert "".join(map(chr, answers[0])) == "thapaímis"
+
+
+def test_an_ending_that_no_example_has_is_replaced_like_others() -> None:
+    """Breton: -añ, -iñ and -et make way for -fe; without an ending to replace, -fe is added."""
+    words = {"gwildronañ": "gwildronfe", "korolliñ": "korollfe"}
+    rows = [(tuple(map(ord, x)), tuple(map(ord, y))) for x, y in words.items()]
+    rows += [(tuple(map(ord, x)), ()) for x in ("gwelet", "mont")]
+    answers = SeparateEdits(rows, set(map(ord, "aeiou"))).answers([0, 1], [2, 3], 1)
+    assert ["".join(map(chr, answer)) for (answer,) in answers] == ["gwelfe", "montfe"]
 
 
 def test_vowels_alternate_with_consonants() -> None:

@@ -2,10 +2,12 @@
 
 `EditRule` copies the whole edit of one example. Here the beginning may be edited as in one example and the
 end as in another, and a token that an edit keeps may be any token: after s… → sh…, b… becomes bh….
+Where no edit fits, deleted tokens may differ, too: after talk-er → talk-s, liv-ir becomes liv-s.
 """
 
+import operator
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -18,12 +20,14 @@ from tam.tasks.edits import Row, common_starts, edit_of, ranked
 Step = tuple[int | None, int | None]
 """One step of a partial edit: the token to delete and the one to insert, each or None; twice None: keep."""
 
+Steps = tuple[Step, ...]
+
 _KEEP: Step = (None, None)
 _TRIED = 6  # partial edits of each kind, best first
 _LIKE_START, _LIKE_END = 1, 3  # most places at which tokens of the same class count
 
 
-def steps_of(old: Row, new: Row) -> tuple[Step, ...]:
+def steps_of(old: Row, new: Row) -> Steps:
     """The shortest edit of one sequence into another, insertions before deletions.
 
     >>> steps_of((7,), (3, 7, 5))
@@ -48,8 +52,12 @@ def steps_of(old: Row, new: Row) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def apply_steps(steps: Sequence[Step], x: Row) -> tuple[Row, int] | None:
+def apply_steps(
+    steps: Sequence[Step], x: Row, may_delete: Callable[[int, int], bool] = operator.eq
+) -> tuple[Row, int] | None:
     """Edit a sequence's beginning: the new one, and how many tokens it replaces; None if it does not fit.
+
+    `may_delete` says whether a token of x may be deleted in place of the edit's.
 
     >>> apply_steps(steps_of((7,), (3, 7, 5)), (1, 2))
     ((3, 1, 5), 1)
@@ -60,7 +68,7 @@ def apply_steps(steps: Sequence[Step], x: Row) -> tuple[Row, int] | None:
         if inserted is not None:
             new.append(inserted)
             continue
-        if used == len(x) or (deleted is not None and x[used] != deleted):
+        if used == len(x) or (deleted is not None and not may_delete(x[used], deleted)):
             return None
         if deleted is None:
             new.append(x[used])
@@ -95,7 +103,8 @@ class SeparateEdits:
 
     Edits of the end rank by how many final tokens the input of their example has in common with the query,
     then by up to three final tokens of the same class, then by how many examples have them; edits of the
-    beginning likewise, by initial tokens and the class of the first.
+    beginning likewise, by initial tokens and the class of the first. Last come edits that delete tokens of
+    the same class in place of their own, then edits that only insert.
 
     Args:
         rows: Examples; the answers of queries are not read.
@@ -117,9 +126,31 @@ class SeparateEdits:
         ends = ranked([end for _, end in edits], self._likeness(asked, support, -1), support, asked)
         answers: list[list[Row]] = []
         for row, start, end in zip(asked, starts, ends, strict=True):
-            made = dict.fromkeys(_answers(self._rows[row][0], start[:_TRIED], end[:_TRIED]))
-            answers.append([*made][:most])
+            best = dict[Row, None]()
+            for answer in self._made(self._rows[row][0], start[:_TRIED], end[:_TRIED]):
+                best[answer] = None
+                if len(best) == most:
+                    break
+            answers.append([*best])
         return answers
+
+    def _made(self, x: Row, starts: Sequence[Steps], ends: Sequence[Steps]) -> Iterator[Row]:
+        """Answers by these edits, best first; an edit of the end is loosened before one of the beginning."""
+        for starts_made in self._applied(starts, x):
+            for ends_made in self._applied(ends, x[::-1]):
+                yield from _joined(x, starts_made, ends_made)
+
+    def _applied(self, edits: Sequence[Steps], x: Row) -> Iterator[list[tuple[Row, int]]]:
+        """Edit the beginning of x: with the edits as they are, then loosened, then with their insertions."""
+        for may_delete in (operator.eq, self._alike):
+            made = (apply_steps(steps, x, may_delete) for steps in edits)
+            yield [one for one in made if one is not None]
+        insertions = ([step for step in steps if step[0] is None] for steps in edits)
+        made = (apply_steps(steps, x) for steps in insertions)
+        yield [one for one in made if one is not None]
+
+    def _alike(self, token: int, other: int) -> bool:
+        return (token in self._members) == (other in self._members)
 
     def _likeness(
         self, asked: Sequence[int], support: Sequence[int], direction: Literal[1, -1]
@@ -132,19 +163,16 @@ class SeparateEdits:
 
 
 @lru_cache(maxsize=1 << 14)
-def partial_edits(x: Row, y: Row) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+def partial_edits(x: Row, y: Row) -> tuple[Steps, Steps]:
     """The edits of an input's beginning and of its end, the latter from the end backwards."""
     edit = edit_of(x, y)
     return steps_of(edit.start, edit.new_start), steps_of(edit.end[::-1], edit.new_end[::-1])
 
 
-def _answers(x: Row, starts: Sequence[Sequence[Step]], ends: Sequence[Sequence[Step]]) -> Iterator[Row]:
-    """For each edit of the end, the answer with the best edit of the beginning that fits beside it."""
-    made = [found for steps in starts if (found := apply_steps(steps, x)) is not None]
-    for steps in ends:
-        if (end := apply_steps(steps, x[::-1])) is None:
-            continue
-        for start in made:
-            if start[1] + end[1] <= len(x):
-                yield start[0] + x[start[1] : len(x) - end[1]] + end[0][::-1]
+def _joined(x: Row, starts: Sequence[tuple[Row, int]], ends: Sequence[tuple[Row, int]]) -> Iterator[Row]:
+    """For each end, in reverse, the answer with the best beginning that fits beside it."""
+    for new_end, replaced in ends:
+        for new_start, kept_from in starts:
+            if kept_from + replaced <= len(x):
+                yield new_start + x[kept_from : len(x) - replaced] + new_end[::-1]
                 break
