@@ -203,7 +203,8 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
     choices: dict[int, Choice] = {}
     file = folder / "metrics.jsonl"
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        with file.open(encoding="utf-8") as opened:
+            lines = list(opened)
     except OSError as error:
         raise unreadable(file, error) from None
     try:
