@@ -121,6 +121,26 @@ def test_inputs_come_from_a_file_or_from_standard_input(
         tam(*given)
 
 
+def test_inputs_end_at_line_feeds_and_may_be_json_objects(
+    finished: Path, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said
+) -> None:
+    given, file = ("predict", str(finished), rule), tmp_path / "inputs.txt"
+    expected = answers(said(*given, "a x", "x"))
+    lines = ('\ufeff{"x": ["a", "x"], "note": "one\u2028two\x85"}', "x")
+    file.write_bytes("\r\n".join((*lines, "")).encode())
+    assert [line.rpartition("→")[2].strip() for line in said(*given, "--file", str(file)).split("\n")] == [
+        *expected,
+        "",
+    ]
+    assert answers(said(*given, '{"x":["a","x"]}', '{"x":"x"}')) == expected
+    assert "unknown" not in capsys.readouterr().err
+    file.write_text('x\n{"x": ["a"}\n')
+    with pytest.raises(SystemExit, match=f"^error: {file}:2: not JSON: .* must be text, a list or an object"):
+        tam(*given, "--file", str(file))
+    with pytest.raises(SystemExit, match="^error: input 0: not JSON"):
+        tam(*given, '{"x": ["a"}')
+
+
 def test_loose_words_are_not_several_inputs(finished: Path, rule: str) -> None:
     with pytest.raises(SystemExit, match=r'^error: 3 inputs of one word each: quote .*, "a x y";'):
         tam("predict", str(finished), rule, "a", "x", "y")

@@ -35,8 +35,8 @@ class Predict:
     rule: File
     """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, several("INPUT", "")] = ()
-    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]'. Without inputs
-    or --file, they are read from standard input, one per line."""
+    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]', or an object with x.
+    Without inputs or --file, they are read from standard input, one per line."""
     file: Annotated[str | None, optional("FILE")] = None
     """Read the inputs from a file, one per line: tokens, a JSON list, or an object with x."""
     json: bool = False
@@ -88,24 +88,25 @@ class Predict:
                     "if not, give JSON lists, or one per line on standard input"
                 )
             for number, text in enumerate(self.inputs):
-                yield _Input(text, words.read(text), f"input {number}")
+                where = f"input {number}"
+                yield _Input(text, words.read_input(text, where), where)
             return
         if self.file is None and sys.stdin.isatty():
             raise UserError('give one input or more, such as "2 7 1 8 2", or --file, or standard input')
         name = "standard input" if self.file is None else self.file
-        lines = sys.stdin.read().splitlines() if self.file is None else _lines(path_of(self.file, "--file"))
-        if not lines:
+        text = sys.stdin.read() if self.file is None else _text_of(path_of(self.file, "--file"))
+        if not (text := text.removeprefix("\ufeff")):
             raise UserError(f"{name}: there are no inputs")
-        for number, line in enumerate(lines, start=1):
-            where = f"{name}:{number}"
-            yield _Input(line, words.read_line(line, where), where)
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+            where, line = f"{name}:{number}", line.removesuffix("\r")
+            yield _Input(line, words.read_input(line, where), where)
 
 
-def _lines(path: Path) -> list[str]:
+def _text_of(path: Path) -> str:
     from tam.io import unreadable
 
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_bytes().decode()
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError as error:

@@ -32,17 +32,19 @@ class Words:
 
     def is_one_word(self, text: str) -> bool:
         """Whether this is a single word, perhaps one token of an unquoted input."""
-        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith("[")
+        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith(("[", "{"))
 
-    def read_line(self, text: str, where: str) -> list[Any]:
-        """Read the tokens of a line, which may be a JSON object with x."""
+    def read_input(self, text: str, where: str) -> list[Any]:
+        """Read the tokens of an input, which may be a JSON object with x."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if not text.lstrip().startswith("{"):
             return self.read(text)
         try:
             value = parse_json(text)
-        except FormatError:
+        except FormatError as error:
+            if text.lstrip().startswith('{"'):
+                raise UserError(f"{where}: {error}; an input must be text, a list or an object with x") from None
             return self.read(text)
         if not isinstance(value, dict) or "x" not in value:
             raise UserError(f"{where}: no field 'x'")
