@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
@@ -14,6 +15,9 @@ from tam.cli.tasks import Text
 from tam.cli.words import Words, text_of
 from tam.errors import UserError, shown
 from tam.io import path_of
+
+if TYPE_CHECKING:
+    from tam.tasks.task import Label
 
 _MOST_SHOWN = 5
 
@@ -72,8 +76,10 @@ class Predict:
             some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
             count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
             print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
+        labels = _labels_in_words(rule.labels)
         for one, answer in zip(inputs, answers, strict=True):
-            print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
+            shown_answer = _in_words(answer, words, labels)
+            print(_as_json(one, answer) if self.json else f"{one.text}  →  {shown_answer}")
 
     def _read(self, words: Words) -> Iterator[_Input]:
         """Read the inputs: arguments, or the lines of a file or of standard input."""
@@ -124,8 +130,17 @@ def _as_json(given: _Input, answer: Any) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _in_words(answer: Any, words: Words) -> str:
+def _labels_in_words(labels: "Sequence[Label]") -> "dict[Label, str]":
+    """Labels as text; as JSON those that would look alike, such as 1 and "1"."""
+    alike = Counter(map(str, labels))
+    return {
+        label: str(label) if alike[str(label)] == 1 else json.dumps(label, ensure_ascii=False)
+        for label in labels
+    }
+
+
+def _in_words(answer: Any, words: Words, labels: "Mapping[Label, str]") -> str:
     if isinstance(answer, Mapping):
         ordered = sorted(answer.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
-        return ", ".join(f"{_in_words(y, words)} ({p:.3f})" for y, p in ordered)
-    return words.show(list(answer)) if isinstance(answer, list | tuple) else str(answer)
+        return ", ".join(f"{_in_words(y, words, labels)} ({p:.3f})" for y, p in ordered)
+    return words.show(list(answer)) if isinstance(answer, list | tuple) else labels[answer]

@@ -44,7 +44,7 @@ class Words:
             value = parse_json(text)
         except FormatError as error:
             if text.lstrip().startswith('{"'):
-                raise UserError(f"{where}: {error}; an input must be text, a list or an object with x") from None
+                raise UserError(f"{where}: {error}; inputs are text, lists or objects with x") from None
             return self.read(text)
         if not isinstance(value, dict) or "x" not in value:
             raise UserError(f"{where}: no field 'x'")
