@@ -12,8 +12,8 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import Text
-from tam.cli.words import Words, text_of
-from tam.errors import UserError, shown
+from tam.cli.words import Words, note_unknown, text_of
+from tam.errors import UserError
 from tam.io import path_of
 
 if TYPE_CHECKING:
@@ -72,10 +72,7 @@ class Predict:
             raise UserError(f"{self.rule}: {error}") from None
         except InputError as error:
             raise UserError(f"{inputs[error.number].where}: {error.problem}") from None
-        if unknown := learner.unknown_tokens(rows):
-            some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
-            count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
-            print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
+        note_unknown(learner.unknown_tokens(rows), sum(map(len, rows)))
         labels = _labels_in_words(rule.labels)
         for one, answer in zip(inputs, answers, strict=True):
             shown_answer = _in_words(answer, words, labels)

@@ -11,7 +11,7 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import READING, AnswerKind, ColumnNames, FoldOption, Splits, Text
-from tam.cli.words import Words, text_of
+from tam.cli.words import Words, note_unknown, text_of
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -119,7 +119,7 @@ def adapt_from_file(
 ) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
     """Adapt a learner to the examples in a file; return the task embedding and the examples.
 
-    Errors name the line. `text` is how to split text.
+    Errors name the line, and a note tells how many tokens are unknown. `text` is how to split text.
     """
     from tam.learner.inputs import ExamplesError
     from tam.tasks.composition import PrimitivesError
@@ -128,11 +128,15 @@ def adapt_from_file(
     by_line = read_examples(file)
     examples = split_text(by_line.values(), text, learner)
     try:
-        return learner.adapt(examples, primitives), examples
+        rule = learner.adapt(examples, primitives)
     except ExamplesError as error:
         raise error_in(file, list(by_line), error) from None
     except PrimitivesError as error:
         raise UserError(f"--primitives: {error.problem}") from None
+    rows = [part for pair in examples for part in pair if isinstance(part, list)]
+    unknown = [token for row in rows for token in row if token not in learner.vocabulary_]
+    note_unknown(unknown, sum(map(len, rows)), f" of {file}")
+    return rule, examples
 
 
 def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserError:

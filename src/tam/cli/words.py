@@ -1,12 +1,15 @@
 """Tokens as a person types them."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import exists
+
+_MOST_SHOWN = 5
 
 
 def text_of(name: str, given: str | None) -> str | None:
@@ -18,6 +21,14 @@ def text_of(name: str, given: str | None) -> str | None:
     if given is None and exists(tokenizer):
         return str(tokenizer)
     return given if given is not None or not exists(config) else read_config(config)[1].get("text")
+
+
+def note_unknown(unknown: Sequence[int | str], total: int, where: str = "") -> None:
+    """Note on standard error that a model does not know some of so many tokens."""
+    if unknown:
+        some = ", ".join(map(shown, list(dict.fromkeys(unknown))[:_MOST_SHOWN]))
+        count = f"{len(unknown)} of {total} tokens{where}"
+        print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
 
 
 class Words:
