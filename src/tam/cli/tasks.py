@@ -178,6 +178,16 @@ def note_on_splits(tasks: "TaskSet") -> str:
     return f"no splits were given, so they are random: {sizes}{other}; to choose, --splits FILE or --fold 1/5"
 
 
+def note_on_text(tasks: "TaskSet") -> str:
+    """Note that the text of a file was split into words, and how to split it otherwise; empty if not."""
+    from tam.tasks.jsonl import has_text
+
+    path, columns = tasks.options.get("path"), tasks.options.get("columns")
+    if path is None or "text" in tasks.options or not has_text(str(path), columns and str(columns)):
+        return ""
+    return "inputs are text, split into words at white space; otherwise, --text characters or tokenizer.json"
+
+
 def _absolute(value: str) -> str:
     """The absolute path if this is a file, so that a run can be repeated from anywhere."""
     return str(Path(value).resolve()) if os.path.isfile(value) else value

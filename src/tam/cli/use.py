@@ -148,14 +148,13 @@ def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserEr
 def split_text(
     examples: Iterable[tuple[Any, Any]], text: str | None, learner: "Learner"
 ) -> list[tuple[Any, Any]]:
-    """Split the text of examples into tokens; `text` is how, or None to leave it as it is."""
-    if text is None:
-        return list(examples)
-    from tam.tasks.text import text_splitter
-
-    split, in_answers = text_splitter(text), learner.model_.spec.kind == "transduction"
+    """Split the text of examples into tokens; `text` is how, by default into words."""
+    words, in_answers = Words(learner.vocabulary_.tokens, text), learner.model_.spec.kind == "transduction"
     return [
-        (split(x) if isinstance(x, str) else x, split(y) if in_answers and isinstance(y, str) else y)
+        (
+            words.read(x) if isinstance(x, str) else x,
+            words.read(y) if in_answers and isinstance(y, str) else y,
+        )
         for x, y in examples
     ]
 

@@ -191,7 +191,11 @@ def _rows(
         if isinstance(row, str) and text is not None:
             row = text(row)
         if not isinstance(row, list):
-            hint = "; to split text, give text (--text on the command line)" if isinstance(row, str) else ""
+            hint = (
+                "; to split text, give text (--text words or --text characters)"
+                if isinstance(row, str)
+                else ""
+            )
             raise FormatError(f"{place}.{part} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
             for index, token in enumerate(row):
