@@ -2,10 +2,12 @@
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
+from tam.learner.learner import load
 from tests.commands.own import Said, write_examples
 from tests.in_process import tam
 
@@ -68,3 +70,34 @@ def test_lists_and_symbols_are_read_as_ever(finished: Path, tmp_path: Path, said
     lines.write_text(json.dumps({"task": "a", "kind": "classification", "examples": [{"x": "1 2", "y": 0}]}))
     with pytest.raises(SystemExit, match="to split text, give text"):
         tam("tasks", str(lines))
+
+
+@pytest.mark.parametrize("how", ["characters", "tokenizer", "words"])
+def test_a_model_remembers_how_its_text_is_split(how: str, tmp_path: Path, said: Said) -> None:
+    """Packed or saved, and as runs of earlier versions did, which had it in config.json alone."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    pieces = {word: number for number, word in enumerate(["my", "card", "was", "stolen", "the", "app"])}
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 6, **pieces}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "mine.json"))
+    table, given, rule = tmp_path / "tasks.csv", tmp_path / "e.jsonl", str(tmp_path / "rule")
+    run, packed, saved = (tmp_path / name for name in ("run", "packed", "saved"))
+    write_table(table)
+    write_examples(given, EXAMPLES)
+    text = str(tmp_path / "mine.json") if how == "tokenizer" else how
+    words = ("--preset", "smoke", "--shots", "1", "--positions", "rotary", "--text", text)
+    tam("train", str(table), *words, "--out", str(run))
+    tam("pack", str(run), "--out", str(packed))
+    (tmp_path / "mine.json").unlink()
+    load(packed).save(saved)
+    old = json.loads((run / "learner.json").read_text())
+    assert old.pop("text") == {"tokenizer": "tokenizer.json"}.get(how, how)
+    (run / "learner.json").write_text(json.dumps(old))
+    for folder in (run, packed, saved):
+        hint = said("adapt", str(folder), str(given), "--out", rule).splitlines()[-1]
+        said(*shlex.split(hint.removeprefix("next: tam ")))
+        answer = json.loads(said("predict", str(folder), rule, "my card was stolen", "--json"))
+        assert len(answer["x"]) == (18 if how == "characters" else 4)
+    hint = said("adapt", str(run), str(given), "--out", rule, "--text", "characters").splitlines()[-1]
+    assert hint == f"next: tam predict {run} {rule} 'my card was stolen' --text characters"

@@ -12,7 +12,7 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import Text
-from tam.cli.words import Words, note_unknown, text_of
+from tam.cli.words import Words, note_unknown
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -60,7 +60,7 @@ class Predict:
         path_of(self.run_folder, "RUN")
         learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = Words(learner.vocabulary_.tokens, text_of(self.run_folder, self.text))
+        words = Words(learner.vocabulary_.tokens, self.text or learner.text_)
         inputs = list(self._read(words))
         rows = [one.tokens for one in inputs]
         try:

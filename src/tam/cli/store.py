@@ -8,7 +8,6 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.use import adapt_from_file
-from tam.cli.words import text_of
 from tam.errors import UserError, printable
 from tam.io import path_of
 
@@ -66,8 +65,8 @@ class Put(_OfTask):
         from tam.store.store import Store
 
         path, file = path_of(self.store, "STORE"), path_of(self.examples, "FILE")
-        learner, text = load(self.run_folder), text_of(self.run_folder, None)
-        rule, examples = adapt_from_file(learner, file, self.primitives, text)
+        learner = load(self.run_folder)
+        rule, examples = adapt_from_file(learner, file, self.primitives, learner.text_)
         with Store(path, learner) as store:
             store.put(self.task, rule, examples, self.notes, replace=self.replace)
             count = len(store)

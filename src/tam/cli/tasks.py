@@ -182,8 +182,8 @@ def note_on_text(tasks: "TaskSet") -> str:
     """Note that the text of a file was split into words, and how to split it otherwise; empty if not."""
     from tam.tasks.jsonl import has_text
 
-    path, columns = tasks.options.get("path"), tasks.options.get("columns")
-    if path is None or "text" in tasks.options or not has_text(str(path), columns and str(columns)):
+    options = {name: str(value) for name, value in tasks.options.items()}
+    if "path" not in options or "text" in options or not has_text(options["path"], options.get("columns")):
         return ""
     return "inputs are text, split into words at white space; otherwise, --text characters or tokenizer.json"
 

@@ -11,7 +11,7 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import READING, AnswerKind, ColumnNames, FoldOption, Splits, Text
-from tam.cli.words import Words, note_unknown, text_of
+from tam.cli.words import Words, note_unknown
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -97,21 +97,21 @@ class Adapt:
     def run(self) -> None:
         """Adapt and write."""
         from tam.learner.learner import load
+        from tam.tasks.text import tokenizer_named
 
         path_of(self.run_folder, "RUN")
         examples = path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         check_replaceable(out)
-        learner, text = load(self.run_folder), text_of(self.run_folder, self.text)
-        rule, _ = adapt_from_file(learner, examples, self.primitives, text)
+        learner = load(self.run_folder)
+        text = self.text or learner.text_
+        rule, (first, *_) = adapt_from_file(learner, examples, self.primitives, text)
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
-        tokens = learner.vocabulary_.tokens
-        places = range(1, 1 + min(5, learner.model_.spec.max_x))
-        some_input = Words(tokens, text).show([tokens[place % len(tokens)] for place in places])
-        if learner.model_.spec.encoder is not None:
-            some_input = "some text"
-        print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
+        is_pieces = learner.model_.spec.encoder is not None or tokenizer_named(text) is not None
+        some_input = "some text" if is_pieces else Words(learner.vocabulary_.tokens, text).show(first[0])
+        split = () if self.text is None else ("--text", self.text)
+        print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input, *split))}")
 
 
 def adapt_from_file(

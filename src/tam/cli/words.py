@@ -3,24 +3,11 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tam.errors import UserError, shown
-from tam.io import exists
 
 _MOST_SHOWN = 5
-
-
-def text_of(name: str, given: str | None) -> str | None:
-    """Choose how to split text: as given, else as the run does, by the tokenizer in its folder if any."""
-    from tam.tasks.text import TOKENIZER
-    from tam.training.run import read_config
-
-    config, tokenizer = Path(name) / "config.json", Path(name) / TOKENIZER
-    if given is None and exists(tokenizer):
-        return str(tokenizer)
-    return given if given is not None or not exists(config) else read_config(config)[1].get("text")
 
 
 def note_unknown(unknown: Sequence[int | str], total: int, where: str = "") -> None:

@@ -132,7 +132,7 @@ class Learner:
         self._answering = Answering(trained)
         self.config, self.method = saved.config, trained.method
         self.model_, self.vocabulary_ = saved.model, saved.vocabulary
-        self.primitives_ = saved.primitives
+        self.primitives_, self.text_ = saved.primitives, saved.text
         self.choices_ = {k: choice for k, (_, choice) in saved.at_each_k.items()}
         self.identity_ = trained.identities[saved.model]
         self.identities_ = {k: trained.identities[model] for k, (model, _) in saved.at_each_k.items()}
