@@ -72,7 +72,7 @@ class Predict:
             raise UserError(f"{self.rule}: {error}") from None
         except InputError as error:
             raise UserError(f"{inputs[error.number].where}: {error.problem}") from None
-        note_unknown(learner.unknown_tokens(rows), sum(map(len, rows)))
+        note_unknown(learner.vocabulary_, rows)
         labels = _labels_in_words(rule.labels)
         for one, answer in zip(inputs, answers, strict=True):
             shown_answer = _in_words(answer, words, labels)

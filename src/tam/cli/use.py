@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from tam.errors import UserError
 from tam.io import path_of
 
 if TYPE_CHECKING:
-    from tam.learner.evaluating import TestTasks
+    from tam.learner.evaluating import Opened, TestTasks
     from tam.learner.inputs import ExamplesError
     from tam.learner.learner import Learner
     from tam.learner.task_embedding import TaskEmbedding
@@ -47,7 +47,17 @@ class ScoredRuns:
             raise UserError("give the folder of at least one run")
         return [path_of(folder, "RUN") for folder in self.run_folders]
 
-    def other_tasks(self, folder: Path) -> "TestTasks | None":
+    def open(self, folder: Path, supports: int | None = None) -> "Opened":
+        """Open a run with its own test tasks or those of `--tasks`; note what it does not know of those."""
+        from tam.learner.evaluating import open_run
+
+        run = open_run(folder, self.shots, supports, self.device, self._other_tasks(folder))
+        if self.tasks is not None:
+            examples = (example for members in run.tasks.values() for task in members for example in task)
+            note_unknown(run.saved.vocabulary, _sequences(examples), f" of {self.tasks}", str(folder))
+        return run
+
+    def _other_tasks(self, folder: Path) -> "TestTasks | None":
         """Read the tasks of `--tasks`, by default in the same way as the run's; None without it."""
         from tam.tasks.jsonl import read_test_tasks
         from tam.training.run import read_config
@@ -71,13 +81,12 @@ class Eval(ScoredRuns):
 
     def run(self) -> None:
         """Evaluate and print."""
-        from tam.learner.evaluating import evaluate_run, open_run, over_trials
+        from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
 
         folders = self.folders
-        tasks = self.other_tasks(folders[0])
-        opened = (open_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders)
-        print(score_table(over_trials([evaluate_run(run) for run in opened], folders)))
+        results = [evaluate_run(self.open(folder, self.supports)) for folder in folders]
+        print(score_table(over_trials(results, folders)))
 
 
 @dataclass(frozen=True)
@@ -133,10 +142,13 @@ def adapt_from_file(
         raise error_in(file, list(by_line), error) from None
     except PrimitivesError as error:
         raise UserError(f"--primitives: {error.problem}") from None
-    rows = [part for pair in examples for part in pair if isinstance(part, list)]
-    unknown = [token for row in rows for token in row if token not in learner.vocabulary_]
-    note_unknown(unknown, sum(map(len, rows)), f" of {file}")
+    note_unknown(learner.vocabulary_, _sequences(examples), f" of {file}")
     return rule, examples
+
+
+def _sequences(examples: Iterable[tuple[Any, Any]]) -> Iterator[list[Any]]:
+    """The inputs, and the answers that are sequences."""
+    return (part for example in examples for part in example if isinstance(part, list))
 
 
 def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserError:

@@ -3,19 +3,25 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tam.errors import UserError, shown
+
+if TYPE_CHECKING:
+    from tam.tasks.vocabulary import Vocabulary
 
 _MOST_SHOWN = 5
 
 
-def note_unknown(unknown: Sequence[int | str], total: int, where: str = "") -> None:
-    """Note on standard error that a model does not know some of so many tokens."""
-    if unknown:
+def note_unknown(
+    vocabulary: "Vocabulary", rows: Iterable[Sequence[int | str]], where: str = "", model: str = "the model"
+) -> None:
+    """Note on standard error how many tokens of these rows a model does not know, and some of them."""
+    tokens = [token for row in rows for token in row]
+    if unknown := [token for token in tokens if token not in vocabulary]:
         some = ", ".join(map(shown, list(dict.fromkeys(unknown))[:_MOST_SHOWN]))
-        count = f"{len(unknown)} of {total} tokens{where}"
-        print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
+        count = f"{len(unknown)} of {len(tokens)} tokens{where}"
+        print(f"note: {count} are unknown to {model}: {some}", file=sys.stderr)
 
 
 class Words:

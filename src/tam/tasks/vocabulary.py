@@ -90,6 +90,17 @@ class Vocabulary:
         """The tokens with these ids."""
         return [self.tokens[index] for index in ids]
 
+    def like(self, other: "Vocabulary") -> "Vocabulary":
+        """This vocabulary, with integers for their digits or the reverse, where `other` has only those.
+
+        >>> Vocabulary(["1", "a"]).like(Vocabulary([1, 2])).tokens
+        (1, 'a')
+        """
+        forms = {str(token): token for token in other.tokens}
+        others = (token if token in other else forms.get(str(token), token) for token in self.tokens)
+        pairs = zip(self.tokens, others, strict=True)
+        return Vocabulary(token if form in self else form for token, form in pairs)
+
     def ids_of(self, other: "Vocabulary") -> NDArray[np.int64]:
         """This vocabulary's id for each token of another, in its order; -1 for unknown tokens.
 
