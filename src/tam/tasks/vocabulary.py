@@ -33,6 +33,11 @@ def plain_token(value: Any) -> Token | None:
         return None
 
 
+def plain_label(value: Any) -> Token | None:
+    """Convert a label as `plain_token` does; a boolean becomes "true" or "false"."""
+    return str(bool(value)).lower() if isinstance(value, bool | np.bool_) else plain_token(value)
+
+
 def listed(value: Any) -> list[Any] | None:
     """Convert an array or any other ordered iterable to a list; None for anything else."""
     if isinstance(value, str | bytes | Mapping | set | frozenset):
