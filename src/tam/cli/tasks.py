@@ -103,7 +103,7 @@ class Tasks:
         if options is None and self.ceiling:
             raise UserError("--ceiling needs the task distribution, which only a benchmark has")
         with progress("making the tasks") as tell:
-            tasks = read_tasks(**source) if options is None else make(options, progress=tell)
+            tasks = read_tasks(**source, partial=True) if options is None else make(options, progress=tell)
         if out is not None:
             tasks.write(out)
             print(f"{summary(tasks)}\nwritten to {out}")

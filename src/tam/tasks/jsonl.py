@@ -28,6 +28,7 @@ def read_tasks(
     text: str | None = None,
     kind: Kind | None = None,
     columns: str | Columns | None = None,
+    partial: bool = False,
 ) -> TaskSet:
     """Read a task set from JSONL, CSV, TSV or Parquet.
 
@@ -53,6 +54,7 @@ def read_tasks(
             default sequences if they are lists.
         columns: The names of a table's columns for task, x, y and perhaps split and role, such as
             `customer,message,label`; by default these five words.
+        partial: Allow a file with only some of train, valid and test tasks: to look at, not to train on.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
@@ -71,7 +73,8 @@ def read_tasks(
     options = {name: str(value) for name, value in given.items() if value is not None}
     ids = Ids()
     lines = _read(file, ids, text, kind, _columns(columns))
-    return assemble(lines, ids, str(file), Splitting.read(splits_file, seed, fold), options)
+    splitting = Splitting.read(splits_file, seed, fold)
+    return assemble(lines, ids, str(file), splitting, options, partial=partial)
 
 
 def read_test_tasks(
