@@ -51,7 +51,7 @@ class Put(_OfTask):
     run_folder: Run
     """Folder of a finished run or a saved learner: the model of all tasks in the store."""
     examples: File
-    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    """JSONL, one example per line: {"x": [tokens] or text, "y": label or [tokens]}."""
     notes: Notes = ""
     """Anything you want to remember about it."""
     replace: bool = False

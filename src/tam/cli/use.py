@@ -96,7 +96,7 @@ class Adapt:
     run_folder: Run
     """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     examples: File
-    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    """JSONL, one example per line: {"x": [tokens] or text, "y": label or [tokens]}."""
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
     """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
     primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
