@@ -68,3 +68,12 @@ def shown(value: object) -> str:
     except ValueError:  # Python's limit on the digits of an integer
         text = f"{type(value).__name__} with too many digits"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number with its noun, in the singular or the plural.
+
+    >>> counted(1, "task"), counted(2, "task"), counted(2, "is", "are")
+    ('1 task', '2 tasks', '2 are')
+    """
+    return f"{count} {one if count == 1 else many or f'{one}s'}"

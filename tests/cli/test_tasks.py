@@ -1,5 +1,6 @@
 """`tam tasks` shows, counts and writes tasks, and says what is wrong with its words."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -51,6 +52,23 @@ def test_ceilings(call: Any) -> None:
     assert head.split() == ["k", "perplexity"]
     assert [row.split()[1] for row in rows[1:]] == ["1.000"] * 4
     assert float(rows[0].split()[1]) > 1.5
+
+
+@pytest.mark.parametrize("split", [{"split": "test"}, {}])
+def test_a_file_of_test_tasks_alone_is_shown_and_counted(
+    split: dict[str, str], call: Any, tmp_path: Path
+) -> None:
+    file, copy = tmp_path / "new.jsonl", tmp_path / "copy.jsonl"
+    examples = [{"x": [n, n % 2], "y": n % 2} for n in range(12)]
+    file.write_text(json.dumps({"task": "new", "kind": "classification", "examples": examples, **split}))
+    text = call("tasks", str(file), "--stats", "--out", str(copy))
+    assert "classification · 1 test task · 12 tokens · " in text
+    assert text.rstrip().splitlines()[-1] == "warning: only 1 test task: scores have a wide error bar"
+    assert "new   (test, 12 examples)" in call("tasks", str(file))
+    assert call("tasks", str(copy), "--task", "none").endswith("for example, 'new'")
+    assert "there must be" in call("train", str(file), "--out", str(tmp_path / "run"))
+    with pytest.raises(tam.UserError, match="tasks must be a task set with train"):
+        tam.Learner().fit(tam.read_tasks(copy, partial=True))
 
 
 def test_own_tasks_and_seed(call: Any, tmp_path: Path) -> None:

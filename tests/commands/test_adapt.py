@@ -41,6 +41,20 @@ def test_examples_are_read_as_tasks_are(finished: Path, tmp_path: Path) -> None:
     assert json.loads(rule.read_text(encoding="utf-8"))["labels"] == ["no", "one\u2028label"]
 
 
+def test_unknown_tokens_of_the_examples_are_noted(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
+    examples.write_text(
+        '{"x": ["a", "?"], "y": "yes"}\n{"x": ["x", "new"], "y": "no"}\n{"x": ["?"], "y": "no"}\n'
+    )
+    note = f"note: 3 of 5 tokens of {examples} are unknown to the model: '?', 'new'\n"
+    for words in (["adapt"], ["store", "put", str(tmp_path / "tasks.db"), "first"]):
+        out = ["--out", rule] if words == ["adapt"] else []
+        tam(*words, str(finished), str(examples), *out)
+        assert capsys.readouterr().err.endswith(note)
+
+
 @pytest.mark.parametrize("out", [".", "none/rule.json", "/dev/full"])
 def test_a_rule_that_cannot_be_written_says_so(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str

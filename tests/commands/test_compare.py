@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.own import Said
+from tests.commands.own import Said, train_nearest
 from tests.in_process import tam
 
 
@@ -61,6 +61,19 @@ def test_a_run_is_scored_on_the_tasks_of_a_file(
         tam("eval", str(finished), "--tasks", str(file))
     with pytest.raises(SystemExit, match=r"none\.jsonl: cannot be read"):
         tam("eval", str(finished), "--tasks", str(tmp_path / "none.jsonl"))
+
+
+def test_digits_are_the_tokens_of_the_run_and_unknown_tokens_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table in which one cell is no integer has strings, where the run has integers."""
+    examples = [{"x": [n % 4], "y": n % 2} for n in range(8)]
+    run, table = train_nearest(tmp_path, "classification", examples), tmp_path / "new.csv"
+    table.write_text("task,x,y\nnew,what,0\n" + "".join(f"new,{n % 4},{n % 2}\n" for n in range(8)))
+    for command in ("eval", "compare"):
+        tam(command, run, "--tasks", str(table))
+        note = f"note: 1 of 9 tokens of {table} are unknown to {run}: 'what'\n"
+        assert capsys.readouterr().err.endswith(note)
 
 
 def test_the_end_of_training_says_whether_it_is_worth_it(finished: Path, said: Said) -> None:

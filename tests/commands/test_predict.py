@@ -121,6 +121,26 @@ def test_inputs_come_from_a_file_or_from_standard_input(
         tam(*given)
 
 
+def test_inputs_end_at_line_feeds_and_may_be_json_objects(
+    finished: Path, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said
+) -> None:
+    given, file = ("predict", str(finished), rule), tmp_path / "inputs.txt"
+    expected = answers(said(*given, "a x", "x"))
+    lines = ('\ufeff{"x": ["a", "x"], "note": "one\u2028two\x85"}', "x")
+    file.write_bytes("\r\n".join((*lines, "")).encode())
+    assert [line.rpartition("→")[2].strip() for line in said(*given, "--file", str(file)).split("\n")] == [
+        *expected,
+        "",
+    ]
+    assert answers(said(*given, '{"x":["a","x"]}', '{"x":"x"}')) == expected
+    assert "unknown" not in capsys.readouterr().err
+    file.write_text('x\n{"x": ["a"}\n')
+    with pytest.raises(SystemExit, match=f"^error: {file}:2: not JSON: "):
+        tam(*given, "--file", str(file))
+    with pytest.raises(SystemExit, match=r"^error: input 0: not JSON"):
+        tam(*given, '{"x": ["a"}')
+
+
 def test_loose_words_are_not_several_inputs(finished: Path, rule: str) -> None:
     with pytest.raises(SystemExit, match=r'^error: 3 inputs of one word each: quote .*, "a x y";'):
         tam("predict", str(finished), rule, "a", "x", "y")
@@ -139,6 +159,17 @@ def test_probabilities_and_json(finished: Path, rule: str, said: Said) -> None:
     given = ("predict", str(finished), rule, "a x")
     assert json.loads(said(*given, "--json")) == {"x": ["a", "x"], "y": values["y"]}
     assert f"→  {values['y']} ({max(chances.values()):.3f}), " in said(*given, "--proba")
+
+
+def test_labels_that_look_alike_are_told_apart(tmp_path: Path, said: Said) -> None:
+    given, rule = tmp_path / "examples.jsonl", str(tmp_path / "rule.json")
+    examples = [{"x": ["a"], "y": 1}, {"x": ["b"], "y": "1"}, {"x": ["c"], "y": "2"}]
+    run = train_nearest(tmp_path, "classification", 2 * examples)
+    write_examples(given, examples)
+    tam("adapt", run, str(given), "--out", rule)
+    assert answers(said("predict", run, rule, '["a"]', '["b"]', '["c"]')) == ["1", '"1"', "2"]
+    (shown,) = answers(said("predict", run, rule, "a", "--proba"))
+    assert sorted(one.split()[0] for one in shown.split(", ")) == ['"1"', "1", "2"]
 
 
 def test_text_is_split_as_in_the_tasks_of_the_run(tmp_path: Path, said: Said) -> None:

@@ -58,7 +58,7 @@ def test_another_model_learns_the_tasks_again(
     tam("train", str(small_tasks), "--preset", "smoke", "--seed", "1", "--out", other)
     with pytest.raises(SystemExit, match=r"belong to another model .* tam store readapt"):
         tam("store", "put", file, "second", other, str(given))
-    assert "1 tasks learned again" in said("store", "readapt", file, other)
+    assert "1 task learned again" in said("store", "readapt", file, other)
     tam("store", "put", file, "second", other, str(given))
     with pytest.raises(SystemExit, match="belong to another model"):
         tam("store", "put", file, "third", str(finished), str(given))

@@ -91,6 +91,11 @@ def test_wrong_examples_say_where_and_why(intake: Intake, examples: Any, about: 
         intake.task("t", examples, ())
 
 
+def test_booleans_are_labels() -> None:
+    made = CLASSIFIER.task("t", [([1], True), ([2], np.False_)], ())
+    assert [example.y for example in made] == ["true", "false"]
+
+
 @pytest.mark.parametrize("given", [3, "ab", {1: 2}])
 def test_inputs_are_a_list(given: Any) -> None:
     with pytest.raises(UserError, match="inputs must be a list"):

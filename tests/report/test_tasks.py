@@ -115,7 +115,7 @@ def test_statistics_of_the_users_own_tasks(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
     file.write_text("\n".join(lines))
     text = statistics(tam.read_tasks(file))
-    assert text.startswith("classification · 1 train, 1 valid, 1 test tasks · 1 tokens · path=")
+    assert text.startswith("classification · 1 train, 1 valid, 1 test tasks · 1 token · path=")
     assert re.search(r"^train +1 +4 +0 to 1, mean 0\.8 +50\.0% to 50\.0% of 2 classes$", text, re.MULTILINE)
     assert "slot" not in text
     assert text.endswith("repeated inputs inside a task: 6, with a different answer: 3")

@@ -28,8 +28,8 @@ def one_no(examples: list[Any]) -> list[Any]:
 
 
 TROUBLES: dict[str, tuple[str, str, Callable[[list[Any]], list[Any]]]] = {
-    "only 1 training tasks": ("train", "", list),
-    "only 1 test tasks: their scores": ("test", "", list),
+    "only 1 training task: ": ("train", "", list),
+    "only 1 test task: scores": ("test", "", list),
     "1 of 5 valid tasks have fewer than 10 examples ('valid 20' has 4)": (
         *("valid", "valid 20"),
         lambda some: some[6:10],
@@ -42,7 +42,7 @@ TROUBLES: dict[str, tuple[str, str, Callable[[list[Any]], list[Any]]]] = {
         *("test", "test 25"),
         one_no,
     ),
-    "1 inputs of test are longer than any in training: up to 3, against 2": (
+    "1 input of test is longer than any in training: up to 3, against 2": (
         *("test", "test 25"),
         lambda some: [([1, 1, 1], "no"), *some[1:]],
     ),
@@ -50,9 +50,13 @@ TROUBLES: dict[str, tuple[str, str, Callable[[list[Any]], list[Any]]]] = {
         *("test", "test 25"),
         lambda _: healthy()["train"]["train 3"],
     ),
-    "1 examples repeat an earlier input of their task with another answer": (
+    "1 example repeats an earlier input of the same task with another answer": (
         *("train", "train 3"),
         lambda some: [*some, (some[0][0], "yes")],
+    ),
+    "16 examples repeat an earlier input of the same task with the same answer: a query": (
+        *("test", "test 25"),
+        lambda some: some + some,
     ),
     "a few inputs are far longer than the others: up to 50, while 95 % have at most 2 tokens": (
         *("train", "train 3"),

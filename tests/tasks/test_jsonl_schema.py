@@ -56,7 +56,7 @@ X = {"x": [], "y": 0}
         ({"examples": [{"x": "abc", "y": 0}]}, r"examples\[0\]\.x must be a list.*'abc'"),
         ({"examples": [X, {"x": [1, 1.5], "y": 0}]}, r"\[1\]\.x\[1\] must .*1\.5"),
         ({"examples": [{"x": [], "y": [1]}]}, r"examples\[0\]\.y must be"),
-        ({"examples": [{"x": [], "y": True}]}, r"examples\[0\]\.y must be .*True"),
+        ({"examples": [{"x": [], "y": 1.5}]}, r"examples\[0\]\.y must be .*1\.5"),
         ({"kind": "transduction", "examples": [X]}, r"\[0\]\.y must be a list"),
         ({"support": [X], "examples": None}, "no field 'query'"),
         ({"support": [X], "query": []}, "unknown field 'examples'"),

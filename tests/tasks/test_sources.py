@@ -259,6 +259,17 @@ def test_mistakes_in_csv_name_the_line(content: bytes, message: str, tmp_path: P
         tam.read_tasks(file)
 
 
+def test_booleans_are_labels_wherever_they_come_from(tmp_path: Path) -> None:
+    examples = [{"x": [n], "y": n > 1} for n in range(4)]
+    found = tam.read_tasks(save(tmp_path, [record(name, examples=examples) for name in "abc"]))
+    assert [example.y for example in found.train[0]] == ["false", "false", "true", "true"]
+    frame = pd.DataFrame([{"task": name, **example} for name in "abc" for example in examples])
+    frame.to_parquet(tmp_path / "tasks.parquet")
+    in_memory = tam.tasks_from(frame), tam.tasks_from(dict.fromkeys("abc", examples))
+    for other in (tam.read_tasks(tmp_path / "tasks.parquet"), *in_memory):
+        assert other.fingerprint == found.fingerprint
+
+
 def test_mistakes_in_parquet_name_the_row(tmp_path: Path) -> None:
     file = tmp_path / "tasks.parquet"
     pd.DataFrame({"task": ["a", "b"], "x": [[1], None], "y": [0, 1]}).to_parquet(file)

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from tam.errors import UserError
+from tam.evaluation.protocol import Choice
+from tam.io import json_text
 from tam.training import run as runs
-from tam.training.folder import alone_in, is_locked, lock_file
+from tam.training.folder import alone_in, is_locked, lock_file, metrics
 from tam.training.loop import train
 from tam.training.preflight import prepare
 from tam.training.run import read_config, start
+from tam.training.saved import validated
 from tests.training.toys import Start, WriteConfig, ignore, toy_config, toy_tasks
 
 pytestmark = pytest.mark.slow
@@ -114,3 +117,12 @@ def test_a_run_whose_log_nobody_reads_is_not_finished(
     assert process.returncode == 1
     assert not (tmp_path / "run" / "result.json").exists()
     assert not list((tmp_path / "run").glob(".*"))
+
+
+def test_a_line_separator_inside_a_string_of_the_metrics_ends_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    valid = {"1": {"steps": 3, "rate": 0.5}}
+    file.write_text(json_text({"step": 2, "note": "a\u2028b\x85c", "valid": valid}) + "\n", encoding="utf-8")
+    assert validated(tmp_path, 2) == {1: Choice(3, 0.5)}
+    with metrics(tmp_path, 2, ignore):
+        assert validated(tmp_path, 2) == {1: Choice(3, 0.5)}

@@ -22,14 +22,13 @@ class Compare(ScoredRuns):
     def run(self) -> None:
         """Score all runs, and print a table for each set of test tasks."""
         from tam.evaluation.floors import floors
-        from tam.learner.evaluating import open_run
         from tam.report.side_by_side import Compared, comparison
         from tam.training.scoring import score_splits
 
         compared: list[Compared] = []
         known: dict[tuple[object, ...], dict[str, list[KShotScore]]] = {}
         for name, folder in zip(self.run_folders, self.folders, strict=True):
-            opened = open_run(folder, self.shots, device=self.device, tasks=self.other_tasks(folder))
+            opened = self.open(folder)
             data = str(self.tasks or opened.result["fingerprint"])
             source = opened.result["tasks"]
             title = str(self.tasks or source.get("name") or source.get("path") or "tasks in memory")

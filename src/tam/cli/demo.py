@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tam.cli.options import Name, optional
 from tam.cli.use import error_in, split_text
-from tam.cli.words import Words, text_of
+from tam.cli.words import Words
 from tam.errors import UserError
 from tam.io import path_of
 
@@ -96,7 +96,7 @@ class _Talk:
         packed = read_packed(resolve(name))
         self.benchmark: str = packed.benchmark or self.spec.kind
         self.is_known = packed.benchmark is not None
-        self.text = text_of(name, None)
+        self.text = learner.text_
         self.words = Words(learner.vocabulary_.tokens, self.text)
         self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self.hidden = list(packed.tasks)

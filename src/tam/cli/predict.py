@@ -2,18 +2,22 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import Text
-from tam.cli.words import Words, text_of
-from tam.errors import UserError, shown
+from tam.cli.words import Words, note_unknown
+from tam.errors import UserError
 from tam.io import path_of
+
+if TYPE_CHECKING:
+    from tam.tasks.task import Label
 
 _MOST_SHOWN = 5
 
@@ -35,8 +39,8 @@ class Predict:
     rule: File
     """The task embedding."""
     inputs: Annotated[tuple[str, ...], tyro.conf.Positional, several("INPUT", "")] = ()
-    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]'. Without inputs
-    or --file, they are read from standard input, one per line."""
+    """Inputs: tokens separated by spaces, "2 7 1", or a JSON list, '["a b", 1]', or an object with x.
+    Without inputs or --file, they are read from standard input, one per line."""
     file: Annotated[str | None, optional("FILE")] = None
     """Read the inputs from a file, one per line: tokens, a JSON list, or an object with x."""
     json: bool = False
@@ -56,7 +60,7 @@ class Predict:
         path_of(self.run_folder, "RUN")
         learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = Words(learner.vocabulary_.tokens, text_of(self.run_folder, self.text))
+        words = Words(learner.vocabulary_.tokens, self.text or learner.text_)
         inputs = list(self._read(words))
         rows = [one.tokens for one in inputs]
         try:
@@ -68,12 +72,11 @@ class Predict:
             raise UserError(f"{self.rule}: {error}") from None
         except InputError as error:
             raise UserError(f"{inputs[error.number].where}: {error.problem}") from None
-        if unknown := learner.unknown_tokens(rows):
-            some = ", ".join(shown(token) for token in list(dict.fromkeys(unknown))[:_MOST_SHOWN])
-            count = f"{len(unknown)} of {sum(map(len, rows))} tokens"
-            print(f"note: {count} are unknown to the model: {some}", file=sys.stderr)
+        note_unknown(learner.vocabulary_, rows)
+        labels = _labels_in_words(rule.labels)
         for one, answer in zip(inputs, answers, strict=True):
-            print(_as_json(one, answer) if self.json else f"{one.text}  →  {_in_words(answer, words)}")
+            shown_answer = _in_words(answer, words, labels)
+            print(_as_json(one, answer) if self.json else f"{one.text}  →  {shown_answer}")
 
     def _read(self, words: Words) -> Iterator[_Input]:
         """Read the inputs: arguments, or the lines of a file or of standard input."""
@@ -88,24 +91,25 @@ class Predict:
                     "if not, give JSON lists, or one per line on standard input"
                 )
             for number, text in enumerate(self.inputs):
-                yield _Input(text, words.read(text), f"input {number}")
+                where = f"input {number}"
+                yield _Input(text, words.read_input(text, where), where)
             return
         if self.file is None and sys.stdin.isatty():
             raise UserError('give one input or more, such as "2 7 1 8 2", or --file, or standard input')
         name = "standard input" if self.file is None else self.file
-        lines = sys.stdin.read().splitlines() if self.file is None else _lines(path_of(self.file, "--file"))
-        if not lines:
+        text = sys.stdin.read() if self.file is None else _text_of(path_of(self.file, "--file"))
+        if not (text := text.removeprefix("\ufeff")):
             raise UserError(f"{name}: there are no inputs")
-        for number, line in enumerate(lines, start=1):
-            where = f"{name}:{number}"
-            yield _Input(line, words.read_line(line, where), where)
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+            where, line = f"{name}:{number}", line.removesuffix("\r")
+            yield _Input(line, words.read_input(line, where), where)
 
 
-def _lines(path: Path) -> list[str]:
+def _text_of(path: Path) -> str:
     from tam.io import unreadable
 
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_bytes().decode()
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError as error:
@@ -123,8 +127,17 @@ def _as_json(given: _Input, answer: Any) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _in_words(answer: Any, words: Words) -> str:
+def _labels_in_words(labels: "Sequence[Label]") -> "dict[Label, str]":
+    """Labels as text; as JSON those that would look alike, such as 1 and "1"."""
+    alike = Counter(map(str, labels))
+    return {
+        label: str(label) if alike[str(label)] == 1 else json.dumps(label, ensure_ascii=False)
+        for label in labels
+    }
+
+
+def _in_words(answer: Any, words: Words, labels: "Mapping[Label, str]") -> str:
     if isinstance(answer, Mapping):
         ordered = sorted(answer.items(), key=lambda one: -one[1])[:_MOST_SHOWN]
-        return ", ".join(f"{_in_words(y, words)} ({p:.3f})" for y, p in ordered)
-    return words.show(list(answer)) if isinstance(answer, list | tuple) else str(answer)
+        return ", ".join(f"{_in_words(y, words, labels)} ({p:.3f})" for y, p in ordered)
+    return words.show(list(answer)) if isinstance(answer, list | tuple) else labels[answer]

@@ -8,8 +8,7 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.use import adapt_from_file
-from tam.cli.words import text_of
-from tam.errors import UserError, printable
+from tam.errors import UserError, counted, printable
 from tam.io import path_of
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Put(_OfTask):
     run_folder: Run
     """Folder of a finished run or a saved learner: the model of all tasks in the store."""
     examples: File
-    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    """JSONL, one example per line: {"x": [tokens] or text, "y": label or [tokens]}."""
     notes: Notes = ""
     """Anything you want to remember about it."""
     replace: bool = False
@@ -66,15 +65,13 @@ class Put(_OfTask):
         from tam.store.store import Store
 
         path, file = path_of(self.store, "STORE"), path_of(self.examples, "FILE")
-        learner, text = load(self.run_folder), text_of(self.run_folder, None)
-        rule, examples = adapt_from_file(learner, file, self.primitives, text)
+        learner = load(self.run_folder)
+        rule, examples = adapt_from_file(learner, file, self.primitives, learner.text_)
         with Store(path, learner) as store:
             store.put(self.task, rule, examples, self.notes, replace=self.replace)
-            count = len(store)
-        print(
-            f"learned {self.task} from {len(examples)} examples with loss {rule.loss:.3f}; "
-            f"{path} has {count} tasks"
-        )
+            count = counted(len(store), "task")
+        learned = f"learned {self.task} from {counted(len(examples), 'example')}"
+        print(f"{learned} with loss {rule.loss:.3f}; {path} has {count}")
 
 
 @dataclass(frozen=True)
@@ -206,7 +203,7 @@ class ExportTasks(_OfStore):
     def run(self) -> None:
         """Write."""
         with self._open() as store:
-            print(f"{store.export(path_of(self.out, 'FILE'))} tasks written to {self.out}")
+            print(f"{counted(store.export(path_of(self.out, 'FILE')), 'task')} written to {self.out}")
 
 
 @dataclass(frozen=True)
@@ -226,9 +223,8 @@ class Import(_OfStore):
         if not os.path.isfile(file):
             raise UserError(f"{file}: there is no such file")
         with Store(path_of(self.store, "STORE")) as store:
-            print(
-                f"{store.import_file(file, replace=self.replace)} tasks read; {self.store} has {len(store)}"
-            )
+            read = counted(store.import_file(file, replace=self.replace), "task")
+            print(f"{read} read; {self.store} has {len(store)}")
 
 
 @dataclass(frozen=True)
@@ -245,7 +241,7 @@ class Readapt(_OfStore):
 
         with self._open() as store, progress("learning the tasks") as tell:
             count = store.readapt(load(self.run_folder), tell)
-        print(f"{count} tasks learned again; {self.store} now belongs to {self.run_folder}")
+        print(f"{counted(count, 'task')} learned again; {self.store} now belongs to {self.run_folder}")
 
 
 def _named(name: str) -> Any:

@@ -103,7 +103,7 @@ class Tasks:
         if options is None and self.ceiling:
             raise UserError("--ceiling needs the task distribution, which only a benchmark has")
         with progress("making the tasks") as tell:
-            tasks = read_tasks(**source) if options is None else make(options, progress=tell)
+            tasks = read_tasks(**source, partial=True) if options is None else make(options, progress=tell)
         if out is not None:
             tasks.write(out)
             print(f"{summary(tasks)}\nwritten to {out}")
@@ -176,6 +176,16 @@ def note_on_splits(tasks: "TaskSet") -> str:
     beside = Path(str(path)).with_name("splits.json")
     other = f"; {beside} is not used" if beside.is_file() else ""
     return f"no splits were given, so they are random: {sizes}{other}; to choose, --splits FILE or --fold 1/5"
+
+
+def note_on_text(tasks: "TaskSet") -> str:
+    """Note that the text of a file was split into words, and how to split it otherwise; empty if not."""
+    from tam.tasks.jsonl import has_text
+
+    options = {name: str(value) for name, value in tasks.options.items()}
+    if "path" not in options or "text" in options or not has_text(options["path"], options.get("columns")):
+        return ""
+    return "inputs are text, split into words at white space; otherwise, --text characters or tokenizer.json"
 
 
 def _absolute(value: str) -> str:

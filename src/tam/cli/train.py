@@ -19,6 +19,7 @@ from tam.cli.tasks import (
     Splits,
     Text,
     note_on_splits,
+    note_on_text,
     prior_source,
     source_of,
 )
@@ -155,7 +156,7 @@ class Train:
             if is_first() and read_result(folder) is None:
                 where = f"everything goes to {folder}/"
                 print(f"training {config.method} on {self.source}; {where}", file=sys.stderr)
-                if note := note_on_splits(tasks):
+                for note in filter(None, (note_on_splits(tasks), note_on_text(tasks))):
                     print(f"note: {note}", file=sys.stderr)
             described = {"tasks": source, **config.to_json()}
             with (

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +11,12 @@ import tyro
 
 from tam.cli.options import File, Run, optional, several
 from tam.cli.tasks import READING, AnswerKind, ColumnNames, FoldOption, Splits, Text
-from tam.cli.words import Words, text_of
+from tam.cli.words import Words, note_unknown
 from tam.errors import UserError
 from tam.io import path_of
 
 if TYPE_CHECKING:
-    from tam.learner.evaluating import TestTasks
+    from tam.learner.evaluating import Opened, TestTasks
     from tam.learner.inputs import ExamplesError
     from tam.learner.learner import Learner
     from tam.learner.task_embedding import TaskEmbedding
@@ -47,7 +47,17 @@ class ScoredRuns:
             raise UserError("give the folder of at least one run")
         return [path_of(folder, "RUN") for folder in self.run_folders]
 
-    def other_tasks(self, folder: Path) -> "TestTasks | None":
+    def open(self, folder: Path, supports: int | None = None) -> "Opened":
+        """Open a run with its own test tasks or those of `--tasks`; note what it does not know of those."""
+        from tam.learner.evaluating import open_run
+
+        run = open_run(folder, self.shots, supports, self.device, self._other_tasks(folder))
+        if self.tasks is not None:
+            examples = (example for members in run.tasks.values() for task in members for example in task)
+            note_unknown(run.saved.vocabulary, _sequences(examples), f" of {self.tasks}", str(folder))
+        return run
+
+    def _other_tasks(self, folder: Path) -> "TestTasks | None":
         """Read the tasks of `--tasks`, by default in the same way as the run's; None without it."""
         from tam.tasks.jsonl import read_test_tasks
         from tam.training.run import read_config
@@ -71,13 +81,12 @@ class Eval(ScoredRuns):
 
     def run(self) -> None:
         """Evaluate and print."""
-        from tam.learner.evaluating import evaluate_run, open_run, over_trials
+        from tam.learner.evaluating import evaluate_run, over_trials
         from tam.report.curve import score_table
 
         folders = self.folders
-        tasks = self.other_tasks(folders[0])
-        opened = (open_run(folder, self.shots, self.supports, self.device, tasks) for folder in folders)
-        print(score_table(over_trials([evaluate_run(run) for run in opened], folders)))
+        results = [evaluate_run(self.open(folder, self.supports)) for folder in folders]
+        print(score_table(over_trials(results, folders)))
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Adapt:
     run_folder: Run
     """Folder of a finished run or a saved learner, or a pretrained model: see tam models."""
     examples: File
-    """JSONL, one example per line: {"x": [tokens], "y": label or [tokens]}."""
+    """JSONL, one example per line: {"x": [tokens] or text, "y": label or [tokens]}."""
     out: Annotated[str, tyro.conf.arg(metavar="FILE")]
     """JSON file for the task embedding; replaces an earlier embedding, but no other file."""
     primitives: Annotated[tuple[str, ...], optional("STR [STR ...]")] = ()
@@ -97,21 +106,21 @@ class Adapt:
     def run(self) -> None:
         """Adapt and write."""
         from tam.learner.learner import load
+        from tam.tasks.text import tokenizer_named
 
         path_of(self.run_folder, "RUN")
         examples = path_of(self.examples, "FILE")
         out = path_of(self.out, "--out")
         check_replaceable(out)
-        learner, text = load(self.run_folder), text_of(self.run_folder, self.text)
-        rule, _ = adapt_from_file(learner, examples, self.primitives, text)
+        learner = load(self.run_folder)
+        text = self.text or learner.text_
+        rule, (first, *_) = adapt_from_file(learner, examples, self.primitives, text)
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
-        tokens = learner.vocabulary_.tokens
-        places = range(1, 1 + min(5, learner.model_.spec.max_x))
-        some_input = Words(tokens, text).show([tokens[place % len(tokens)] for place in places])
-        if learner.model_.spec.encoder is not None:
-            some_input = "some text"
-        print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input))}")
+        is_pieces = learner.model_.spec.encoder is not None or tokenizer_named(text) is not None
+        some_input = "some text" if is_pieces else Words(learner.vocabulary_.tokens, text).show(first[0])
+        split = () if self.text is None else ("--text", self.text)
+        print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input, *split))}")
 
 
 def adapt_from_file(
@@ -119,7 +128,7 @@ def adapt_from_file(
 ) -> "tuple[TaskEmbedding, list[tuple[Any, Any]]]":
     """Adapt a learner to the examples in a file; return the task embedding and the examples.
 
-    Errors name the line. `text` is how to split text.
+    Errors name the line, and a note tells how many tokens are unknown. `text` is how to split text.
     """
     from tam.learner.inputs import ExamplesError
     from tam.tasks.composition import PrimitivesError
@@ -128,11 +137,18 @@ def adapt_from_file(
     by_line = read_examples(file)
     examples = split_text(by_line.values(), text, learner)
     try:
-        return learner.adapt(examples, primitives), examples
+        rule = learner.adapt(examples, primitives)
     except ExamplesError as error:
         raise error_in(file, list(by_line), error) from None
     except PrimitivesError as error:
         raise UserError(f"--primitives: {error.problem}") from None
+    note_unknown(learner.vocabulary_, _sequences(examples), f" of {file}")
+    return rule, examples
+
+
+def _sequences(examples: Iterable[tuple[Any, Any]]) -> Iterator[list[Any]]:
+    """The inputs, and the answers that are sequences."""
+    return (part for example in examples for part in example if isinstance(part, list))
 
 
 def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserError:
@@ -144,14 +160,13 @@ def error_in(file: Path, lines: Sequence[int], error: "ExamplesError") -> UserEr
 def split_text(
     examples: Iterable[tuple[Any, Any]], text: str | None, learner: "Learner"
 ) -> list[tuple[Any, Any]]:
-    """Split the text of examples into tokens; `text` is how, or None to leave it as it is."""
-    if text is None:
-        return list(examples)
-    from tam.tasks.text import text_splitter
-
-    split, in_answers = text_splitter(text), learner.model_.spec.kind == "transduction"
+    """Split the text of examples into tokens; `text` is how, by default into words."""
+    words, in_answers = Words(learner.vocabulary_.tokens, text), learner.model_.spec.kind == "transduction"
     return [
-        (split(x) if isinstance(x, str) else x, split(y) if in_answers and isinstance(y, str) else y)
+        (
+            words.read(x) if isinstance(x, str) else x,
+            words.read(y) if in_answers and isinstance(y, str) else y,
+        )
         for x, y in examples
     ]
 

@@ -1,23 +1,27 @@
 """Tokens as a person types them."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tam.errors import UserError
-from tam.io import exists
+from tam.errors import UserError, shown
+
+if TYPE_CHECKING:
+    from tam.tasks.vocabulary import Vocabulary
+
+_MOST_SHOWN = 5
 
 
-def text_of(name: str, given: str | None) -> str | None:
-    """Choose how to split text: as given, else as the run does, by the tokenizer in its folder if any."""
-    from tam.tasks.text import TOKENIZER
-    from tam.training.run import read_config
-
-    config, tokenizer = Path(name) / "config.json", Path(name) / TOKENIZER
-    if given is None and exists(tokenizer):
-        return str(tokenizer)
-    return given if given is not None or not exists(config) else read_config(config)[1].get("text")
+def note_unknown(
+    vocabulary: "Vocabulary", rows: Iterable[Sequence[int | str]], where: str = "", model: str = "the model"
+) -> None:
+    """Note on standard error how many tokens of these rows a model does not know, and some of them."""
+    tokens = [token for row in rows for token in row]
+    if unknown := [token for token in tokens if token not in vocabulary]:
+        some = ", ".join(map(shown, list(dict.fromkeys(unknown))[:_MOST_SHOWN]))
+        count = f"{len(unknown)} of {len(tokens)} tokens{where}"
+        print(f"note: {count} are unknown to {model}: {some}", file=sys.stderr)
 
 
 class Words:
@@ -32,17 +36,19 @@ class Words:
 
     def is_one_word(self, text: str) -> bool:
         """Whether this is a single word, perhaps one token of an unquoted input."""
-        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith("[")
+        return self._split is None and len(text.split()) == 1 and not text.lstrip().startswith(("[", "{"))
 
-    def read_line(self, text: str, where: str) -> list[Any]:
-        """Read the tokens of a line, which may be a JSON object with x."""
+    def read_input(self, text: str, where: str) -> list[Any]:
+        """Read the tokens of an input, which may be a JSON object with x."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if not text.lstrip().startswith("{"):
             return self.read(text)
         try:
             value = parse_json(text)
-        except FormatError:
+        except FormatError as error:
+            if text.lstrip().startswith('{"'):
+                raise UserError(f"{where}: {error}; inputs are text, lists or objects with x") from None
             return self.read(text)
         if not isinstance(value, dict) or "x" not in value:
             raise UserError(f"{where}: no field 'x'")

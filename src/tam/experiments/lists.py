@@ -175,8 +175,8 @@ def _command(options: argparse.Namespace) -> str:
 
 def _validations(folder: Path) -> list[dict[str, Any]]:
     """The records of a run's validations."""
-    records = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    return [record for record in records if "valid" in record]
+    with (folder / "metrics.jsonl").open(encoding="utf-8") as lines:
+        return [record for record in map(json.loads, lines) if "valid" in record]
 
 
 if __name__ == "__main__":

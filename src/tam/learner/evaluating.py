@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +38,10 @@ def open_run(
     device: str = "auto",
     tasks: TestTasks | None = None,
 ) -> Opened:
-    """Open a finished run with its own or other test tasks; k, supports and device may be changed."""
+    """Open a finished run with its own or other test tasks; k, supports and device may be changed.
+
+    Digits in other tasks become integers, or the reverse, if only those are tokens of the run.
+    """
     if (result := read_result(folder)) is None:
         what = "finished run here (no result.json)" if exists(folder) else "such folder"
         raise UserError(f"{folder}: there is no {what}")
@@ -50,6 +54,10 @@ def open_run(
         tasks = _own_tasks(folder, source, result, used.protocol)
     else:
         result = {**result, "tasks": {}}
+        tasks = {
+            split: [replace(task, vocabulary=task.vocabulary.like(saved.vocabulary)) for task in members]
+            for split, members in tasks.items()
+        }
         intake = Intake(saved.model.spec, saved.vocabulary, saved.primitives)
         for members in tasks.values():
             episodes(intake.tasks(members), max(used.protocol.shots), used.protocol)

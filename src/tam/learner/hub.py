@@ -12,11 +12,12 @@ from typing import Any
 
 from tam.errors import UserError, shown
 from tam.io import read_json
+from tam.tasks.text import TOKENIZER
 from tam.training.checkpoint import write_json, write_text
 
 PREFIX = "hf://"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
-_FILES = ["learner.json", "*.safetensors", "README.md"]
+_FILES = ["learner.json", "*.safetensors", TOKENIZER, "README.md"]
 
 
 def pull(address: str) -> Path:

@@ -13,7 +13,7 @@ from tam.models.token_ids import TokenIds
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Example, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
-from tam.tasks.vocabulary import Token, Vocabulary, listed, plain_token, sort_key
+from tam.tasks.vocabulary import Token, Vocabulary, listed, plain_label, plain_token, sort_key
 
 
 class ExamplesError(UserError):
@@ -195,7 +195,9 @@ def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
                 x = _plain_tokens(pair[0])
             with _prefixed("y"):
                 tokens = listed(pair[1])
-                y = _plain(pair[1], "label or a list of tokens") if tokens is None else _plain_tokens(tokens)
+                y = plain_label(pair[1]) if tokens is None else _plain_tokens(tokens)
+                if y is None:
+                    raise UserError(f"expected a label or a list of tokens, not {shown(pair[1])}")
         except UserError as error:
             raise ExamplesError(name, str(error), number) from None
         found.append(Example(x, y))
@@ -208,13 +210,12 @@ def _plain_tokens(row: Any) -> list[Token]:
         raise UserError(f"expected a list of tokens, not {shown(row)}")
     if set(map(type, tokens)) <= {int, str}:
         return tokens
-    return [_plain(token, "token, an integer or a string") for token in tokens]
-
-
-def _plain(value: Any, what: str) -> Token:
-    if (converted := plain_token(value)) is None:
-        raise UserError(f"expected a {what}, not {shown(value)}")
-    return converted
+    plain: list[Token] = []
+    for token in tokens:
+        if (converted := plain_token(token)) is None:
+            raise UserError(f"expected a token, an integer or a string, not {shown(token)}")
+        plain.append(converted)
+    return plain
 
 
 @contextmanager

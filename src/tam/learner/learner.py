@@ -94,8 +94,11 @@ class Learner:
             minutes: Choose the network, batch, steps and validations so that training takes this many minutes
                 on this machine; settings given to the learner are kept.
         """
-        if not isinstance(tasks, TaskSet):
-            raise UserError(f"tasks must be a task set, such as tam.read_tasks returns: got {tasks!r}")
+        if not isinstance(tasks, TaskSet) or not (tasks.train and tasks.valid and tasks.test):
+            raise UserError(
+                "tasks must be a task set with train, valid and test tasks, such as tam.read_tasks returns: "
+                f"got {tasks!r}"
+            )
         started = time.monotonic()
         tracker = None if track is None else make_tracker(track)
         if track == "tensorboard" and folder is None:
@@ -132,7 +135,7 @@ class Learner:
         self._answering = Answering(trained)
         self.config, self.method = saved.config, trained.method
         self.model_, self.vocabulary_ = saved.model, saved.vocabulary
-        self.primitives_ = saved.primitives
+        self.primitives_, self.text_ = saved.primitives, saved.text
         self.choices_ = {k: choice for k, (_, choice) in saved.at_each_k.items()}
         self.identity_ = trained.identities[saved.model]
         self.identities_ = {k: trained.identities[model] for k, (model, _) in saved.at_each_k.items()}

@@ -7,10 +7,11 @@ from fnmatch import fnmatch
 
 import numpy as np
 
-from tam.errors import UserError
+from tam.errors import UserError, counted
 from tam.report.grid import draw_grids, letters
 from tam.report.table import table
 from tam.report.words import value_words
+from tam.tasks.advice import repeats
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
 from tam.tasks.task import Classes, Example, Sequences, Task
@@ -25,7 +26,8 @@ def summary(tasks: TaskSet) -> str:
     sizes = ", ".join(f"{len(members)} {split}" for split, members in tasks.splits.items())
     keys = ("seed", "holdout", "n", "path")
     made = " ".join(f"{key}={value}" for key, value in tasks.options.items() if key in keys)
-    return f"{name} · {sizes} tasks · {len(tasks.vocabulary)} tokens · {made} · {tasks.fingerprint[:12]}"
+    noun, tokens = "task" if len(tasks) == 1 else "tasks", counted(len(tasks.vocabulary), "token")
+    return f"{name} · {sizes} {noun} · {tokens} · {made} · {tasks.fingerprint[:12]}"
 
 
 def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, Task]]:
@@ -33,20 +35,22 @@ def select(tasks: TaskSet, pattern: str | None, count: int) -> list[tuple[str, T
     matching = [
         (split, task)
         for split in (*tasks.test_splits, "valid", "train")
-        for task in tasks.splits[split]
+        for task in tasks.splits.get(split, ())
         if pattern is None or pattern in task.name or fnmatch(task.name, pattern)
     ]
     if not matching:
-        raise UserError(f"no task matches {pattern!r}; one task name is, for example, {tasks.test[0].name!r}")
+        raise UserError(
+            f"no task matches {pattern!r}; one task name is, for example, {next(iter(tasks)).name!r}"
+        )
     return matching[:count]
 
 
 def task_lines(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
     """Show a task with a few of its examples; path-finding as grids."""
-    unseen = [name for name in task.primitives if name in tasks.unseen_primitives]
+    unseen = [name for name in task.primitives if tasks.train and name in tasks.unseen_primitives]
     note = f", unseen in training: {', '.join(unseen)}" if unseen else ""
     title = f"\x1b[1m{task.name}\x1b[0m" if colour else task.name
-    head = f"{title}   ({split}, {len(task)} examples{note})"
+    head = f"{title}   ({split}, {counted(len(task), 'example')}{note})"
     if tasks.options.get("name") == "pathfinding":
         return f"{head}\n{_grids(task, colour)}"
     examples = _varied(task, 5)
@@ -132,17 +136,5 @@ def _uniqueness(tasks: TaskSet) -> str:
         drawn = [choice for split in draw_recipes(family, options).values() for choice in split]
         different = len({int(family.functions[choice]) for choice in drawn})
         return f"uniqueness: {different} of {len(tasks)} tasks differ from all others on some input"
-    repeats, conflicts = _repeats(tasks)
-    return f"repeated inputs inside a task: {repeats}, with a different answer: {conflicts}"
-
-
-def _repeats(tasks: TaskSet) -> tuple[int, int]:
-    repeats = conflicts = 0
-    for task in tasks:
-        answers: dict[tuple[int | str, ...], object] = {}
-        for x, y in task:
-            if tuple(x) in answers:
-                repeats += 1
-                conflicts += answers[tuple(x)] != y
-            answers.setdefault(tuple(x), y)
-    return repeats, conflicts
+    repeated, conflicts = repeats(tasks)
+    return f"repeated inputs inside a task: {repeated}, with a different answer: {conflicts}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tam.errors import counted
 from tam.tasks.task import Classes, Sequences, Task
 from tam.tasks.taskset import TaskSet
 
@@ -14,19 +15,20 @@ _LENGTHS_APART = 4
 
 def advice(tasks: TaskSet) -> list[str]:
     """Warnings about a task set, each one line; none if nothing stands out."""
-    checks = (_few_tasks, _few_examples, _classes, _unseen_tokens, _longer, _repeated, _conflicts, _padding)
+    of_training = (_unseen_tokens, _longer, _repeated, _padding) if tasks.train else ()
+    checks = (_few_tasks, _few_examples, _classes, *of_training, _repeats)
     return [line for check in checks for line in check(tasks)]
 
 
 def _few_tasks(tasks: TaskSet) -> Iterator[str]:
-    if len(tasks.train) < _FEW_TASKS:
+    if 0 < len(tasks.train) < _FEW_TASKS:
         yield (
-            f"only {len(tasks.train)} training tasks: learning across tasks needs many; "
+            f"only {counted(len(tasks.train), 'training task')}: learning across tasks needs many; "
             "methods that train nothing, such as nearest, may do as well"
         )
-    for split in ("valid", *tasks.test_splits):
-        if len(tasks.splits[split]) < 5:
-            yield f"only {len(tasks.splits[split])} {split} tasks: their scores have a wide error bar"
+    for split, members in _held_out(tasks):
+        if len(members) < 5:
+            yield f"only {counted(len(members), f'{split} task')}: scores have a wide error bar"
 
 
 def _few_examples(tasks: TaskSet) -> Iterator[str]:
@@ -67,20 +69,19 @@ def _unseen_tokens(tasks: TaskSet) -> Iterator[str]:
         if len(unseen):
             ids, counts = np.unique(unseen, return_counts=True)
             example = tasks.vocabulary.tokens[int(ids[counts.argmax()])]
+            which = counted(len(ids), f"token of {split} is", f"tokens of {split} are")
             share = f"{len(unseen) / len(flat):.2%} of its tokens"
-            yield f"{len(ids)} tokens of {split} are not in training ({example!r}, …), {share}"
+            yield f"{which} not in training ({example!r}, …), {share}"
 
 
 def _longer(tasks: TaskSet) -> Iterator[str]:
-    for place, what in enumerate(("inputs", "answers")[: len(_parts(tasks.train[0]))]):
+    for place, what in enumerate(("input", "answer")[: len(_parts(tasks.train[0]))]):
         longest = max(int(_parts(task)[place].lengths.max()) for task in tasks.train)
         for split, members in _held_out(tasks):
             lengths = np.concatenate([_parts(task)[place].lengths for task in members])
             if count := int((lengths > longest).sum()):
-                yield (
-                    f"{count} {what} of {split} are longer than any in training: up to "
-                    f"{lengths.max()}, against {longest}"
-                )
+                which = counted(count, f"{what} of {split} is", f"{what}s of {split} are")
+                yield f"{which} longer than any in training: up to {lengths.max()}, against {longest}"
 
 
 def _repeated(tasks: TaskSet) -> Iterator[str]:
@@ -95,14 +96,28 @@ def _repeated(tasks: TaskSet) -> Iterator[str]:
             yield f"{share} are also in training tasks, with the same answer"
 
 
-def _conflicts(tasks: TaskSet) -> Iterator[str]:
-    conflicts = 0
+def repeats(tasks: TaskSet) -> tuple[int, int]:
+    """How many examples repeat an earlier input of their task, and how many of those have another answer."""
+    repeated = conflicts = 0
     for task in tasks:
         answers: dict[object, object] = {}
         for x, y in _examples(task):
+            repeated += x in answers
             conflicts += answers.setdefault(x, y) != y
+    return repeated, conflicts
+
+
+def _repeats(tasks: TaskSet) -> Iterator[str]:
+    repeated, conflicts = repeats(tasks)
     if conflicts:
-        yield f"{conflicts} examples repeat an earlier input of their task with another answer"
+        which = counted(conflicts, "example repeats", "examples repeat")
+        yield f"{which} an earlier input of the same task with another answer"
+    if (same := repeated - conflicts) > sum(map(len, tasks)) // 100:
+        which = counted(same, "example repeats", "examples repeat")
+        yield (
+            f"{which} an earlier input of the same task with the same answer: a query that is also in the "
+            "support makes scores look better than they are"
+        )
 
 
 def _padding(tasks: TaskSet) -> Iterator[str]:

@@ -46,9 +46,15 @@ class Splitting(NamedTuple):
 
 
 def assemble(
-    found: Iterable[Line], ids: Ids, source: str, splitting: Splitting, options: Mapping[str, object]
+    found: Iterable[Line],
+    ids: Ids,
+    source: str,
+    splitting: Splitting,
+    options: Mapping[str, object],
+    *,
+    partial: bool = False,
 ) -> TaskSet:
-    """Build a task set with these options; the origin of its splits is added.
+    """Build a task set with these options, perhaps with only some splits; the origin of its splits is added.
 
     Iterating over the tasks found adds their tokens to `ids`. Errors about all tasks begin with `source`.
     """
@@ -58,10 +64,17 @@ def assemble(
     with located(source):
         if assignment is None:
             names = [line.name for line in lines]
-            assignment = draw_splits(names, seed) if fold is None else draw_fold(names, fold, seed)
-        check_complete(assignment.values())
+            if fold is not None:
+                assignment = draw_fold(names, fold, seed)
+            elif partial and len(names) < 3:  # too few to draw
+                assignment = dict.fromkeys(names, "test")
+            else:
+                assignment = draw_splits(names, seed)
+        if not partial:
+            check_complete(assignment.values())
     by_split = _by_split(lines, ids, assignment)
-    splits = {split: by_split[split] for split in dict.fromkeys(("train", "valid", *assignment.values()))}
+    order = dict.fromkeys(("train", "valid", *assignment.values()))
+    splits = {split: by_split[split] for split in order if split in by_split}
     made = dict(options)
     if file is not None:
         made["splits"] = str(file)
@@ -69,7 +82,7 @@ def assemble(
         made["seed"] = seed
     if fold is not None:
         made["fold"] = str(fold)
-    return TaskSet(splits, splits["train"][0].vocabulary, made)
+    return TaskSet(splits, next(iter(splits.values()))[0].vocabulary, made, partial)
 
 
 def test_tasks(

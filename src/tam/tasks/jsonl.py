@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tam.io import path_of
+from tam.io import MALFORMED, path_of
 from tam.tasks import jsonl_schema as schema
 from tam.tasks.assemble import Splitting, assemble, test_tasks
 from tam.tasks.jsonl_schema import Ids, Line, TasksFileError, located
@@ -13,7 +14,9 @@ from tam.tasks.rows import tasks_in
 from tam.tasks.tables import Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
-from tam.tasks.text import text_splitter
+from tam.tasks.text import is_prose, text_splitter
+
+_ROWS_TO_JUDGE = 20
 
 
 def read_tasks(
@@ -25,6 +28,7 @@ def read_tasks(
     text: str | None = None,
     kind: Kind | None = None,
     columns: str | Columns | None = None,
+    partial: bool = False,
 ) -> TaskSet:
     """Read a task set from JSONL, CSV, TSV or Parquet.
 
@@ -45,11 +49,12 @@ def read_tasks(
         fold: The test fold, such as `2/5`; the next one is for validation, the others for training. The
             folds are those of the file `splits`, or drawn by task with the seed.
         text: How strings are split: `characters`, `words`, or by a file `tokenizer.json`. By default into
-            words in a table, and not at all in JSONL.
+            words in a table, and in JSONL if the inputs of the first task are text with several words.
         kind: For a table: whether answers are labels (`classification`) or sequences (`transduction`); by
             default sequences if they are lists.
         columns: The names of a table's columns for task, x, y and perhaps split and role, such as
             `customer,message,label`; by default these five words.
+        partial: Allow a file with only some of train, valid and test tasks: to look at, not to train on.
 
     Raises:
         TasksFileError: If a file cannot be read or used; the message says where and why.
@@ -68,7 +73,8 @@ def read_tasks(
     options = {name: str(value) for name, value in given.items() if value is not None}
     ids = Ids()
     lines = _read(file, ids, text, kind, _columns(columns))
-    return assemble(lines, ids, str(file), Splitting.read(splits_file, seed, fold), options)
+    splitting = Splitting.read(splits_file, seed, fold)
+    return assemble(lines, ids, str(file), splitting, options, partial=partial)
 
 
 def read_test_tasks(
@@ -127,6 +133,24 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     return examples, questions
 
 
+def has_text(path: str | Path, columns: str | None = None) -> bool:
+    """Whether a file of tasks begins with text of several words, which is split into words by default."""
+    file, _ = _locate(path_of(path), None, None)
+    if not file.is_file():  # a pipe cannot be read twice
+        return False
+    if file.suffix.lower() in schema.TABLES:
+        return is_prose([row.x for row in islice(read_table(file, _columns(columns)), _ROWS_TO_JUDGE)])
+    return any(is_prose(_inputs(schema.parse_json(line))) for _, line in islice(_text_lines(file), 1))
+
+
+def _inputs(task: Any) -> list[Any]:
+    """The inputs of a task in JSONL; none if it is malformed."""
+    try:
+        return [example["x"] for example in task.get("examples") or task["support"]]
+    except MALFORMED:
+        return []
+
+
 def _columns(given: str | Columns | None) -> Columns:
     return given if isinstance(given, Columns) else Columns.named(given)
 
@@ -147,9 +171,12 @@ def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Co
         yield from tasks_in(read_table(file, columns), ids, text=text, kind=kind)
         return
     split = None if text is None else text_splitter(text)
-    for number, line in _text_lines(file):
+    for place, (number, line) in enumerate(_text_lines(file)):
         with located(where := f"{file}:{number}"):
-            task = schema.task_of(schema.parse_json(line), where, ids, split)
+            value = schema.parse_json(line)
+            if place == 0 and text is None and is_prose(_inputs(value)):
+                split = text_splitter("words")
+            task = schema.task_of(value, where, ids, split)
         yield task
 
 

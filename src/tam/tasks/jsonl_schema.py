@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from tam.errors import UserError, shown
-from tam.tasks.task import Classes, Integers, Kind, compact
+from tam.tasks.task import Classes, Integers, Kind, Label, compact
 from tam.tasks.text import TextSplitter
-from tam.tasks.vocabulary import Token, sort_key
+from tam.tasks.vocabulary import Token, plain_label, sort_key
 
 # In text decoded from UTF-8, only an escape can give a lone surrogate.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -191,7 +191,11 @@ def _rows(
         if isinstance(row, str) and text is not None:
             row = text(row)
         if not isinstance(row, list):
-            hint = "; to split text, give text (--text on the command line)" if isinstance(row, str) else ""
+            hint = (
+                "; to split text, give text (--text words or --text characters)"
+                if isinstance(row, str)
+                else ""
+            )
             raise FormatError(f"{place}.{part} must be a list of tokens: got {shown(row)}{hint}")
         if not {int, str}.issuperset(map(type, row)):
             for index, token in enumerate(row):
@@ -202,13 +206,14 @@ def _rows(
 
 
 def _classes(examples: list[dict[str, Any]], places: list[str]) -> Classes:
+    given: list[Label] = []
     for place, example in zip(places, examples, strict=True):
-        _check_token(example["y"], f"{place}.y")
-    labels = tuple(sorted({example["y"] for example in examples}, key=sort_key))
+        if (label := plain_label(example["y"])) is None:
+            raise FormatError(f"{place}.y must be an integer or a string: got {shown(example['y'])}")
+        given.append(label)
+    labels = tuple(sorted(set(given), key=sort_key))
     class_of = {label: index for index, label in enumerate(labels)}
-    return Classes(
-        compact(np.array([class_of[example["y"]] for example in examples]), len(labels) - 1), labels
-    )
+    return Classes(compact(np.array([class_of[label] for label in given]), len(labels) - 1), labels)
 
 
 def _check_token(value: object, place: str) -> None:

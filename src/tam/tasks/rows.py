@@ -8,7 +8,7 @@ from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, Ids, Line, check_split, located, parse_json, task_of
 from tam.tasks.task import Kind, Label
 from tam.tasks.text import text_splitter
-from tam.tasks.vocabulary import Token, listed, plain_token
+from tam.tasks.vocabulary import Token, listed, plain_label, plain_token
 
 _ROWS_TO_JUDGE = 4
 _GIVE_KIND = (
@@ -143,7 +143,7 @@ def _labels(rows: list[Row]) -> list[Label]:
     labels: list[Label] = []
     for row in rows:
         value = None if row.written and row.y == "" else row.y
-        if (label := plain_token(value)) is None:
+        if (label := plain_label(value)) is None:
             with located(row.where):
                 raise FormatError(f"y must be a label, an integer or a string: got {_given(value)}")
         labels.append(label)
@@ -167,7 +167,7 @@ def _given(value: Any) -> str:
 def _check_labels(groups: dict[str, list[Row]]) -> None:
     """Raise an error if labels look like sequences: in most tasks with enough examples, all differ."""
     judged = [group for group in groups.values() if len(group) >= _ROWS_TO_JUDGE and group[0].kind is None]
-    different = [group for group in judged if len({plain_token(row.y) for row in group}) == len(group)]
+    different = [group for group in judged if len({plain_label(row.y) for row in group}) == len(group)]
     if 2 * len(different) > len(judged):
         first = different[0]
         with located(first[0].where):

@@ -73,7 +73,8 @@ def tasks_from(
         return read_tasks(source, splits=splits, seed=seed, fold=fold, text=text, kind=kind, columns=columns)
     ids = Ids()
     lines = tasks_in(_rows(source, columns), ids, text=text, kind=kind)
-    return assemble(lines, ids, "the tasks", Splitting.read(splits, seed, fold), {})
+    options = {} if text is None else {"text": str(text)}
+    return assemble(lines, ids, "the tasks", Splitting.read(splits, seed, fold), options)
 
 
 def _rows(source: Any, columns: Columns) -> Iterator[Row]:

@@ -22,16 +22,19 @@ from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 class TaskSet:
     """Tasks by split, their vocabulary, and the options that made them.
 
-    `splits` always has `train`, `valid` and at least one split whose name begins with `test`.
+    `splits` always has `train`, `valid` and at least one split whose name begins with `test`, unless the set
+    is `partial`, which is only for looking at tasks and scoring them.
     """
 
     splits: Mapping[str, tuple[Task, ...]]
     vocabulary: Vocabulary
     options: Mapping[str, object] = field(default_factory=dict)
+    partial: bool = False
 
     def __post_init__(self) -> None:
         others = set(self.splits) - {"train", "valid", *self.test_splits}
-        if others or not {"train", "valid"} <= set(self.splits) or not self.test_splits:
+        is_complete = {"train", "valid"} <= set(self.splits) and self.test_splits
+        if others or not (is_complete or (self.partial and self.splits)):
             raise ValueError(f"splits must be train, valid and test or test…: got {shown(list(self.splits))}")
         if empty := [split for split, tasks in self.splits.items() if not tasks]:
             raise ValueError(f"every split must have a task: {shown(empty[0])} has none")
@@ -56,12 +59,12 @@ class TaskSet:
     @property
     def train(self) -> tuple[Task, ...]:
         """The tasks to train on."""
-        return self.splits["train"]
+        return self.splits.get("train", ())
 
     @property
     def valid(self) -> tuple[Task, ...]:
         """The tasks to choose settings on."""
-        return self.splits["valid"]
+        return self.splits.get("valid", ())
 
     @property
     def test(self) -> tuple[Task, ...]:

@@ -1,7 +1,8 @@
 """Split text into tokens: characters, words, or the pieces of a tokenizer."""
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tam.errors import UserError, shown
@@ -9,6 +10,7 @@ from tam.tasks.vocabulary import Token
 
 TOKENIZER = "tokenizer.json"
 TextSplitter = Callable[[str], list[Token]]
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def text_splitter(text: str) -> TextSplitter:
@@ -33,6 +35,21 @@ def text_splitter(text: str) -> TextSplitter:
         )
     tokenizer = read_tokenizer(file)
     return lambda value: tokenizer.encode(value, add_special_tokens=False).tokens
+
+
+def is_prose(inputs: Sequence[Any]) -> bool:
+    """Whether half of these inputs or more are text with several words, not lists or symbols.
+
+    >>> is_prose(["my card was stolen", "help!"]), is_prose(["5 a 2", "[5, 2]"]), is_prose([["a", "list"]])
+    (True, False, False)
+    """
+    return 2 * sum(map(_has_words, inputs)) >= max(1, len(inputs))
+
+
+def _has_words(value: Any) -> bool:
+    if not isinstance(value, str) or value.lstrip().startswith("["):
+        return False
+    return sum(_WORD.search(word) is not None for word in value.split()) > 1
 
 
 def tokenizer_named(text: object) -> str | None:

@@ -33,6 +33,11 @@ def plain_token(value: Any) -> Token | None:
         return None
 
 
+def plain_label(value: Any) -> Token | None:
+    """Convert a label as `plain_token` does; a boolean becomes "true" or "false"."""
+    return str(bool(value)).lower() if isinstance(value, bool | np.bool_) else plain_token(value)
+
+
 def listed(value: Any) -> list[Any] | None:
     """Convert an array or any other ordered iterable to a list; None for anything else."""
     if isinstance(value, str | bytes | Mapping | set | frozenset):
@@ -89,6 +94,17 @@ class Vocabulary:
     def decode(self, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[Token]:
         """The tokens with these ids."""
         return [self.tokens[index] for index in ids]
+
+    def like(self, other: "Vocabulary") -> "Vocabulary":
+        """This vocabulary, with integers for their digits or the reverse, where `other` has only those.
+
+        >>> Vocabulary(["1", "a"]).like(Vocabulary([1, 2])).tokens
+        (1, 'a')
+        """
+        forms = {str(token): token for token in other.tokens}
+        others = (token if token in other else forms.get(str(token), token) for token in self.tokens)
+        pairs = zip(self.tokens, others, strict=True)
+        return Vocabulary(token if form in self else form for token, form in pairs)
 
     def ids_of(self, other: "Vocabulary") -> NDArray[np.int64]:
         """This vocabulary's id for each token of another, in its order; -1 for unknown tokens.

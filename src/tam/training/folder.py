@@ -115,7 +115,7 @@ def metrics(folder: Path, step: int, log: Log) -> Generator[Log]:
         yield lambda _: None
         return
     path = folder / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
     kept = [line for line in lines if step and _step_of(line) <= step]
     write_text(path, "".join(f"{line}\n" for line in kept))
     with open(path, "a", encoding="utf-8") as file:

@@ -20,13 +20,22 @@ from tam.errors import UserError
 from tam.evaluation.protocol import Choice
 from tam.io import MALFORMED, exists, finite, infinite_if_none, read_json, unreadable
 from tam.models import Model, ModelSpec, build_model, place_model
+from tam.tasks.text import TOKENIZER, tokenizer_named
 from tam.tasks.vocabulary import Vocabulary, plain_token
-from tam.training.checkpoint import checksum, load_weights, read_tensors, write_json, write_tensors
+from tam.training.checkpoint import (
+    checksum,
+    load_weights,
+    read_tensors,
+    write_json,
+    write_tensors,
+    write_text,
+)
 from tam.training.folder import best_file
 from tam.training.preflight import check_device
 
 FORMAT = 2
 _NEXT = "learner.json.next"
+_PLAIN_TEXT = (None, "characters", "words")
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ class Saved:
         primitives: The ids of the primitives that it knows; None if it uses none.
         choices: At each k, the steps and rate with which the last weights learn a task.
         best: At each k, the best validation and the network with its weights.
+        text: How text is split, as in `text_splitter`; None: into words.
     """
 
     config: Config
@@ -76,6 +86,7 @@ class Saved:
     primitives: dict[str, int] | None
     choices: dict[int, Choice]
     best: dict[int, tuple[Best, Model]] = field(default_factory=dict)
+    text: str | None = None
 
     @property
     def at_each_k(self) -> dict[int, tuple[Model, Choice]]:
@@ -107,11 +118,14 @@ class Saved:
         The description has a temporary name until the weights are in place.
         """
         weights = _weights_of(self.model, half=half)
+        if (tokenizer := tokenizer_named(self.text)) is not None:
+            write_text(folder / TOKENIZER, Path(tokenizer).read_text(encoding="utf-8"))
         description = {
             "format": FORMAT,
             "config": self.config.to_json(),
             "spec": asdict(self.model.spec),
             "vocabulary": list(self.vocabulary.tokens),
+            "text": self.text if self.text in _PLAIN_TEXT else TOKENIZER,
             "primitives": self.primitives,
             "choices": {str(k): list(choice) for k, choice in self.choices.items()},
             "weights": checksum(weights),
@@ -154,6 +168,7 @@ class Saved:
             _primitives(values),
             _choices(values["choices"]),
             read_best(folder, config, spec, values.get("best")),
+            _text(values, folder),
         )
 
 
@@ -203,7 +218,8 @@ def validated(folder: Path, step: int) -> dict[int, Choice]:
     choices: dict[int, Choice] = {}
     file = folder / "metrics.jsonl"
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        with file.open(encoding="utf-8") as opened:
+            lines = list(opened)
     except OSError as error:
         raise unreadable(file, error) from None
     try:
@@ -234,6 +250,18 @@ def _vocabulary(values: Mapping[str, Any], spec: ModelSpec) -> Vocabulary:
     if not isinstance(tokens, list) or len(tokens) != size or None in map(plain_token, tokens):
         raise ValueError(f"vocabulary must be a list of {size} integers and strings")
     return Vocabulary(tokens)
+
+
+def _text(values: Mapping[str, Any], folder: Path) -> str | None:
+    """How text is split; earlier versions recorded it in a run's config, beside a copy of the tokenizer."""
+    if "text" in values or exists(folder / TOKENIZER):
+        text = values.get("text", TOKENIZER)
+    else:
+        config = folder / "config.json"
+        text = read_json(config).get("tasks", {}).get("text") if exists(config) else None
+    if text not in (*_PLAIN_TEXT, TOKENIZER):
+        raise ValueError(f"text must be null, 'characters', 'words' or {TOKENIZER!r}: got {text!r}")
+    return str(folder / TOKENIZER) if text == TOKENIZER else text
 
 
 def _primitives(values: Mapping[str, Any]) -> dict[str, int] | None:
