@@ -72,7 +72,7 @@ def test_what_is_not_there_is_named(name: str, call: Any) -> None:
         assert "\n" not in found
 
 
-@pytest.mark.parametrize("arguments", [[], ["tasks"], ["tasks", "transduction", "--what"], ["task"]])
+@pytest.mark.parametrize("arguments", [["tasks"], ["tasks", "transduction", "--what"], ["task"]])
 def test_misuse(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         tam(*arguments)
