@@ -43,8 +43,23 @@ def test_packed(run: Path, tmp_path: Path) -> None:
     assert [score["k"] for score in card["scores"]["packed"]] == [1, 5]
     shown = [json.loads(line) for line in (tmp_path / "m" / "tasks.jsonl").read_text().splitlines()]
     assert len(shown) == 2
-    with pytest.raises(tam.UserError, match="holds a run or a model"):
+    with pytest.raises(tam.UserError, match="m exists already: give the name of a new folder"):
         pack_run(run, tmp_path / "m", tasks=2, supports=1)
+
+
+def test_a_mistake_leaves_nothing(run: Path, tmp_path: Path) -> None:
+    (file := tmp_path / "file").write_text("mine")
+    out = tmp_path / "m"
+    for words, message in (
+        (("--out", file), "file exists already: give the name of a new folder"),
+        (("--out", file / "x"), "file/x: cannot be written: Not a directory"),
+        (("--out", out, "--tasks", "0"), "--tasks must be at least 1: got 0"),
+        (("--out", out, "--tasks", "-1"), "--tasks must be at least 1: got -1"),
+        (("--out", out, "--supports", "0"), "--supports must be at least 1: got 0"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            command("pack", str(run), *map(str, words))
+        assert list(tmp_path.iterdir()) == [file]
 
 
 def test_scoring_goes_on_from_its_log(run: Path, tmp_path: Path) -> None:

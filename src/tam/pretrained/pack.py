@@ -11,13 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UserError
-from tam.io import json_text, path_of
+from tam.errors import SettingError, UserError
+from tam.io import json_text, new_folder, path_of
 from tam.pretrained.card import FILE
 from tam.pretrained.score import score_packed
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json, write_text
-from tam.training.folder import check_free
 from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
 
@@ -36,37 +35,39 @@ def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | Non
         supports: The number of supports per task.
         name: The name of the model; by default that of its benchmark.
     """
+    if tasks < 1:
+        raise SettingError(f"tasks must be at least 1: got {tasks}")
     if (result := read_result(run)) is None:
         raise UserError(f"{run}: there is no finished run here (no result.json)")
-    check_free(out)
     config, source = read_config(run / "config.json")
-    task_set = load_tasks(source, file=run / "config.json")
-    if result["fingerprint"] != task_set.fingerprint:
-        raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
-    saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
-    saved.write(out, half=True)
-    size = (out / "model.safetensors").stat().st_size
-    if size > LIMIT:
-        raise UserError(f"{out}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
-    kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
-    card: dict[str, Any] = {
-        "name": name or task_set.options.get("name", run.name),
-        "kind": result["kind"],
-        "method": result["method"],
-        "tasks": result["tasks"],
-        "fingerprint": result["fingerprint"],
-        "vocabulary": len(saved.vocabulary),
-        "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
-        "task_size": saved.model.task_size,
-        "step": step,
-        "bytes": size,
-        "scores": {"run": result["scores"]},
-        "run": {name: result.get(name) for name in kept}
-        | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
-    }
-    write_json(out / FILE, card)
-    write_text(out / "tasks.jsonl", _lines(task_set))
-    return score_packed(out, task_set.test[:tasks], supports)
+    with new_folder(out) as folder:
+        task_set = load_tasks(source, file=run / "config.json")
+        if result["fingerprint"] != task_set.fingerprint:
+            raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
+        saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
+        saved.write(folder, half=True)
+        size = (folder / "model.safetensors").stat().st_size
+        if size > LIMIT:
+            raise UserError(f"{run}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
+        kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
+        card: dict[str, Any] = {
+            "name": name or task_set.options.get("name", run.name),
+            "kind": result["kind"],
+            "method": result["method"],
+            "tasks": result["tasks"],
+            "fingerprint": result["fingerprint"],
+            "vocabulary": len(saved.vocabulary),
+            "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
+            "task_size": saved.model.task_size,
+            "step": step,
+            "bytes": size,
+            "scores": {"run": result["scores"]},
+            "run": {name: result.get(name) for name in kept}
+            | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
+        }
+        write_json(folder / FILE, card)
+        write_text(folder / "tasks.jsonl", _lines(task_set))
+        return score_packed(folder, task_set.test[:tasks], supports)
 
 
 def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
