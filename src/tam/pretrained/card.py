@@ -53,7 +53,7 @@ def read_packed(folder: Path) -> Packed:
     benchmark = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
     if not exists(file := folder / "tasks.jsonl"):
         return Packed(benchmark)
-    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, filter(None, file.read_text(encoding="utf-8").split("\n")))
     return Packed(
         benchmark,
         tuple(ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]]) for one in lines),
