@@ -33,7 +33,7 @@ def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | Non
         out: The folder to write.
         tasks: The number of test tasks to score the packed model on.
         supports: The number of supports per task.
-        name: The name of the model; by default that of its benchmark.
+        name: The name of the model; by default that of the folder.
     """
     if tasks < 1:
         raise SettingError(f"tasks must be at least 1: got {tasks}")
@@ -45,13 +45,14 @@ def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | Non
         if result["fingerprint"] != task_set.fingerprint:
             raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
         saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
+        spec = saved.model.spec
         saved.write(folder, half=True)
         size = (folder / "model.safetensors").stat().st_size
         if size > LIMIT:
             raise UserError(f"{run}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
         kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
         card: dict[str, Any] = {
-            "name": name or task_set.options.get("name", run.name),
+            "name": name or out.resolve().name,
             "kind": result["kind"],
             "method": result["method"],
             "tasks": result["tasks"],
@@ -61,6 +62,8 @@ def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | Non
             "task_size": saved.model.task_size,
             "step": step,
             "bytes": size,
+            "inputs": {"usual": spec.max_x, "longest": spec.longest_x, "unknown": spec.unknown_tokens},
+            "shown": len(task_set.test[:_SHOWN_TASKS]),
             "scores": {"run": result["scores"]},
             "run": {name: result.get(name) for name in kept}
             | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
@@ -105,7 +108,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="a new folder for the packed model")
     parser.add_argument("--tasks", type=int, default=16, help="number of test tasks to score it on")
     parser.add_argument("--supports", type=int, default=1, help="number of supports per task")
-    parser.add_argument("--name", help="its name; by default that of its benchmark")
+    parser.add_argument("--name", help="its name; by default that of the folder")
     arguments = parser.parse_args()
     try:
         run, out = path_of(arguments.run, "run"), path_of(arguments.out, "--out")
