@@ -14,6 +14,8 @@ from tam.pretrained import names
 from tam.tasks.task import metric_of
 
 FILE = "card.json"
+FIT_A_VECTOR = ("tam", "cavia")
+"""Methods that fit a task's vector alone and leave the network as it is."""
 
 _PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run")
 
@@ -127,7 +129,7 @@ def readme(card: Mapping[str, Any]) -> str:
     fits = f": it fits a vector of {card['task_size']} numbers and stays as it is"
     about = (
         f"A network with {card['parameters']:,} weights that learns a new task like those of "
-        f"`{benchmark or file}` from a few examples{fits if card['method'] in ('tam', 'cavia') else ''}. "
+        f"`{benchmark or file}` from a few examples{fits if card['method'] in FIT_A_VECTOR else ''}. "
         f"{_ABOUT.get(benchmark, '')}"
     )
     shots = [f"k = {score['k']}" for score in scores["packed"]]

@@ -7,7 +7,6 @@ are packed, rounded to float16, with the steps and rate that validated best for 
 import argparse
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from tam.errors import SettingError, UserError
 from tam.io import json_text, new_folder, path_of
 from tam.pretrained.card import FILE
 from tam.pretrained.score import score_packed
+from tam.tasks.rng import Rng
+from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json, write_text
 from tam.training.run import load_tasks, read_config, read_result
@@ -80,7 +81,8 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
     by_step = Counter(best.step for best, _ in saved.best.values())
     k = max(saved.best, key=lambda k: (by_step[saved.best[k][0].step], k))
     best, model = saved.best[k]
-    choices = validated(run, best.step)
+    choices = {other: one.choice for other, (one, _) in saved.best.items() if one.step == best.step}
+    choices |= validated(run, best.step)  # of a method that does not train, none is recorded
     if missing := [k for k in saved.config.protocol.shots if k not in choices]:
         raise UserError(f"{run / 'metrics.jsonl'}: no validation of step {best.step} at k = {missing[0]}")
     return replace(saved, model=model, choices=choices, best={}), best.step
@@ -89,16 +91,15 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
 def _lines(tasks: TaskSet) -> str:
     """The first test tasks with some of their examples, as JSONL."""
     return "".join(
-        json_text(
-            {
-                "task": task.name,
-                "kind": task.kind,
-                "examples": [{"x": list(x), "y": y} for x, y in islice(task, _SHOWN_EXAMPLES)],
-            }
-        )
-        + "\n"
+        json_text({"task": task.name, "kind": task.kind, "examples": _some_examples(task)}) + "\n"
         for task in tasks.test[:_SHOWN_TASKS]
     )
+
+
+def _some_examples(task: Task) -> list[dict[str, Any]]:
+    """Random examples of a task: in a file they may be sorted by label."""
+    some = (task[place] for place in Rng("shown", task.name).permutation(len(task))[:_SHOWN_EXAMPLES])
+    return [{"x": list(x), "y": y} for x, y in some]
 
 
 def main() -> None:
