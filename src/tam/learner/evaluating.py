@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,12 @@ def _own_tasks(
     for split in tasks.test_splits:
         check_examples(tasks, protocol, split)
     return {split: tasks.splits[split] for split in tasks.test_splits}
+
+
+def score_alike(run: Opened, first: Opened) -> Opened:
+    """The run, to be scored with as many supports and queries as the first, drawn from the same seed."""
+    drawn = {name: getattr(first.protocol, name) for name in ("supports", "queries", "support_seed")}
+    return run._replace(protocol=replace(run.protocol, **drawn))
 
 
 def evaluate_run(run: Opened) -> dict[str, Any]:
