@@ -221,18 +221,25 @@ def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
     """Time a few outer steps of the last phase, and the scoring of a few validation tasks."""
     if _is_mixed(config):
         config = config.override(small_after=0)
-    limit, began = 0.02 * seconds, time.monotonic()
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(prepare(config, tasks, with_test=False), Path(folder))
+        step = math.inf
         for _ in range(1 if config.device == "cpu" else 6):  # compiles and captures
-            float(trainer.step().end)
-        started, steps = time.monotonic(), 0
-        while not steps or (steps < 50 and time.monotonic() - started < limit):
-            float(trainer.step().end)
-            steps += 1
-        step = (time.monotonic() - started) / steps
+            step = _step_seconds(trainer, 0)
+        if time.monotonic() - began < _MEASURING_SHARE * seconds:
+            step = _step_seconds(trainer, 0.02 * seconds)
         scoring = _scoring_cost(trainer, tasks)
         return Cost(step, scoring, time.monotonic() - began)
+
+
+def _step_seconds(trainer: Trainer, limit: float) -> float:
+    """The mean seconds of at most 50 steps, taken until the limit, or of one."""
+    started, steps = time.monotonic(), 0
+    while not steps or (steps < 50 and time.monotonic() - started < limit):
+        float(trainer.step().end)
+        steps += 1
+    return (time.monotonic() - started) / steps
 
 
 def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
