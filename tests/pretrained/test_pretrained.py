@@ -48,6 +48,9 @@ def test_a_string_of_a_shown_task_may_have_any_character(tmp_path: Path) -> None
     line = {"task": "t", "examples": [{"x": x, "y": "yes"}]}
     (tmp_path / "tasks.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\n", encoding="utf-8")
     assert read_packed(tmp_path).tasks == (("t", [(x, "yes")]),)
+    (tmp_path / "tasks.jsonl").write_text('{"task": "t"}\n')
+    with pytest.raises(tam.UserError, match=r"tasks\.jsonl: not the tasks of a packed model"):
+        read_packed(tmp_path)
 
 
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,10 +57,10 @@ class Demo:
         learner = load(self.model)
         talk = _Talk(self.model, learner)
         weights = sum(weight.numel() for weight in learner.model_.parameters())
-        print(
-            f"tam demo: {talk.benchmark}, {weights:,} weights, loaded in {time.monotonic() - started:.1f} s\n"
-        )
+        seconds = time.monotonic() - started
+        print(f"tam demo: {talk.benchmark}, {weights:,} weights, loaded in {seconds:.1f} s")
         if self.examples is not None:
+            print()
             talk.answer_file(self.examples)
             return
         for line in chain([""] if talk.hidden else [], ["?"], _typed()):
@@ -210,7 +210,7 @@ class _Talk:
         name, examples = self.hidden.pop(0)
         asked = min(_ASKED[self.benchmark], max(1, len(examples) // 3))
         given = min(_GIVEN[self.benchmark], len(examples) - asked)
-        print(f"A rule that training never showed, from {given} example{'s' if given > 1 else ''}, such as")
+        print(f"\nA rule that training never showed, from {given} example{'s' if given > 1 else ''}, such as")
         kept = self.examples, self.rule
         try:
             self._show_rule(examples[:given], examples[given : given + asked])

@@ -93,7 +93,10 @@ def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -
     folder_of: dict[int, Path] = {}
     for folder, other in zip(folders, results, strict=True):
         if words := _other_than_seed(first, other):
-            raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
+            raise UserError(
+                f"{folder} must differ from {folders[0]} in its seed alone (for others there is "
+                f"tam compare): {'; '.join(words)}"
+            )
         seed = other["config"]["seed"]
         if seed in folder_of:
             raise UserError(f"{folder} must have another seed: got {seed}, the seed of {folder_of[seed]}")

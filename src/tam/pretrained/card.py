@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tam.errors import UserError
-from tam.io import exists, infinite_if_none, json_text, read_json
+from tam.io import MALFORMED, exists, infinite_if_none, json_text, read_json
 from tam.pretrained import names
 from tam.tasks.task import metric_of
 
@@ -56,11 +56,15 @@ def read_packed(folder: Path) -> Packed:
     benchmark = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
     if not exists(file := folder / "tasks.jsonl"):
         return Packed(benchmark)
-    lines = map(json.loads, filter(None, file.read_text(encoding="utf-8").split("\n")))
-    return Packed(
-        benchmark,
-        tuple(ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]]) for one in lines),
-    )
+    lines = filter(None, file.read_text(encoding="utf-8").split("\n"))
+    try:
+        tasks = tuple(
+            ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]])
+            for one in map(json.loads, lines)
+        )
+    except MALFORMED as error:
+        raise UserError(f"{file}: not the tasks of a packed model ({error!r})") from None
+    return Packed(benchmark, tasks)
 
 
 def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:

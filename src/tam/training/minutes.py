@@ -325,10 +325,11 @@ def _schedule(
     scheduled = replace(config, protocol=protocol).override(**not_given(changes, given))
     batch = f"{config.training.tasks} tasks of {config.training.rows} rows a step"
     shots = " ".join(map(str, protocol.shots))
-    asked = f"supports {protocol.supports}, queries up to {protocol.queries}"
+    asked = f"shots {shots}, supports {protocol.supports}, queries up to {protocol.queries}"
+    asked += f", steps to adapt up to {most}" if (most := max(protocol.adapt_steps)) else ""
     lines = [
         f"  {_network_in_words(config)}, {batch}: about {planned} steps of {_duration(cost.step)}",
-        f"  shots {shots}, {asked}, steps to adapt up to {max(protocol.adapt_steps)}",
+        f"  {asked}",
         f"  about {validations} validations of {_duration(validation)}",
     ]
     if with_test:
