@@ -62,6 +62,20 @@ def test_a_bar_on_a_terminal_goes_when_done_and_leaves_the_validations(
     assert shown.endswith("\x1b[2K")  # the bar's line is wiped
 
 
+def test_the_bar_says_that_a_run_is_scored_when_its_time_is_up(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with TrainingLog(1000, seconds=5) as log:
+        log(loss(10, 4))
+        log(VALID)
+        assert "scoring" not in capsys.readouterr().err
+        log(loss(11, 5))
+        log(VALID)
+    assert "scoring" in capsys.readouterr().err
+
+
 def test_without_rich_a_terminal_gets_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

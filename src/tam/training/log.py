@@ -26,6 +26,7 @@ class TrainingLog:
         self._steps, self._seconds = steps, seconds
         self._held_out = ""
         self._first = (0, 0.0)
+        self._ended = False
         self._shown: float | None = None
         self._bar: Any = None
 
@@ -46,9 +47,11 @@ class TrainingLog:
             self._held_out = _held_out(record["valid"])
             scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}")
-            if self._bar is not None and record["step"] >= self._steps:
+            if self._bar is not None and self._ended:
                 self._bar.update(self._bar.task_ids[0], completed=1, line="scoring")
         elif "loss" in record:
+            limit = math.inf if self._seconds is None else self._seconds
+            self._ended = record["step"] >= self._steps or record["seconds"] >= limit
             self._show_losses(record["step"], record["loss"], record["seconds"])
 
     def _show_losses(self, done: int, loss: float, seconds: float) -> None:
