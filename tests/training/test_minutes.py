@@ -117,6 +117,24 @@ def test_measuring_starts_small_and_takes_its_share_of_the_time(
     assert 30 * sum(steps) < 0.25 * 60
 
 
+def test_sizes_that_are_not_taken_do_not_count_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    def least(of_a_larger_size: float) -> str:
+        def measure(config: Config, *_: object) -> Cost:
+            small = config.network.layers == 1
+            seconds = 1.0 if small else of_a_larger_size
+            clock.now += seconds
+            return Cost(1e-3 if small else 1e3, 10.0, seconds)
+
+        monkeypatch.setattr(planning, "_measure", measure)
+        with pytest.raises(UserError, match="minutes must be about") as caught:
+            fit_minutes(Config.from_preset("quick"), toy_tasks(size=200), 1, tmp_path)
+        return str(caught.value)
+
+    assert least(1.0) == least(500.0)
+
+
 def test_what_is_given_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-3))
     given = {"width": 32, "rows": 24, "supports": 3, "validate_every": 9, "shots": (2,)}
