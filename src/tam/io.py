@@ -4,6 +4,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +85,28 @@ def replacing(path: str | Path) -> Generator[Path]:
         raise UnwritableError(
             f"{path}: cannot be written: a string has a lone surrogate, which is half a character"
         ) from None
+
+
+@contextmanager
+def new_folder(path: Path) -> Generator[Path]:
+    """Yield a temporary folder to fill; on success it becomes the folder at `path`.
+
+    Raises:
+        UserError: If a file or a folder that is not empty is there, or it cannot be written.
+    """
+    folder = Path(os.path.realpath(path))
+    try:
+        if exists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+            raise UserError(f"{path} exists already: give the name of a new folder")
+        temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
+        temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            os.replace(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise UnwritableError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def finite(value: float) -> float | None:

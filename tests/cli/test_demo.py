@@ -12,6 +12,7 @@ from tam.pretrained import folder_of, names
 from tam.pretrained.card import headline, read_card
 from tests.cli.real_command import run
 from tests.in_process import tam
+from tests.letters import write_letters
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,22 @@ def test_labels_are_typed(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1 1 1 1 1  →  low" in shown
     assert "6 tokens; the model takes up to 5" in shown
     assert "forgotten" in shown
+
+
+def test_a_packed_model_of_own_tasks_shows_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_letters(file := tmp_path / "letters.jsonl")  # 30 examples per task
+    run, packed = str(tmp_path / "run"), str(tmp_path / "packed")
+    tam("train", str(file), "--method", "nearest", "--preset", "smoke", "--out", run)
+    tam("pack", run, "--out", packed)
+    capsys.readouterr()
+    typed(monkeypatch, "")
+    tam("demo", packed)
+    shown = capsys.readouterr().out
+    assert shown.count("from 24 examples, such as") == 2
+    assert shown.count("of 6 new inputs right") == 2
+    assert "numbers were fitted" not in shown
 
 
 def test_paths_are_drawn(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,23 @@ def test_runs_stand_side_by_side(finished: Path, nearest: Path, said: Said) -> N
     assert sum(row.startswith("floor: ") for row in rows) == 4
 
 
+def test_runs_of_other_protocols_are_scored_alike(
+    finished: Path, small_tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = str(tmp_path / "other")
+    words = ("--method", "nearest", "--shots", "1", "--supports", "1", "--queries", "2", "--out", other)
+    tam("train", str(small_tasks), "--preset", "smoke", *words)
+    capsys.readouterr()
+    tam("compare", str(finished), other, "--shots", "1")
+    out, err = capsys.readouterr()
+    assert err.startswith(f"note: {other} is scored with supports ")
+    assert err.endswith(f", as {finished} was\n")
+    cells = {row.partition("  ")[0]: row.split()[-3:] for row in out.splitlines()}
+    assert cells[f"{other} (nearest)"] == cells["floor: nearest neighbour"]
+    tam("compare", str(finished), str(finished), "--shots", "1")
+    assert capsys.readouterr().err == ""
+
+
 def test_runs_on_other_data_have_a_table_of_their_own(
     finished: Path, small_tasks: Path, tmp_path: Path, said: Said
 ) -> None:

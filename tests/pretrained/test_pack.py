@@ -1,6 +1,7 @@
 """A run is packed: one set of weights, rounded, scored, with a card."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,8 +44,43 @@ def test_packed(run: Path, tmp_path: Path) -> None:
     assert [score["k"] for score in card["scores"]["packed"]] == [1, 5]
     shown = [json.loads(line) for line in (tmp_path / "m" / "tasks.jsonl").read_text().splitlines()]
     assert len(shown) == 2
-    with pytest.raises(tam.UserError, match="holds a run or a model"):
+    with pytest.raises(tam.UserError, match="m exists already: give the name of a new folder"):
         pack_run(run, tmp_path / "m", tasks=2, supports=1)
+
+
+def test_the_card_of_a_users_model_is_true(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = pack_run(run, tmp_path / "mine", tasks=2, supports=1)
+    text = readme(card)
+    assert "license" not in text
+    assert "like those of `tasks.jsonl`" in text
+    assert "have up to 5 tokens; longer ones are refused. Tokens it does not know are read as" in text
+    assert "`tasks.jsonl` has examples of 2 test tasks" in text
+    monkeypatch.chdir(tmp_path)
+    (name,) = re.findall(r'tam.load\("(.*)"\)', text)
+    learner = tam.load(name)
+    rule = learner.adapt([([1, 2], "a"), ([3], "b")])
+    learner.predict(rule, [[1, 2], [99]])
+    with pytest.raises(tam.UserError, match="9 tokens"):
+        learner.predict(rule, [[1] * 9])
+    long = card | {"inputs": {"usual": 5, "longest": 4096, "unknown": False}}
+    assert "it also takes longer ones, up to 4,096. Tokens it does not know are refused" in readme(long)
+
+
+def test_a_mistake_leaves_nothing(run: Path, tmp_path: Path) -> None:
+    (file := tmp_path / "file").write_text("mine")
+    out = tmp_path / "m"
+    for words, message in (
+        (("--out", file), "file exists already: give the name of a new folder"),
+        (("--out", file / "x"), "file/x: cannot be written: Not a directory"),
+        (("--out", out, "--tasks", "0"), "--tasks must be at least 1: got 0"),
+        (("--out", out, "--tasks", "-1"), "--tasks must be at least 1: got -1"),
+        (("--out", out, "--supports", "0"), "--supports must be at least 1: got 0"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            command("pack", str(run), *map(str, words))
+        assert list(tmp_path.iterdir()) == [file]
 
 
 def test_scoring_goes_on_from_its_log(run: Path, tmp_path: Path) -> None:

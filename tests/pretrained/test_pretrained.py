@@ -8,7 +8,7 @@ import pytest
 
 import tam
 from tam.pretrained import folder_of, names
-from tam.pretrained.card import read_card, readme
+from tam.pretrained.card import read_card, read_packed, readme
 from tam.pretrained.pack import LIMIT
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tests.learner.small import untrained
@@ -41,6 +41,16 @@ def test_shown_tasks_are_test_tasks(name: str) -> None:
     shown = {json.loads(line)["task"] for line in lines}
     assert shown <= titles["test"]
     assert not shown & titles["train"]
+
+
+def test_a_string_of_a_shown_task_may_have_any_character(tmp_path: Path) -> None:
+    x = ["a\u2028b", "\x85", "\x1e"]  # each of them ends a line for str.splitlines
+    line = {"task": "t", "examples": [{"x": x, "y": "yes"}]}
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read_packed(tmp_path).tasks == (("t", [(x, "yes")]),)
+    (tmp_path / "tasks.jsonl").write_text('{"task": "t"}\n')
+    with pytest.raises(tam.UserError, match=r"tasks\.jsonl: not the tasks of a packed model"):
+        read_packed(tmp_path)
 
 
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,13 @@ def test_an_unfinished_run_is_shown_by_its_accuracy(runs: Path) -> None:
     assert "Test tasks, accuracy" in own_page(read_runs([runs / "stopped"]))
 
 
+def test_a_string_in_the_metrics_may_have_any_character(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "first", run := tmp_path / "run")
+    with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"step": 99, "note": "a\u2028b"}\n')
+    assert read_runs([run])[0].steps == 99
+
+
 def test_mistakes_are_said(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in (
         ((str(tmp_path / "none"),), "there is no such folder: give the folder that tam train wrote"),

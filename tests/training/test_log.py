@@ -29,7 +29,7 @@ def test_lines_have_losses_held_out_scores_and_the_time_left(
         log({"note": "rows is 41"})
         for step in range(1, 41):
             clock.now += 1
-            log(loss(step, step))
+            log(loss(step, step + 50))  # the first step compiles for 50 s
             if step == 20:
                 log(VALID)
         log({"step": 40, "test": {}})
@@ -37,7 +37,7 @@ def test_lines_have_losses_held_out_scores_and_the_time_left(
     assert out == ""
     assert err.splitlines() == [
         "note: rows is 41",
-        "step 1 of 40, loss 1.000, 1.0 steps/s, 39 s left",
+        "step 1 of 40, loss 1.000",
         "step 11 of 40, loss 0.091, 1.0 steps/s, 29 s left",
         "step 20, validation: k=1 40% (perplexity infinite), k=10 75% (perplexity 2.50)",
         "step 21 of 40, loss 0.048, held out 0.800 (75% at k=10), 1.0 steps/s, 19 s left",
@@ -60,6 +60,20 @@ def test_a_bar_on_a_terminal_goes_when_done_and_leaves_the_validations(
     assert "━" in shown
     assert "step 20, validation: k=1 40% (perplexity infinite), k=10 75% (perplexity 2.50)" in shown
     assert shown.endswith("\x1b[2K")  # the bar's line is wiped
+
+
+def test_the_bar_says_that_a_run_is_scored_when_its_time_is_up(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with TrainingLog(1000, seconds=5) as log:
+        log(loss(10, 4))
+        log(VALID)
+        assert "scoring" not in capsys.readouterr().err
+        log(loss(11, 5))
+        log(VALID)
+    assert "scoring" in capsys.readouterr().err
 
 
 def test_without_rich_a_terminal_gets_lines(

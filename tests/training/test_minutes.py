@@ -16,6 +16,7 @@ from tam.training import minutes as planning
 from tam.training.minutes import ENOUGH_STEPS, Cost, fit_minutes, settle
 from tam.training.preflight import prepare
 from tam.training.trainer import Trainer
+from tests.clock import Clock
 from tests.training.run_folder import records
 from tests.training.toys import ignore, toy_config, toy_tasks, train_in
 
@@ -96,6 +97,42 @@ def test_settings_that_no_size_allows_are_an_error(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(defaults, "free_bytes", lambda _: 1)
     config = fit_minutes(Config.from_preset("quick"), toy_tasks(size=200), 1, tmp_path).config
     assert (config.network.layers, config.training.rows) == (1, 16)
+
+
+@pytest.mark.parametrize("per_row", [2e-6, 2e-4, 2e-3])
+def test_measuring_starts_small_and_takes_its_share_of_the_time(
+    per_row: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    steps: list[float] = []
+
+    def measure(config: Config, *rest: object) -> Cost:
+        steps.append(costs(per_row, 1e-9)(config, *rest).step)
+        clock.now += 30 * steps[-1]
+        return Cost(steps[-1], 1e-9, 30 * steps[-1])
+
+    monkeypatch.setattr(planning, "_measure", measure)
+    tasks, start = toy_tasks(size=200), Config.from_preset("quick")
+    assert fit_minutes(start, tasks, 1, tmp_path / "run").config.training.steps > 1
+    assert steps[0] == min(steps)
+    assert 30 * sum(steps) < 0.25 * 60
+
+
+def test_sizes_that_are_not_taken_do_not_count_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    def least(of_a_larger_size: float) -> str:
+        def measure(config: Config, *_: object) -> Cost:
+            small = config.network.layers == 1
+            seconds = 1.0 if small else of_a_larger_size
+            clock.now += seconds
+            return Cost(1e-3 if small else 1e3, 10.0, seconds)
+
+        monkeypatch.setattr(planning, "_measure", measure)
+        with pytest.raises(UserError, match="minutes must be about") as caught:
+            fit_minutes(Config.from_preset("quick"), toy_tasks(size=200), 1, tmp_path)
+        return str(caught.value)
+
+    assert least(1.0) == least(500.0)
 
 
 def test_what_is_given_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """`tam compare`: runs of any methods side by side, with their floors, on the same test tasks."""
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from tam.cli.use import ScoredRuns
 
 if TYPE_CHECKING:
     from tam.evaluation.protocol import KShotScore
+    from tam.learner.evaluating import Opened
 
 
 @dataclass(frozen=True)
@@ -22,21 +24,28 @@ class Compare(ScoredRuns):
     def run(self) -> None:
         """Score all runs, and print a table for each set of test tasks."""
         from tam.evaluation.floors import floors
+        from tam.learner.evaluating import score_alike
         from tam.report.side_by_side import Compared, comparison
         from tam.training.scoring import score_splits
 
         compared: list[Compared] = []
         known: dict[tuple[object, ...], dict[str, list[KShotScore]]] = {}
+        firsts: dict[str, tuple[str, Opened]] = {}
         for name, folder in zip(self.run_folders, self.folders, strict=True):
             opened = self.open(folder)
             data = str(self.tasks or opened.result["fingerprint"])
+            first_name, first = firsts.setdefault(data, (name, opened))
+            own, opened = opened.protocol, score_alike(opened, first)
+            if (protocol := opened.protocol) != own:
+                drawn = f"supports {protocol.supports} and queries {protocol.queries}"
+                print(f"note: {name} is scored with {drawn}, as {first_name} was", file=sys.stderr)
             source = opened.result["tasks"]
             title = str(self.tasks or source.get("name") or source.get("path") or "tasks in memory")
-            scored = score_splits(opened.saved, opened.protocol, opened.tasks)
+            scored = score_splits(opened.saved, protocol, opened.tasks)
             for split, scores in scored.items():
-                key = (data, split, opened.protocol)
+                key = (data, split, protocol)
                 if key not in known:
-                    known[key] = floors(opened.tasks[split], opened.protocol)
+                    known[key] = floors(opened.tasks[split], protocol)
                 of_run = f"{name} ({opened.result['method']})"
                 compared.append(
                     Compared(data, f"{title}, {split}", of_run, opened.result["kind"], scores, known[key])

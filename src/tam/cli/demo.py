@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tam.cli.options import Name, optional
@@ -23,7 +24,7 @@ _CELL = re.compile(r"\(?\s*(\d)\s*,\s*(\d)\s*\)?")
 _SEARCHES = 2
 """Most searches to learn a rule with, as in the playground; all eight take longer."""
 _GIVEN = {"classification": 40, "transduction": 8, "pathfinding": 5}
-"""Examples of a hidden rule that the model learns from."""
+"""Most examples of a hidden rule that the model learns from."""
 _ASKED = {"classification": 6, "transduction": 6, "pathfinding": 3}
 _HELP = {
     "classification": 'Type an input and its label, "3 1 4 1 5 -> yes": {max_x} numbers from 0 to 11, and '
@@ -56,16 +57,13 @@ class Demo:
         learner = load(self.model)
         talk = _Talk(self.model, learner)
         weights = sum(weight.numel() for weight in learner.model_.parameters())
-        print(
-            f"tam demo: {talk.benchmark}, {weights:,} weights, loaded in {time.monotonic() - started:.1f} s\n"
-        )
+        seconds = time.monotonic() - started
+        print(f"tam demo: {talk.benchmark}, {weights:,} weights, loaded in {seconds:.1f} s")
         if self.examples is not None:
+            print()
             talk.answer_file(self.examples)
             return
-        if talk.hidden:
-            talk.show_hidden_rule()
-        talk.explain()
-        for line in _typed():
+        for line in chain([""] if talk.hidden else [], ["?"], _typed()):
             if line in ("q", "quit", "exit"):
                 break
             try:
@@ -170,12 +168,16 @@ class _Talk:
         print(f"   {count} example{'s' if count > 1 else ''}. Another, or an input to answer?")
 
     def _learn(self, examples: list[tuple[list[Any], Any]]) -> "TaskEmbedding":
+        from tam.pretrained.card import FIT_A_VECTOR
+
         started = time.monotonic()
         rule = self.learner.adapt(examples, searches=_SEARCHES)
+        fitted = ""
+        if self.learner.config.method in FIT_A_VECTOR:
+            fitted = f": {self.learner.model_.task_size} numbers were fitted; the network did not change"
         print(
             f"Learned from {len(examples)} example{'s' if len(examples) > 1 else ''} in "
-            f"{time.monotonic() - started:.1f} s: {self.learner.model_.task_size} numbers were fitted; "
-            "the network did not change."
+            f"{time.monotonic() - started:.1f} s{fitted}."
         )
         return rule
 
@@ -206,11 +208,14 @@ class _Talk:
             print("   there are no more hidden rules: give examples of your own")
             return
         name, examples = self.hidden.pop(0)
-        given, asked = _GIVEN[self.benchmark], _ASKED[self.benchmark]
-        print(f"A rule that training never showed, from {given} examples, such as")
+        asked = min(_ASKED[self.benchmark], max(1, len(examples) // 3))
+        given = min(_GIVEN[self.benchmark], len(examples) - asked)
+        print(f"\nA rule that training never showed, from {given} example{'s' if given > 1 else ''}, such as")
         kept = self.examples, self.rule
-        self._show_rule(examples[:given], examples[given : given + asked])
-        self.examples, self.rule = kept
+        try:
+            self._show_rule(examples[:given], examples[given : given + asked])
+        finally:
+            self.examples, self.rule = kept
         print(f'The rule was: "{name}".')
 
     def _show_paths(self, start: int, end: int) -> None:

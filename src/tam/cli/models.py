@@ -1,5 +1,6 @@
 """`tam models`, `tam pack`, `tam export`, `tam push`: pretrained models, and how to share your own."""
 
+import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -60,7 +61,9 @@ class Pack:
 
         run, out = path_of(self.run_folder, "RUN"), path_of(self.out, "--out")
         card = pack_run(run, out, tasks=self.tasks, supports=self.supports)
-        print(f"packed {card['name']} into {out}: {card['bytes']:,} bytes; its card is {out / 'README.md'}")
+        print(f"packed {run} into {out}: {card['bytes']:,} bytes; its card is {out / 'README.md'}")
+        print(f"{out / 'tasks.jsonl'} has test tasks for tam demo: delete it if they must not be shared")
+        print(f"next: tam demo {shlex.quote(str(out))}")
 
 
 @dataclass(frozen=True)

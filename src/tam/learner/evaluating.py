@@ -75,6 +75,12 @@ def _own_tasks(
     return {split: tasks.splits[split] for split in tasks.test_splits}
 
 
+def score_alike(run: Opened, first: Opened) -> Opened:
+    """The run, to be scored with as many supports and queries as the first, drawn from the same seed."""
+    drawn = {name: getattr(first.protocol, name) for name in ("supports", "queries", "support_seed")}
+    return run._replace(protocol=replace(run.protocol, **drawn))
+
+
 def evaluate_run(run: Opened) -> dict[str, Any]:
     """Return the result of a finished run with new scores.
 
@@ -94,7 +100,10 @@ def over_trials(results: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -
     folder_of: dict[int, Path] = {}
     for folder, other in zip(folders, results, strict=True):
         if words := _other_than_seed(first, other):
-            raise UserError(f"{folder} must differ from {folders[0]} in its seed alone: {'; '.join(words)}")
+            raise UserError(
+                f"{folder} must differ from {folders[0]} in its seed alone (for others there is "
+                f"tam compare): {'; '.join(words)}"
+            )
         seed = other["config"]["seed"]
         if seed in folder_of:
             raise UserError(f"{folder} must have another seed: got {seed}, the seed of {folder_of[seed]}")

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tam.errors import UserError
-from tam.io import exists, infinite_if_none, read_json
+from tam.io import MALFORMED, exists, infinite_if_none, json_text, read_json
+from tam.pretrained import names
 from tam.tasks.task import metric_of
 
 FILE = "card.json"
+FIT_A_VECTOR = ("tam", "cavia")
+"""Methods that fit a task's vector alone and leave the network as it is."""
 
 _PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run")
 
@@ -53,11 +56,15 @@ def read_packed(folder: Path) -> Packed:
     benchmark = read_card(folder)["tasks"].get("name") if exists(folder / FILE) else None
     if not exists(file := folder / "tasks.jsonl"):
         return Packed(benchmark)
-    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    return Packed(
-        benchmark,
-        tuple(ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]]) for one in lines),
-    )
+    lines = filter(None, file.read_text(encoding="utf-8").split("\n"))
+    try:
+        tasks = tuple(
+            ShownTask(one["task"], [(each["x"], each["y"]) for each in one["examples"]])
+            for one in map(json.loads, lines)
+        )
+    except MALFORMED as error:
+        raise UserError(f"{file}: not the tasks of a packed model ({error!r})") from None
+    return Packed(benchmark, tasks)
 
 
 def headline(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
@@ -77,8 +84,7 @@ def with_interval(card: Mapping[str, Any], score: Mapping[str, Any]) -> str:
 
 
 _README = """---
-license: mit
-library_name: tam
+{license}library_name: tam
 tags: [few-shot, meta-learning, task-embedding, sequence]
 metrics: [{metric}]
 ---
@@ -90,7 +96,7 @@ metrics: [{metric}]
 ```python
 import tam
 
-learner = tam.load("{card[name]}")
+{where}learner = tam.load({loaded})
 rule = learner.adapt(examples)          # pairs of an input and its answer
 answers = learner.predict(rule, inputs)
 ```
@@ -112,20 +118,23 @@ there each k has the weights that validated best at it, in float32.
 
 ## Limits
 
-It knows tasks like those of its benchmark: other rules on the same inputs may be learned badly or not at \
-all. Longer inputs and other tokens are refused, shorter ones were never seen in training.
+It knows tasks like those {known}: other rules on the same inputs may be learned badly or not at all. \
+{limits}
 """
+_WHERE = "# this folder's path; on the Hugging Face hub, hf://OWNER/NAME\n"
 
 
 def readme(card: Mapping[str, Any]) -> str:
     """Render the card as Markdown, headed by the fields that the Hugging Face hub reads."""
     name, run, scored, tasks = card["name"], card["run"], card["scored"], card["tasks"]
     scores = card["scores"]
-    metric = metric_of(card["kind"])
+    metric, ours = metric_of(card["kind"]), name in names()
+    benchmark, file = tasks.get("name"), Path(tasks.get("path", "")).name
+    fits = f": it fits a vector of {card['task_size']} numbers and stays as it is"
     about = (
-        f"A network with {card['parameters']:,} weights that learns a new task like those of `{name}` "
-        f"from a few examples: it fits a vector of {card['task_size']} numbers and stays as it is. "
-        f"{_ABOUT.get(name, '')}"
+        f"A network with {card['parameters']:,} weights that learns a new task like those of "
+        f"`{benchmark or file}` from a few examples{fits if card['method'] in FIT_A_VECTOR else ''}. "
+        f"{_ABOUT.get(benchmark, '')}"
     )
     shots = [f"k = {score['k']}" for score in scores["packed"]]
     rows = [
@@ -134,9 +143,10 @@ def readme(card: Mapping[str, Any]) -> str:
         ["the run", *(with_interval(card, score) for score in scores["run"])],
         ["test tasks", *(score["tasks"] for score in scores["run"])],
     ]
+    trained_on = f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else f"of `{file}`"
     made = [
         ["method", f"`{card['method']}`, {card['step']:,} outer steps, seed {run['seed']}"],
-        ["training tasks", f"{tasks['train']}, of seed {tasks['seed']}" if "train" in tasks else "of a file"],
+        ["training tasks", trained_on],
         ["device", f"{run['device']}, {run['seconds']:.0f} s with validation"],
         ["code", f"commit `{run['commit']}`, tam {run['tam']}, torch {run['torch']}"],
         ["finished", run["finished"]],
@@ -144,6 +154,11 @@ def readme(card: Mapping[str, Any]) -> str:
     ]
     return _README.format(
         card=card,
+        license="license: mit\n" if ours else "",
+        where="" if ours else _WHERE,
+        loaded=json_text(name),
+        known="of its benchmark" if benchmark else "it was trained on",
+        limits=_limits(card),
         run=run,
         scored=scored,
         metric=metric,
@@ -152,6 +167,20 @@ def readme(card: Mapping[str, Any]) -> str:
         plural="s" if scored["supports"] > 1 else "",
         scores=_table(["", *shots], rows),
         made=_table(["", ""], made),
+    )
+
+
+def _limits(card: Mapping[str, Any]) -> str:
+    """Which inputs the model takes, and which examples come with it."""
+    if "inputs" not in card:  # the models that come with the package
+        return "Longer inputs and other tokens are refused, shorter ones were never seen in training."
+    usual, longest = card["inputs"]["usual"], card["inputs"]["longest"]
+    more = f"it also takes longer ones, up to {longest:,}" if longest > usual else "longer ones are refused"
+    others = "are read as unknown" if card["inputs"]["unknown"] else "are refused"
+    return (
+        f"The inputs of its tasks have up to {usual} tokens; {more}. Tokens it does not know {others}.\n\n"
+        f"`tasks.jsonl` has examples of {card['shown']} test tasks, for `tam demo` and `tam serve`: delete "
+        "it if they must not be shared. `tam push` does not upload it."
     )
 
 

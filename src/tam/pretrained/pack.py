@@ -7,17 +7,17 @@ are packed, rounded to float16, with the steps and rate that validated best for 
 import argparse
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tam.errors import UserError
-from tam.io import json_text, path_of
+from tam.errors import SettingError, UserError
+from tam.io import json_text, new_folder, path_of
 from tam.pretrained.card import FILE
 from tam.pretrained.score import score_packed
+from tam.tasks.rng import Rng
+from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training.checkpoint import write_json, write_text
-from tam.training.folder import check_free
 from tam.training.run import load_tasks, read_config, read_result
 from tam.training.saved import Saved, validated
 
@@ -34,39 +34,44 @@ def pack_run(run: Path, out: Path, *, tasks: int, supports: int, name: str | Non
         out: The folder to write.
         tasks: The number of test tasks to score the packed model on.
         supports: The number of supports per task.
-        name: The name of the model; by default that of its benchmark.
+        name: The name of the model; by default that of the folder.
     """
+    if tasks < 1:
+        raise SettingError(f"tasks must be at least 1: got {tasks}")
     if (result := read_result(run)) is None:
         raise UserError(f"{run}: there is no finished run here (no result.json)")
-    check_free(out)
     config, source = read_config(run / "config.json")
-    task_set = load_tasks(source, file=run / "config.json")
-    if result["fingerprint"] != task_set.fingerprint:
-        raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
-    saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
-    saved.write(out, half=True)
-    size = (out / "model.safetensors").stat().st_size
-    if size > LIMIT:
-        raise UserError(f"{out}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
-    kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
-    card: dict[str, Any] = {
-        "name": name or task_set.options.get("name", run.name),
-        "kind": result["kind"],
-        "method": result["method"],
-        "tasks": result["tasks"],
-        "fingerprint": result["fingerprint"],
-        "vocabulary": len(saved.vocabulary),
-        "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
-        "task_size": saved.model.task_size,
-        "step": step,
-        "bytes": size,
-        "scores": {"run": result["scores"]},
-        "run": {name: result.get(name) for name in kept}
-        | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
-    }
-    write_json(out / FILE, card)
-    write_text(out / "tasks.jsonl", _lines(task_set))
-    return score_packed(out, task_set.test[:tasks], supports)
+    with new_folder(out) as folder:
+        task_set = load_tasks(source, file=run / "config.json")
+        if result["fingerprint"] != task_set.fingerprint:
+            raise UserError(f"{run}: the run there has other tasks: give it the tasks it started with")
+        saved, step = one_set(Saved.read(run, "cpu"), run, config.training.steps)
+        spec = saved.model.spec
+        saved.write(folder, half=True)
+        size = (folder / "model.safetensors").stat().st_size
+        if size > LIMIT:
+            raise UserError(f"{run}: the packed weights must take at most {LIMIT:,} bytes: got {size:,}")
+        kept = ("seconds", "device", "commit", "code", "tam", "torch", "finished")
+        card: dict[str, Any] = {
+            "name": name or out.resolve().name,
+            "kind": result["kind"],
+            "method": result["method"],
+            "tasks": result["tasks"],
+            "fingerprint": result["fingerprint"],
+            "vocabulary": len(saved.vocabulary),
+            "parameters": sum(parameter.numel() for parameter in saved.model.parameters()),
+            "task_size": saved.model.task_size,
+            "step": step,
+            "bytes": size,
+            "inputs": {"usual": spec.max_x, "longest": spec.longest_x, "unknown": spec.unknown_tokens},
+            "shown": len(task_set.test[:_SHOWN_TASKS]),
+            "scores": {"run": result["scores"]},
+            "run": {name: result.get(name) for name in kept}
+            | {"seed": config.seed, "supports": config.protocol.supports, "test_tasks": len(task_set.test)},
+        }
+        write_json(folder / FILE, card)
+        write_text(folder / "tasks.jsonl", _lines(task_set))
+        return score_packed(folder, task_set.test[:tasks], supports)
 
 
 def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
@@ -76,7 +81,8 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
     by_step = Counter(best.step for best, _ in saved.best.values())
     k = max(saved.best, key=lambda k: (by_step[saved.best[k][0].step], k))
     best, model = saved.best[k]
-    choices = validated(run, best.step)
+    choices = {other: one.choice for other, (one, _) in saved.best.items() if one.step == best.step}
+    choices |= validated(run, best.step)  # of a method that does not train, none is recorded
     if missing := [k for k in saved.config.protocol.shots if k not in choices]:
         raise UserError(f"{run / 'metrics.jsonl'}: no validation of step {best.step} at k = {missing[0]}")
     return replace(saved, model=model, choices=choices, best={}), best.step
@@ -85,16 +91,15 @@ def one_set(saved: Saved, run: Path, last_step: int) -> tuple[Saved, int]:
 def _lines(tasks: TaskSet) -> str:
     """The first test tasks with some of their examples, as JSONL."""
     return "".join(
-        json_text(
-            {
-                "task": task.name,
-                "kind": task.kind,
-                "examples": [{"x": list(x), "y": y} for x, y in islice(task, _SHOWN_EXAMPLES)],
-            }
-        )
-        + "\n"
+        json_text({"task": task.name, "kind": task.kind, "examples": _some_examples(task)}) + "\n"
         for task in tasks.test[:_SHOWN_TASKS]
     )
+
+
+def _some_examples(task: Task) -> list[dict[str, Any]]:
+    """Random examples of a task: in a file they may be sorted by label."""
+    some = (task[place] for place in Rng("shown", task.name).permutation(len(task))[:_SHOWN_EXAMPLES])
+    return [{"x": list(x), "y": y} for x, y in some]
 
 
 def main() -> None:
@@ -104,7 +109,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="a new folder for the packed model")
     parser.add_argument("--tasks", type=int, default=16, help="number of test tasks to score it on")
     parser.add_argument("--supports", type=int, default=1, help="number of supports per task")
-    parser.add_argument("--name", help="its name; by default that of its benchmark")
+    parser.add_argument("--name", help="its name; by default that of the folder")
     arguments = parser.parse_args()
     try:
         run, out = path_of(arguments.run, "run"), path_of(arguments.out, "--out")

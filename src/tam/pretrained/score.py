@@ -70,7 +70,7 @@ def score_packed(
 def _read(log: Path) -> dict[tuple[str, int, int, str], TaskScore]:
     if not exists(log):
         return {}
-    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, filter(None, log.read_text(encoding="utf-8").split("\n")))
     return {(name, k, supports, task): TaskScore(*scores) for name, k, supports, task, *scores in lines}
 
 

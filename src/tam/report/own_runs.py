@@ -80,7 +80,7 @@ def _records(file: Path) -> Iterator[Mapping[str, Any]]:
     if not exists(file):
         return
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise unreadable(file, error) from None
     for line in lines:

@@ -1,8 +1,9 @@
 """Show how training goes: a progress bar on a terminal, a line now and then elsewhere."""
 
+import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tam.training.distribution import is_first
@@ -24,6 +25,8 @@ class TrainingLog:
     def __init__(self, steps: int, seconds: float | None = None) -> None:
         self._steps, self._seconds = steps, seconds
         self._held_out = ""
+        self._first = (0, 0.0)
+        self._ended = False
         self._shown: float | None = None
         self._bar: Any = None
 
@@ -44,29 +47,38 @@ class TrainingLog:
             self._held_out = _held_out(record["valid"])
             scores = (f"k={k} {_score(score)}" for k, score in record["valid"].items())
             self._print(f"step {record['step']}, validation: {', '.join(scores)}")
-            if self._bar is not None and record["step"] >= self._steps:
+            if self._bar is not None and self._ended:
                 self._bar.update(self._bar.task_ids[0], completed=1, line="scoring")
         elif "loss" in record:
+            limit = math.inf if self._seconds is None else self._seconds
+            self._ended = record["step"] >= self._steps or record["seconds"] >= limit
             self._show_losses(record["step"], record["loss"], record["seconds"])
 
     def _show_losses(self, done: int, loss: float, seconds: float) -> None:
+        if done == 1:  # slow: it compiles
+            self._first = (done, seconds)
         now, every = time.monotonic(), _LINE_EVERY if self._bar is None else 0.2
         if self._shown is not None and now - self._shown < every and done < self._steps:
             return
         self._shown = now
-        speed = f"{done / max(seconds, 1e-9):.1f} steps/s"
         where = f"step {done}" if self._seconds is not None else f"step {done} of {self._steps}"
-        left = f"{_duration(self._time_left(done, seconds))} left"
-        line = ", ".join(filter(None, (where, f"loss {loss:.3f}", self._held_out, speed, left)))
+        words = (where, f"loss {loss:.3f}", self._held_out, *self._pace(done, seconds))
+        line = ", ".join(filter(None, words))
         if self._bar is None:
             self._print(line)
             return
         share = max(done / max(self._steps, 1), 0 if self._seconds is None else seconds / self._seconds)
         self._bar.update(self._bar.task_ids[0], completed=share, line=line)
 
-    def _time_left(self, done: int, seconds: float) -> float:
-        left = seconds / max(done, 1) * (self._steps - done)
-        return left if self._seconds is None else min(left, max(0.0, self._seconds - seconds))
+    def _pace(self, done: int, seconds: float) -> Iterator[str]:
+        """The speed since the first step, and the time left."""
+        left = math.inf if self._seconds is None else max(0.0, self._seconds - seconds)
+        if done > self._first[0]:
+            of_a_step = (seconds - self._first[1]) / (done - self._first[0])
+            yield f"{1 / max(of_a_step, 1e-9):.1f} steps/s"
+            left = min(left, of_a_step * (self._steps - done))
+        if left < math.inf:
+            yield f"{_duration(left)} left"
 
     def _print(self, line: str) -> None:
         if self._bar is not None:

@@ -38,8 +38,8 @@ _SIZES: tuple[dict[str, int], ...] = (
     {"layers": 1, "width": 64, "tasks": 8, "rows": 16},
 )
 """From largest to smallest; settings that the user gave do not change."""
-_SCORING_SHARE, _TEST_SHARE = 0.2, 0.15
-"""The largest shares of the time for validations and for the test tasks."""
+_MEASURING_SHARE, _SCORING_SHARE, _TEST_SHARE = 0.2, 0.2, 0.15
+"""The largest shares of the time for measuring, for validations and for the test tasks."""
 _MOST_VALIDATIONS = 5
 _AT_THE_END = 2.0  # seconds for writing the result and drawing
 _FASTER = 2
@@ -49,10 +49,11 @@ its learning rate."""
 
 @dataclass(frozen=True)
 class Cost:
-    """Measured costs: the seconds of an outer step, and of a unit of scoring work."""
+    """Measured costs: the seconds of an outer step, of a unit of scoring work, and of measuring the two."""
 
     step: float
     scoring: float
+    measuring: float = 0.0
 
 
 def settle(
@@ -115,12 +116,12 @@ def fit_minutes(
     if not config.settings.trained:
         return Settled(config)
     seconds = 60 * minutes - (_AT_THE_END if with_test else 0)
+    used = 60 * minutes - seconds + time.monotonic() - since
     sized, cost = _choose_size(config, tasks, seconds, given)
-    left = seconds - (time.monotonic() - since)
-    used = 60 * minutes - left
+    used, left = used + cost.measuring, seconds - (time.monotonic() - since)
     planned = _schedule(sized, tasks, (used, left), cost, given, with_test=with_test)
     machine = "CPU" if config.device == "cpu" else "GPU"
-    lines = (f"{minutes:g} minutes on this {machine}:", *planned.notes)
+    lines = (f"{minutes:g} minute{'s' if minutes != 1 else ''} on this {machine}:", *planned.notes)
     values = {"minutes": minutes, "tasks": tasks.fingerprint, "from": config.to_json()}
     values["config"] = planned.config.to_json()
     try:
@@ -153,17 +154,21 @@ def _choose_size(
 ) -> tuple[Config, Cost]:
     """The largest network and batch that leave enough steps, with their cost.
 
-    Costs are measured, from a small size on a CPU and from the largest on a GPU. A larger size is measured
-    only if it should leave enough steps, judging by its arithmetic.
+    Costs are measured, from the smallest size on a CPU and from the largest on a GPU. A larger size is
+    measured only if it should leave enough steps, judging by its arithmetic, and if there is time.
     """
     sizes = _sizes(config, tasks, given)
     longest_step = (1 - _SCORING_SHARE - _TEST_SHARE) * seconds / ENOUGH_STEPS
     measured: dict[int, Cost] = {}
-    place: int | None = 0 if config.device != "cpu" else max(0, len(sizes) - 3)
+    place: int | None = 0 if config.device != "cpu" else len(sizes) - 1
+    until = time.monotonic() + _MEASURING_SHARE * seconds
     while place is not None:
         cost = measured[place] = _measure(sizes[place], tasks, seconds)
+        late, others = time.monotonic() > until, range(place + 1, len(sizes))
         if cost.step > longest_step:
-            others = range(place + 1, len(sizes))
+            others = others[-1:] if late else others
+        elif late:
+            break
         else:
             of_a_unit = cost.step / _work(sizes[place], tasks)
             others = [
@@ -216,17 +221,25 @@ def _measure(config: Config, tasks: TaskSet, seconds: float) -> Cost:
     """Time a few outer steps of the last phase, and the scoring of a few validation tasks."""
     if _is_mixed(config):
         config = config.override(small_after=0)
-    limit = 0.02 * seconds
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(prepare(config, tasks, with_test=False), Path(folder))
+        step = math.inf
         for _ in range(1 if config.device == "cpu" else 6):  # compiles and captures
-            float(trainer.step().end)
-        started, steps = time.monotonic(), 0
-        while steps < 2 or (steps < 50 and time.monotonic() - started < limit):
-            float(trainer.step().end)
-            steps += 1
-        step = (time.monotonic() - started) / steps
-        return Cost(step, _scoring_cost(trainer, tasks))
+            step = _step_seconds(trainer, 0)
+        if time.monotonic() - began < _MEASURING_SHARE * seconds:
+            step = _step_seconds(trainer, 0.02 * seconds)
+        scoring = _scoring_cost(trainer, tasks)
+        return Cost(step, scoring, time.monotonic() - began)
+
+
+def _step_seconds(trainer: Trainer, limit: float) -> float:
+    """The mean seconds of at most 50 steps, taken until the limit, or of one."""
+    started, steps = time.monotonic(), 0
+    while not steps or (steps < 50 and time.monotonic() - started < limit):
+        float(trainer.step().end)
+        steps += 1
+    return (time.monotonic() - started) / steps
 
 
 def _scoring_cost(trainer: Trainer, tasks: TaskSet) -> float:
@@ -312,10 +325,11 @@ def _schedule(
     scheduled = replace(config, protocol=protocol).override(**not_given(changes, given))
     batch = f"{config.training.tasks} tasks of {config.training.rows} rows a step"
     shots = " ".join(map(str, protocol.shots))
-    asked = f"supports {protocol.supports}, queries up to {protocol.queries}"
+    asked = f"shots {shots}, supports {protocol.supports}, queries up to {protocol.queries}"
+    asked += f", steps to adapt up to {most}" if (most := max(protocol.adapt_steps)) else ""
     lines = [
         f"  {_network_in_words(config)}, {batch}: about {planned} steps of {_duration(cost.step)}",
-        f"  shots {shots}, {asked}, steps to adapt up to {max(protocol.adapt_steps)}",
+        f"  {asked}",
         f"  about {validations} validations of {_duration(validation)}",
     ]
     if with_test:

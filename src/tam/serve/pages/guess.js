@@ -10,7 +10,7 @@ const ROUNDS = 6;
 export function guessView(model) {
   const isPath = IS_PATH(model), labels = model.kind === "classification", hue = hues();
   const FIRST = isPath ? 2 : 4;
-  let task = null, order = [], round = 0, score, past, mine = null;
+  let task = null, order = [], first = 0, rounds = ROUNDS, round = 0, score, past, mine = null;
 
   const board = h("div", { class: "board", role: "status" });
   const seen = h(isPath ? "div" : "ol", { class: isPath ? "gallery" : "examples", "aria-label": "Examples that both of you see" });
@@ -20,6 +20,8 @@ export function guessView(model) {
   const begin = () => attempt(async () => {
     if (!order.length) order = [...Array(model.hidden).keys()].sort(() => Math.random() - 0.5);
     task = await hiddenTask(model, order.pop());
+    first = Math.min(FIRST, Math.floor(task.examples.length / 2));
+    rounds = Math.min(ROUNDS, task.examples.length - first);
     round = 0;
     past = [];
     score = { you: 0, model: 0 };
@@ -27,18 +29,18 @@ export function guessView(model) {
     pose();
   });
 
-  const known = () => task.examples.slice(0, FIRST + round);
+  const known = () => task.examples.slice(0, first + round);
   const shownAnswer = (y) => (isPath ? `${y.length - 1} steps` : answer(y, hue(y)));
   const isRight = (x, given, truth) => (isPath
     ? judge(x, given.map((cell) => cell - OFFSET), truth.map((cell) => cell - OFFSET)).right
     : same(given, truth));
 
   function pose() {
-    const current = task.examples[FIRST + round];
+    const current = task.examples[first + round];
     mine = attempt(() => learn(model, known(), [current.x], 1));
     drawSeen();
     drawBoard();
-    question.replaceChildren(h("h2", {}, `Round ${round + 1} of ${ROUNDS}: your answer?`), isPath ? pathQuestion(current) : wordQuestion(current));
+    question.replaceChildren(h("h2", {}, `Round ${round + 1} of ${rounds}: your answer?`), isPath ? pathQuestion(current) : wordQuestion(current));
     if (round) question.querySelector("input, .choices button, [tabindex='0']")?.focus({ preventScroll: true });
   }
 
@@ -82,7 +84,7 @@ export function guessView(model) {
   }
 
   async function check(given) {
-    const current = task.examples[FIRST + round];
+    const current = task.examples[first + round];
     question.replaceChildren(h("h2", {}, "The model thinks …"));
     const reply = await mine;
     if (!reply) return;
@@ -93,7 +95,7 @@ export function guessView(model) {
     past.push(one);
     history.prepend(roundLine(one));
     round += 1;
-    if (round < ROUNDS) pose();
+    if (round < rounds) pose();
     else end();
   }
 
@@ -123,7 +125,7 @@ export function guessView(model) {
   }
 
   function drawBoard() {
-    const dots = (who) => h("span", { class: "dots", "aria-hidden": "true" }, Array.from({ length: ROUNDS }, (_, place) =>
+    const dots = (who) => h("span", { class: "dots", "aria-hidden": "true" }, Array.from({ length: rounds }, (_, place) =>
       h("i", { class: place < past.length ? (past[place][who] ? "hit" : "miss") : "" })));
     board.replaceChildren(
       h("div", {}, h("small", {}, "You"), h("strong", { id: "score-you" }, String(score.you)), dots("you")),

@@ -96,11 +96,12 @@ export function teachView(model) {
   const another = () => attempt(async () => {
     sampleNumber = (sampleNumber + 1) % model.hidden;
     const task = await hiddenTask(model, sampleNumber);
-    sample = { ...task, given: task.examples.length - INPUTS };
-    inputs = task.examples.slice(-INPUTS).map((one) => ({ x: one.x, truth: one.y, history: [] }));
+    const given = task.examples.length - Math.min(INPUTS, Math.floor(task.examples.length / 2));
+    sample = { ...task, given };
+    inputs = task.examples.slice(given).map((one) => ({ x: one.x, truth: one.y, history: [] }));
     examples = [];
     const own = sample;
-    while (sample === own && examples.length < FIRST) {
+    while (sample === own && examples.length < Math.min(FIRST, given)) {
       examples = sample.examples.slice(0, examples.length + 1);
       await relearn();
     }
