@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tam.learner.learner import load
+from tam.store.store import Store
 from tests.commands.own import Said, write_examples
 from tests.in_process import tam
 
@@ -99,5 +100,10 @@ def test_a_model_remembers_how_its_text_is_split(how: str, tmp_path: Path, said:
         said(*shlex.split(hint.removeprefix("next: tam ")))
         answer = json.loads(said("predict", str(folder), rule, "my card was stolen", "--json"))
         assert len(answer["x"]) == (18 if how == "characters" else 4)
+    examples, learner = [(one["x"], one["y"]) for one in EXAMPLES], load(saved)
+    learned = learner.adapt(examples)
+    assert learner.predict(learned, ["my card was stolen"]) == [answer["y"]]
+    with Store(tmp_path / "store", learner) as store:
+        assert store.put("t", learned, examples).examples[0].x == answer["x"]
     hint = said("adapt", str(run), str(given), "--out", rule, "--text", "characters").splitlines()[-1]
     assert hint == f"next: tam predict {run} {rule} 'my card was stolen' --text characters"

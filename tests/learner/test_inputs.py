@@ -91,6 +91,17 @@ def test_wrong_examples_say_where_and_why(intake: Intake, examples: Any, about: 
         intake.task("t", examples, ())
 
 
+def test_text_is_split_as_in_training() -> None:
+    of_words = Vocabulary([1, 2, "a", "b"])
+    plain = Intake(CLASSIFIER.spec, of_words, None)
+    assert plain.plain("t", [("1 a 2", "a b"), (["a"], 0)]) == [([1, "a", 2], "a b"), (["a"], 0)]
+    assert plain.inputs(["2 b"]).tokens == [[2, "b"]]
+    with pytest.raises(UserError, match=r"^input 1: .* several words, not 'a'"):
+        plain.inputs([["a"], "a"])  # perhaps one input, not two
+    characters = replace(TRANSDUCER, vocabulary=of_words, text="characters")
+    assert characters.plain("t", [("ab", "b")]) == [(["a", "b"], ["b"])]
+
+
 def test_booleans_are_labels() -> None:
     made = CLASSIFIER.task("t", [([1], True), ([2], np.False_)], ())
     assert [example.y for example in made] == ["true", "false"]

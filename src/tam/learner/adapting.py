@@ -9,7 +9,7 @@ import torch
 
 from tam.errors import UserError, shown
 from tam.evaluation.protocol import Choice, chunks, rows_at_once
-from tam.learner.inputs import Intake, plain_examples
+from tam.learner.inputs import Intake
 from tam.learner.task_embedding import TaskEmbedding
 from tam.methods import TAM, Method, make_method
 from tam.methods.losses import task_losses
@@ -20,7 +20,7 @@ from tam.tasks.task import Classes, Label, Task
 from tam.tasks.vocabulary import Token, listed
 from tam.training.saved import Saved
 
-Examples = Iterable[tuple[Sequence[Token], Label | Sequence[Token]]]
+Examples = Iterable[tuple[Sequence[Token] | str, Label | Sequence[Token]]]
 """Examples of one task: pairs of an input and its answer."""
 
 
@@ -39,7 +39,7 @@ class Trained:
     def __init__(self, saved: Saved) -> None:
         self.saved, self.method = saved, make_method(saved.config)
         self.spec, self.device = saved.model.spec, torch.device(saved.config.device)
-        self.intake = Intake(self.spec, saved.vocabulary, saved.primitives)
+        self.intake = Intake(self.spec, saved.vocabulary, saved.primitives, saved.text)
         networks = (saved.model, *(model for _, model in saved.best.values()))
         self.identities = {model: identity(model) for model in networks}
 
@@ -53,7 +53,7 @@ class Trained:
         if each is None or len(each) != len(supports):
             raise UserError(f"primitives must be one list per task: got {shown(primitives)}")
         method = self._with(searches)
-        plain = [plain_examples(f"task {number}", examples) for number, examples in enumerate(supports)]
+        plain = [self.intake.plain(f"task {number}", examples) for number, examples in enumerate(supports)]
         made = [
             self.intake.task(f"task {number}", examples, names)
             for number, (examples, names) in enumerate(zip(plain, each, strict=True))

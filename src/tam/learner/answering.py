@@ -28,7 +28,7 @@ T = TypeVar("T")
 Rules = TaskEmbedding | Iterable[TaskEmbedding]
 """One task embedding for all inputs, or one for each."""
 
-Inputs = Iterable[Sequence[Token]]
+Inputs = Iterable[Sequence[Token] | str]
 """Inputs, each a sequence of tokens."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from tam.models.token_ids import TokenIds
 from tam.tasks.composition import PrimitivesError, unknown_slot
 from tam.tasks.task import Classes, Example, Integers, Label, Sequences, Task, compact
 from tam.tasks.taskset import TaskSet
+from tam.tasks.text import TextSplitter, text_splitter
 from tam.tasks.vocabulary import Token, Vocabulary, listed, plain_label, plain_token, sort_key
 
 
@@ -65,6 +67,8 @@ class Intake:
     spec: ModelSpec
     vocabulary: Vocabulary
     primitives: Mapping[str, int] | None
+    text: str | None = None
+    """How text is split, as in `text_splitter`; None: into words."""
 
     @property
     def ids(self) -> TokenIds:
@@ -75,7 +79,7 @@ class Intake:
         """Make a task from its examples."""
         inputs: list[list[int]] = []
         answers: list[Any] = []
-        for number, example in enumerate(plain_examples(name, examples)):
+        for number, example in enumerate(self.plain(name, examples)):
             try:
                 x, y = self._pair(example)
             except UserError as error:
@@ -84,6 +88,23 @@ class Intake:
             answers.append(y)
         y = self._sequences(answers) if self.spec.kind == "transduction" else self._classes(name, answers)
         return Task(name, self.vocabulary, self._sequences(inputs), y, self.task_primitives(name, primitives))
+
+    def plain(self, name: str, examples: Iterable[Any]) -> list[Example]:
+        """Convert the examples of a task to plain values, and text to tokens."""
+        return plain_examples(name, examples, self._split, text_answers=self.spec.kind == "transduction")
+
+    @cached_property
+    def _split(self) -> TextSplitter:
+        """Splits text as in training, and only text with several words if the model was trained on tokens."""
+        split, integers = text_splitter(self.text or "words"), self.vocabulary.integers
+
+        def tokens_of(text: str) -> list[Token]:
+            tokens = split(text)
+            if self.text is None and len(tokens) < 2:
+                raise UserError(f"expected a list of tokens, or several words, not {shown(text)}")
+            return tokens if self.text not in (None, "words") else [integers.get(str(t), t) for t in tokens]
+
+        return tokens_of
 
     def inputs(self, rows: "Iterable[Any] | Checked") -> "Checked":
         """Check and convert inputs; those already `Checked` are returned unchanged."""
@@ -95,7 +116,7 @@ class Intake:
         ids = self.ids
         for number, row in enumerate(items):
             try:
-                tokens.append(_plain_tokens(row))
+                tokens.append(_plain_tokens(row, self._split))
                 self._check_length(tokens[-1], self.spec.longest_x)
                 id_rows.append(ids.pair(tokens[-1])[0])
             except UserError as error:
@@ -181,8 +202,17 @@ class Intake:
         return Sequences.from_flat(flat, rows.lengths, len(self.vocabulary))
 
 
-def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
-    """Convert the examples of a task to plain values, whether or not a model knows their tokens."""
+def plain_examples(
+    name: str, examples: Iterable[Any], split: TextSplitter | None = None, *, text_answers: bool = False
+) -> list[Example]:
+    """Convert the examples of a task to plain values, whether or not a model knows their tokens.
+
+    Args:
+        name: The task, for errors.
+        examples: Pairs of an input and its answer.
+        split: Splits inputs that are text; without it, they are an error.
+        text_answers: Whether to split answers that are text, too; else they are labels.
+    """
     pairs = listed(examples)
     if not pairs:
         raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
@@ -192,20 +222,25 @@ def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
             with _prefixed("x"):
-                x = _plain_tokens(pair[0])
+                x = _plain_tokens(pair[0], split)
             with _prefixed("y"):
-                tokens = listed(pair[1])
-                y = plain_label(pair[1]) if tokens is None else _plain_tokens(tokens)
-                if y is None:
-                    raise UserError(f"expected a label or a list of tokens, not {shown(pair[1])}")
+                y = _plain_answer(pair[1], split if text_answers else None)
         except UserError as error:
             raise ExamplesError(name, str(error), number) from None
         found.append(Example(x, y))
     return found
 
 
-def _plain_tokens(row: Any) -> list[Token]:
-    tokens = listed(row)
+def _plain_answer(value: Any, split: TextSplitter | None) -> Label | list[Token]:
+    if listed(value) is not None or (split is not None and isinstance(value, str)):
+        return _plain_tokens(value, split)
+    if (label := plain_label(value)) is None:
+        raise UserError(f"expected a label or a list of tokens, not {shown(value)}")
+    return label
+
+
+def _plain_tokens(row: Any, split: TextSplitter | None) -> list[Token]:
+    tokens = split(row) if split is not None and isinstance(row, str) else listed(row)
     if tokens is None:
         raise UserError(f"expected a list of tokens, not {shown(row)}")
     if set(map(type, tokens)) <= {int, str}:

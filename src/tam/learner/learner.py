@@ -157,7 +157,8 @@ class Learner:
         """Learn a task from examples: fit its embedding, with the network frozen.
 
         Args:
-            examples: Pairs of an input and its answer, in your own tokens and labels.
+            examples: Pairs of an input and its answer, in your own tokens and labels. Text is split as in
+                training.
             primitives: For a compositional model, the task's primitives; one must be unknown to the model.
             searches: If the model learns by several searches, use at most this many (at least 2), to save
                 time.
@@ -184,7 +185,7 @@ class Learner:
 
         Args:
             rules: The task embedding, or one for each input.
-            inputs: In your own tokens.
+            inputs: In your own tokens, or as text.
             beams: For sequences, the number of beams; 1 decodes greedily. Classification ignores it.
         """
         if self._used.spec.kind == "transduction":

@@ -90,6 +90,7 @@ class Store:
         self._index, self._cache = Index(), dict[str, TaskEmbedding]()
         self._database = Database(self.path, changed=self._cache.clear)
         try:
+            self._intake = None if learner is None else learner.intake
             if learner is not None:
                 self._bind(learner)
         except BaseException:
@@ -152,9 +153,12 @@ class Store:
             name: Its name.
             embedding: Its embedding, from a learner of this store's model.
             examples: The examples it was learned from; another model can learn the task again from them.
+                Text needs a store that was opened with a learner, which splits it.
             notes: Anything you want to remember about it.
             replace: Whether to replace a task of this name; otherwise a taken name is an error.
         """
+        if self._intake is not None:
+            examples = self._intake.plain(f"task {name!r}", examples)
         task = StoredTask(
             checked_name(name), embedding, encodable_examples(name, examples), checked_notes(notes), now()
         )

@@ -95,6 +95,11 @@ class Vocabulary:
         """The tokens with these ids."""
         return [self.tokens[index] for index in ids]
 
+    @property
+    def integers(self) -> dict[str, int]:
+        """The tokens that are integers, by their digits."""
+        return {str(token): token for token in self.tokens if isinstance(token, int)}
+
     def like(self, other: "Vocabulary") -> "Vocabulary":
         """This vocabulary, with integers for their digits or the reverse, where `other` has only those.
 
