@@ -13,12 +13,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 import tam
+from tam.serve import schema
 from tam.serve.description import description
 from tam.serve.guard import App, Guard
 from tam.serve.limits import Limits
 from tam.serve.metrics import Metrics
 from tam.serve.problems import answer_errors
-from tam.serve.routes import open_routes, routes
+from tam.serve.routes import routes
 from tam.serve.served import Served
 
 PAGES = Path(__file__).parent / "pages"
@@ -54,7 +55,11 @@ def make_app(
         redoc_url=None,
     )
     answer_errors(app)
-    app.include_router(open_routes())
+
+    @app.get("/health", summary="Whether the server answers")
+    def health() -> schema.Health:
+        return schema.Health(status="ok", version=tam.__version__)
+
     app.include_router(routes(models, limits, counts), dependencies=_token_check(token))
     app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
     app.mount("/", StaticFiles(directory=PAGES, html=True))

@@ -52,7 +52,6 @@ class Served:
     """A served model.
 
     Args:
-        name: Its name in requests.
         learner: The model; from now on only this object's thread may use it.
         store: Its stored tasks.
         limits: Limits on the queue.
@@ -62,14 +61,13 @@ class Served:
 
     def __init__(
         self,
-        name: str,
         learner: Learner,
         store: Store,
         limits: Limits,
         observe: Observe = lambda *_: None,
         packed: Packed | None = None,
     ) -> None:
-        self.name, self.learner, self.store, self._observe = name, learner, store, observe
+        self.learner, self.store, self._observe = learner, store, observe
         self.packed = packed or Packed()
         self.searches = learner.method.searches
         self.weights = set(identities_of(learner))

@@ -79,7 +79,7 @@ def serve(
     with _listen(host, port) as listening:
         metrics = Metrics()
         served = {
-            name: Served(name, learner, store, limits, partial(metrics.batch, name), packed)
+            name: Served(learner, store, limits, partial(metrics.batch, name), packed)
             for name, (learner, store, packed) in models.items()
         }
         for one in served.values():
