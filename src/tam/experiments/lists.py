@@ -30,7 +30,7 @@ from tam.training.log import TrainingLog
 from tam.training.preflight import prepare, real_device
 from tam.training.run import load_tasks, run, start
 
-SHOTS, QUERIES = 8, slice(16, 24)
+SUPPORT, QUERIES = 8, slice(16, 24)
 
 SETTINGS: dict[str, Any] = {
     "layers": 4,
@@ -83,13 +83,13 @@ def with_protocol(tasks: TaskSet) -> TaskSet:
 
 
 def _fixed(task: Task) -> Task:
-    rows = np.r_[:SHOTS, QUERIES]
+    rows = np.r_[:SUPPORT, QUERIES]
     if len(task) < QUERIES.stop or not isinstance(task.y, Sequences):
         raise UserError(
             f"task {task.name!r} must have sequences as answers, and at least {QUERIES.stop} examples"
         )
     x, y = (Sequences(part.ids[rows], part.lengths[rows]) for part in (task.x, task.y))
-    return replace(task, x=x, y=y, support=SHOTS)
+    return replace(task, x=x, y=y, support=SUPPORT)
 
 
 def settings_for(method: str, seconds: float, device: str, seed: int, **values: Any) -> Config:
@@ -97,9 +97,8 @@ def settings_for(method: str, seconds: float, device: str, seed: int, **values: 
     most = round(seconds * (2 if device == "cpu" else 40))  # too many, so that the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
     chosen = SETTINGS | (ON_CPU if device == "cpu" else {}) if method == "tam" else {}
-    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
-    chosen |= {"hints": 0, "programs": 0}
-    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
+    chosen |= {"shots": (SUPPORT,), "supports": 1, "choose_by": "accuracy", "hints": 0, "programs": 0}
+    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | timing | values
     return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)
 
 
