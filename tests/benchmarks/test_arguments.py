@@ -14,7 +14,7 @@ Load = Callable[[str], ModuleType]
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", ["generation", "memory", "peers", "scaling"])
+@pytest.mark.parametrize("name", ["generation", "gpu", "memory", "peers", "scaling", "serve"])
 @pytest.mark.parametrize(("word", "code"), [("--help", 0), ("nonsense", 2)])
 def test_nothing_is_measured_for_help_or_by_mistake(
     name: str,
