@@ -35,7 +35,6 @@ def files() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
-    """Write the files, or check them."""
     parser = argparse.ArgumentParser(description="Write the figures and the numbers of the documentation.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if a file is out of date"

@@ -98,7 +98,6 @@ def _server() -> Generator[str]:
 
 
 def main(names: list[str]) -> None:
-    """Take the screenshots with these names, or all."""
     chosen = names or [*IN_A_BROWSER, "demo"]
     if "demo" in chosen:
         demo()

@@ -18,8 +18,6 @@ Step = Callable[[], list[Tensor]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the problem."""
-
     layers: int = 2
     width: int = 64
     heads: int = 4
@@ -69,17 +67,14 @@ class Problem:
 
     @property
     def weights(self) -> list[nn.Parameter]:
-        """The parameters θ."""
         return list(self.model.parameters())
 
     @property
     def support(self) -> Batch:
-        """The support of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows))
 
     @property
     def query(self) -> Batch:
-        """The queries of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows, None))
 
     def episodes(self) -> Iterator[tuple[Batch, Batch]]:
@@ -91,7 +86,6 @@ class Problem:
         return (batch.part(slice(place, place + 1)) for place in range(batch.tasks))
 
     def in_double(self) -> "Problem":
-        """The same problem in double precision."""
         return replace(self, model=deepcopy(self.model).double(), bare=deepcopy(self.bare).double())
 
 
