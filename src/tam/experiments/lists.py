@@ -8,7 +8,6 @@ and tested on its examples 17 to 24.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shlex
@@ -21,7 +20,8 @@ import numpy as np
 
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.io import json_text, path_of
+from tam.experiments.results import short_hash
+from tam.io import path_of
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -156,8 +156,7 @@ def _run(options: argparse.Namespace) -> None:
 def default_name(options: argparse.Namespace) -> str:
     """A name that no run of another method, prior, seed or settings has."""
     prior = f"-prior{options.prior_tasks}" if options.prior else ""
-    settings = hashlib.sha256(json_text(options.settings).encode()).hexdigest()[:8]
-    chosen = f"-{settings}" if options.settings else ""
+    chosen = f"-{short_hash(options.settings)}" if options.settings else ""
     return f"list_functions-{options.method}{prior}{chosen}-{options.seed}"
 
 

@@ -1,6 +1,5 @@
 """Run one job, from its tasks to its result; as a program, read the order from standard input."""
 
-import hashlib
 import json
 import math
 import signal
@@ -19,9 +18,9 @@ from tam.experiments.budget import gpu_seconds, step_times, steps_within
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
-from tam.experiments.results import Folders, status, versions, write_result
+from tam.experiments.results import Folders, short_hash, status, versions, write_result
 from tam.experiments.sharing import present
-from tam.io import json_text, read_json
+from tam.io import read_json
 from tam.methods import make_method
 from tam.tasks.task import metric_of
 from tam.tasks.taskset import TaskSet
@@ -154,8 +153,7 @@ def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float
         "tasks": {name: value for name, value in order.job.options.items() if name not in trial},
         "device": "cpu" if config.device == "cpu" else torch.cuda.get_device_name(config.device),
     }
-    digest = hashlib.sha256(json_text(what).encode()).hexdigest()[:8]
-    file = order.folders.runs / f"step-times-{digest}.json"
+    file = order.folders.runs / f"step-times-{short_hash(what)}.json"
     if not file.exists():
         write_json(file, what | {"milliseconds": dict(step_times(config, tasks))})
     return {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
