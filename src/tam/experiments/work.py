@@ -119,16 +119,10 @@ def _work(order: Order) -> None:
         finally:
             diary.write()
         diary.finish()
-        _write(order, config, tasks, diary, result)
+        write_result(job, folders, result | _facts(order, config, tasks, diary))
         if diary.step_times is None and diary.curve and config.device != "cpu":
-            diary.step_times = _step_times(order, config, tasks)
-            diary.write()
-            _write(order, config, tasks, diary, result)
-
-
-def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
-    """Write the result: first without, then again with the time of its steps."""
-    write_result(order.job, order.folders, result | _facts(order, config, tasks, diary))
+            _time_steps(order, config, tasks, diary)  # with the result safe
+            write_result(job, folders, result | _facts(order, config, tasks, diary))
 
 
 def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Config:
@@ -136,17 +130,15 @@ def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Conf
     if order.job.seconds is None:
         return config
     prepare(config, tasks)
-    if diary.step_times is None:
-        diary.step_times = _step_times(order, config, tasks)
-        diary.write()
-    steps = steps_within(make_method(config), diary.step_times, order.job.seconds)
+    times = diary.step_times or _time_steps(order, config, tasks, diary)
+    steps = steps_within(make_method(config), times, order.job.seconds)
     if steps >= config.training.steps:
         return config
     return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
 
 
-def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float]:
-    """The times of a step, measured once on this GPU for all seeds and hold-outs of a run."""
+def _time_steps(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[int, float]:
+    """Note the times of a step, measured once on this GPU for all seeds and hold-outs of a run."""
     trial = {"seed", "holdout"}
     what = {
         "config": {name: value for name, value in config.to_json().items() if name not in trial},
@@ -156,7 +148,9 @@ def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float
     file = order.folders.runs / f"step-times-{short_hash(what)}.json"
     if not file.exists():
         write_json(file, what | {"milliseconds": dict(step_times(config, tasks))})
-    return {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
+    diary.step_times = {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
+    diary.write()
+    return diary.step_times
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:
