@@ -41,15 +41,9 @@ def embedding_map(
 ) -> dict[str, Any]:
     """Map the task embeddings of a finished run on path-finding; return JSON values.
 
-    A point has the row and column of a task's end, its embedding on two principal components (x, y), and
-    whether the model was trained on that task. `r2` measures how well a linear map of the embeddings
-    predicts row and column of held-out tasks.
-
-    Args:
-        folder: The folder with the trained model.
-        result: The run's result.
-        device: The device on which tasks are learned.
-        report: Called with a line of progress.
+    The trained model is in `folder`. A point has the row and column of a task's end, its embedding on two
+    principal components (x, y), and whether the model was trained on that task. `r2` measures how well a
+    linear map of the embeddings predicts row and column of held-out tasks.
     """
     source = result["tasks"]
     if source.get("name") != "pathfinding" or source.get("compositional"):
@@ -115,12 +109,7 @@ def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
 
 
 class EmbeddingMaps:
-    """The published maps, `embeddings-METHOD.json`, and the trained models behind them.
-
-    Args:
-        folders: The folder of the trained models, and the device they were trained on.
-        folder: The folder to write maps to.
-    """
+    """The published maps, `embeddings-METHOD.json` in `folder`, and the trained models behind them."""
 
     def __init__(self, folders: Folders, folder: Path) -> None:
         self._folders, self._folder = folders, folder

@@ -14,12 +14,8 @@ PENALTIES = 10.0 ** np.arange(-6, 4)
 def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:
     """R² of a ridge regression on held-out points.
 
-    One part of the points is held out at a time; the penalty is chosen on the rest by leave-one-out.
-
-    Args:
-        points: `[n, d]`.
-        target: The numbers to predict, `[n]`.
-        order: 0 … n − 1 in random order; neighbours are held out together.
+    One part of the points `[n, d]` is held out at a time, neighbours in this random order together; the
+    penalty is chosen on the rest by leave-one-out.
     """
     predicted = np.empty_like(target)
     for part in np.array_split(order, FOLDS):

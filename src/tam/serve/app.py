@@ -29,14 +29,11 @@ PAGES = Path(__file__).parent / "pages"
 def make_app(
     models: Mapping[str, Served], limits: Limits, token: str | None = None, metrics: Metrics | None = None
 ) -> App:
-    """Build the app that serves these models; requests that name no model use the first.
+    """Build the app that serves these models by name, and closes them when it stops.
 
-    Args:
-        models: The models by name; they are closed when the app stops.
-        limits: Limits on requests and on the queue.
-        token: If given, all requests must have it except those for the pages and /health. Without one, only
-            requests addressed to this machine are answered.
-        metrics: The counters, shared with the models, which report their batches to them.
+    Requests that name no model use the first. If there is a token, all requests must have it except those
+    for the pages and /health; without one, only requests addressed to this machine are answered. The models
+    report their batches to `metrics`.
     """
     counts = metrics or Metrics()
 

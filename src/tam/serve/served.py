@@ -49,14 +49,9 @@ class PredictRequest(Request):
 
 
 class Served:
-    """A served model.
+    """A served model, with its stored tasks, and the benchmark and test tasks that came with it, if any.
 
-    Args:
-        learner: The model; from now on only this object's thread may use it.
-        store: Its stored tasks.
-        limits: Limits on the queue.
-        observe: Called for every batch.
-        packed: The benchmark and test tasks that came with it, if any.
+    From now on only this object's thread may use the learner.
     """
 
     def __init__(

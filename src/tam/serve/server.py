@@ -58,13 +58,8 @@ def serve(
 ) -> None:
     """Serve models until the process gets SIGTERM or SIGINT; open requests are finished first.
 
-    Args:
-        models: The models by name.
-        host: The address to listen on.
-        port: The port to listen on; 0 takes any free one.
-        token: The token that requests must have; may be None only if the host is a loopback address.
-        limits: Limits on requests and on the queue.
-        ready: Called with the address once the server listens.
+    Port 0 takes any free one. Without a token, the host must be a loopback address. `ready` is called with
+    the address once the server listens.
     """
     try:
         import uvicorn

@@ -43,11 +43,9 @@ _SCHEMA = (
 
 
 class Database:
-    """One connection, which threads may share.
+    """One connection to a file, created if missing, which threads may share.
 
-    Args:
-        path: The file, created if missing; `:memory:` keeps everything in memory.
-        changed: Called at the start of a transaction if another connection has written since the last one.
+    `changed` is called at the start of a transaction if another connection has written since the last one.
     """
 
     def __init__(self, path: Path, changed: Callable[[], None]) -> None:
