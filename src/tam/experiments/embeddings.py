@@ -99,10 +99,6 @@ def _examples(family: PathfindingFamily, end: int) -> list[Example]:
 
 def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
     """The task embedding z alone, even if the other weights were fine-tuned too."""
-    if rule.is_support or not learner.model_.task_size:
-        raise UserError(
-            f"{learner.config.method} has no task embeddings: a map needs tam, multitask or cavia"
-        )
     if len(rule.point) == learner.model_.task_size:
         return rule.point.astype(np.float64)
     return weights.from_rows(learner.model_, torch.from_numpy(rule.vector)[None])["z"][0].double().numpy()

@@ -26,7 +26,7 @@ class Timed(NamedTuple):
 
 
 def timed(results: Mapping[str, Result]) -> list[Timed]:
-    """The methods with results at all k for at least one seed, by benchmark; results by names of jobs."""
+    """The methods with results at all k for at least one seed, by benchmark; `results` are by name of job."""
     rows = []
     for benchmark in BENCHMARKS:
         for model in TABLE1:
