@@ -26,10 +26,9 @@ def files() -> Iterator[tuple[Path, str]]:
     pictures = {name: draw().svg() for name, draw in FIGURES.items()}
     pictures |= {"serving": serving.draw(results.serve).svg(), "onnx": exported.draw().svg()}
     pictures |= {"quality": charts.quality(results), "scaling": charts.scaling(results.scaling)}
+    pictures["embeddings"] = charts.embeddings(results)
     if results.reproductions:
         pictures["learning"] = charts.learning(results)
-    if "tam" in results.embeddings:
-        pictures["embeddings"] = charts.embeddings(results)
     for name, picture in pictures.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", picture
 

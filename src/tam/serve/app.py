@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 import tam
 from tam.serve import schema
 from tam.serve.description import description
-from tam.serve.guard import App, Guard
+from tam.serve.guard import App, guarded
 from tam.serve.limits import Limits
 from tam.serve.metrics import Metrics
 from tam.serve.problems import answer_errors
@@ -60,7 +60,7 @@ def make_app(
     app.include_router(routes(models, limits, counts), dependencies=_token_check(token))
     app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
     app.mount("/", StaticFiles(directory=PAGES, html=True))
-    return counts.around(Guard(app, limits.max_body, local=token is None))
+    return counts.around(guarded(app, limits.max_body, local=token is None))
 
 
 def _token_check(token: str | None) -> list[Any]:
