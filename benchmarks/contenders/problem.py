@@ -50,7 +50,6 @@ class Problem:
     """The network and examples that every contender gets.
 
     Attributes:
-        sizes: Its sizes.
         model: The network, conditioned on a task embedding.
         bare: The network without a task embedding, for MAML.
         batch: Tasks with N rows each.
