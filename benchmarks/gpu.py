@@ -1,7 +1,7 @@
 """Time the start and the outer steps of Algorithm 1 on a GPU, and check the fast code against plain code.
 
 Run `python benchmarks/gpu.py` on a machine with a CUDA GPU; it needs only torch, triton, numpy and
-safetensors, takes about two minutes and writes results/gpu.json.
+safetensors, takes some minutes and writes results/gpu.json. Each measurement has its own process.
 
 The network is the paper's, with bfloat16 products; B = 16 and N = 300, or as in the preset best. The work
 counted is that of the paper's algorithm: 6 operations per token and weight of the blocks, T + 1 passes, with
@@ -9,7 +9,6 @@ the tokens [x, z, y₁ … y_{m−1}]. Reuse raises the rate, padding lowers it.
 to the end of its first outer step: cold, with an empty Triton cache, and warm.
 """
 
-import argparse
 import json
 import math
 import os
@@ -18,29 +17,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from agreement import Case, Example, disagreement
-from alone import FailedError, one_by_one
+from record import Facts, about, in_fresh_process, no_options, write
 
 from tam.cli.exit import command
 from tam.config.config import Config
 from tam.config.methods import TamSettings
 from tam.models.fast.context import plain
 from tam.models.fast.gpu_device import compile_only
-from tam.provenance import now, provenance
 from tam.tasks.benchmark import BenchmarkOptions, make
 from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.training.preflight import check_device, prepare
 from tam.training.trainer import Trainer
-
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "results" / "gpu.json"
 
 
 class Step(NamedTuple):
@@ -105,108 +100,42 @@ CAPTURED = (
 )
 """Methods, benchmarks and settings whose captured outer steps are compared with eager ones."""
 
-Row = dict[str, Any]
+TRAINING_STEPS = 300
+"""Outer steps of the short trainings."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=FILE, help="result file; parts not measured are kept")
-    parser.add_argument("--only", choices=["times", "checks"], help="run only this part")
-    names = ["classification", "transduction", "pathfinding"]
-    parser.add_argument("--benchmarks", nargs="+", choices=names, default=names, help="benchmarks to time")
-    arguments = parser.parse_args()
+    no_options(__doc__)
     with command():
         check_device("cuda")
-    facts = Facts(arguments.out)
-    jobs: list[Job] = []
-    if arguments.only != "times":
-        facts.values["checks"] = {}
-        jobs += [Job("captured", one) for one in CAPTURED]
-        jobs += [Job("training", (kernels,)) for kernels in ("ours", "plain")]
-        jobs.append(Job("kernels"))
-    if arguments.only != "checks":
-        facts.add("start", start())
-        facts.add("peak_tflops", round(matmul_peak(), 1))
-        jobs += [Job("step", step) for step in STEPS if step.benchmark in arguments.benchmarks]
+    first = start()
+    peak = matmul_peak()
     print(f"{'outer step':52}{'ms':>8}{'must':>8}{'TFLOP/s':>9}{'GiB':>7}")
-    try:
-        for job, found in one_by_one(jobs, set_up):
-            if job.what == "step":
-                facts.add_step(found)
-                print(words(found), flush=True)
-            else:
-                facts.add_check(job.what, found)
-    except FailedError as error:
-        raise SystemExit(f"error: {error}") from None
-    print(f"written: {arguments.out}")
+    steps = [in_fresh_process(timed, step) for step in STEPS]
+    checks = {
+        "captured": [in_fresh_process(compare_captured, *case) for case in CAPTURED],
+        "training": {
+            "steps": TRAINING_STEPS,
+            "loss": {kernels: in_fresh_process(losses, kernels) for kernels in ("ours", "plain")},
+        },
+        "kernels": in_fresh_process(compare_kernels),
+    }
+    for name, found in checks.items():
+        print(name, found)
+    facts = about("gpu", "outer steps of Algorithm 1 on a GPU, and that fast and plain code compute the same")
+    device = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    measured = {"start": first, "peak_tflops": round(peak, 1), "steps": steps, "checks": checks}
+    write("gpu", facts | device | measured)
 
 
-class Job(NamedTuple):
-    """A check, or an outer step to time."""
-
-    what: str
-    given: tuple[Any, ...] = ()
-
-
-@contextmanager
-def set_up(job: Job) -> Generator[Callable[[], Any]]:
-    """Set up a job in its own process; checks run now, steps are timed once all jobs are set up."""
-    if job.what == "step":
-        with timed(*job.given) as measure:
-            yield measure
-        return
-    checks = {"captured": compare_captured, "training": compare_training, "kernels": compare_kernels}
-    found = checks[job.what](*job.given)
-    yield lambda: found
-
-
-class Facts:
-    """The results so far, which are written on every addition."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.values: dict[str, Any] = {"steps": [], "checks": {}}
-        if file.exists():
-            self.values |= json.loads(file.read_text(encoding="utf-8"))
-        self.values |= {
-            "what": "outer steps of Algorithm 1 on a GPU, and that fast and plain code compute the same",
-            "command": "python benchmarks/gpu.py",
-            "device": torch.cuda.get_device_name(),
-            "torch": torch.__version__,
-            **provenance(),
-        }
-
-    def add(self, name: str, value: Any) -> None:
-        """Set a value and write the file."""
-        self.values[name] = value
-        self.values["finished"] = now()
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps(self.values, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-    def add_step(self, row: Row) -> None:
-        """Add the time of a step, replacing an earlier one of the same step."""
-        same = ("preset", "benchmark", "theta_update", "kernels")
-        others = [r for r in self.values["steps"] if any(r.get(name) != row[name] for name in same)]
-        self.add("steps", [*others, row])
-
-    def add_check(self, name: str, value: Any) -> None:
-        """Add the outcome of a check."""
-        print(name, value, flush=True)
-        before = self.values["checks"].get(name)
-        if name == "training":
-            value["loss"] |= before["loss"] if before else {}
-        else:
-            value = [*(before or []), *value]
-        self.add("checks", self.values["checks"] | {name: value})
-
-
-def matmul_peak(size: int = 8192) -> float:
+def matmul_peak() -> float:
     """TFLOP/s of a large bfloat16 matrix product."""
+    size = 8192
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     return 2 * size**3 / _milliseconds(lambda: a @ b, 20) / 1e9
 
 
-def words(row: Row) -> str:
+def words(row: Facts) -> str:
     """A line of the printed table."""
     plain = "" if row["kernels"] == "ours" else ", plain"
     label = f"{row['benchmark']}, {row['preset']}, T = {row['inner_steps']}, {row['theta_update']}{plain}"
@@ -214,10 +143,8 @@ def words(row: Row) -> str:
     return f"{label:52}{row['ms']:8.2f}{must:>8}{row['tflops']:9.0f}{row['gib']:7.1f}"
 
 
-@contextmanager
-def timed(*given: Any) -> Generator[Callable[[], Row]]:
-    """Set up a trainer that has recorded its outer step; yield a function that times it."""
-    step = Step(*given)
+def timed(step: Step) -> Facts:
+    """Time an outer step that has been recorded, and print it."""
     tasks = make(BenchmarkOptions(name=step.benchmark))  # pyright: ignore[reportArgumentType]
     config = step.config()
     training, network, settings = config.training, config.network, config.settings
@@ -228,38 +155,36 @@ def timed(*given: Any) -> Generator[Callable[[], Row]]:
         for _ in range(6):
             trainer.step()
         torch.cuda.synchronize()
-
-        def measure() -> Row:
-            ms = _milliseconds(trainer.step, 5, repeats=5)
-            passed = tokens(tasks) * training.tasks * training.rows * (settings.inner_steps + 1)
-            work = passed * 6 * 12 * network.width**2 * network.layers
-            best, must = step.inner_steps is None, MUST.get((step.benchmark, settings.theta_update))
-            return {
-                "preset": "best" if best else "paper",
-                "benchmark": step.benchmark,
-                "tasks": training.tasks,
-                "rows": training.rows,
-                "theta_update": settings.theta_update,
-                "inner_steps": settings.inner_steps,
-                "kernels": "ours" if step.kernels else "plain",
-                "ms": round(ms, 3),
-                "must_ms": must if step.kernels and not best else None,
-                "tokens": round(tokens(tasks), 2),
-                "tflops": round(work / ms / 1e9, 1),
-                "must_tflops": MUST_TFLOPS if best else None,
-                "gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
-            }
-
-        yield measure
+        ms = _milliseconds(trainer.step, 5, repeats=5)
+    passed = tokens(tasks) * training.tasks * training.rows * (settings.inner_steps + 1)
+    work = passed * 6 * 12 * network.width**2 * network.layers
+    best, must = step.inner_steps is None, MUST.get((step.benchmark, settings.theta_update))
+    row: Facts = {
+        "preset": "best" if best else "paper",
+        "benchmark": step.benchmark,
+        "tasks": training.tasks,
+        "rows": training.rows,
+        "theta_update": settings.theta_update,
+        "inner_steps": settings.inner_steps,
+        "kernels": "ours" if step.kernels else "plain",
+        "ms": round(ms, 3),
+        "must_ms": must if step.kernels and not best else None,
+        "tokens": round(tokens(tasks), 2),
+        "tflops": round(work / ms / 1e9, 1),
+        "must_tflops": MUST_TFLOPS if best else None,
+        "gib": round(torch.cuda.max_memory_allocated() / 2**30, 2),
+    }
+    print(words(row), flush=True)
+    return row
 
 
-def start() -> dict[str, Row]:
+def start() -> dict[str, Facts]:
     """Seconds from the start of a process to the end of its first outer step, cold and then warm.
 
     The cold process has neither compiled kernels nor Python's bytecode; the warm one has both.
     """
     make(BenchmarkOptions(name="classification"))  # so that it is in the cache
-    found: dict[str, Row] = {}
+    found: dict[str, Facts] = {}
     with tempfile.TemporaryDirectory() as cache:
         for name, must in MUST_START.items():
             script = [sys.executable, Path(__file__).with_name("start.py"), str(time.time())]
@@ -284,7 +209,7 @@ def tokens(tasks: TaskSet) -> float:
     return statistics.mean(lengths)
 
 
-def compare_kernels() -> list[Row]:
+def compare_kernels() -> list[Facts]:
     """The errors of kernels and plain code against float64."""
     precisions = [(case, half) for case in CASES for half in (False, True)]
     with compile_only():
@@ -293,17 +218,17 @@ def compare_kernels() -> list[Row]:
     return [disagreement(case, "cuda", half=half) for case, half in precisions]
 
 
-def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps: int = 20) -> list[Row]:
+def compare_captured(method: str, name: str, settings: Mapping[str, Any], steps: int = 20) -> Facts:
     """The relative difference in θ between captured and eager outer steps, with the same kernels."""
     tasks = make(BenchmarkOptions(name=name))  # pyright: ignore[reportArgumentType]
     given = {"precision": "float32", "inner_steps": 3, "tasks": 4, "rows": 32, "steps": 100, **settings}
     config = Config.from_preset("paper", method, name, device="cuda", **given)
     eager, captured = (_weights_after(config, tasks, steps, how) for how in (False, True))
-    row: Row = {"method": method, "benchmark": name, "precision": given["precision"], "steps": steps}
+    row: Facts = {"method": method, "benchmark": name, "precision": given["precision"], "steps": steps}
     if method == "tam":
         row |= {name: getattr(config.settings, name) for name in ("theta_update", "support")}
     difference = float((captured - eager).norm() / eager.norm())
-    return [row | {"relative_difference": difference, "must": 1e-5}]
+    return row | {"relative_difference": difference, "must": 1e-5}
 
 
 def _weights_after(config: Config, tasks: TaskSet, steps: int, captured: bool) -> torch.Tensor:
@@ -315,21 +240,20 @@ def _weights_after(config: Config, tasks: TaskSet, steps: int, captured: bool) -
         return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
 
 
-def compare_training(kernels: str, steps: int = 300) -> Row:
+def losses(kernels: str) -> list[float]:
     """The losses of four seeds after a short training with our kernels or with plain code."""
     tasks = make(BenchmarkOptions(name="classification"))
     values: list[float] = []
     for seed in range(4):
-        config = _config(
-            "classification", inner_steps=10, rows=100, steps=steps, seed=seed, theta_update="interleaved"
-        )
+        settings = {"inner_steps": 10, "rows": 100, "steps": TRAINING_STEPS, "theta_update": "interleaved"}
+        config = _config("classification", seed=seed, **settings)
         with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels == "ours" else plain():
             trainer = Trainer(prepare(config, tasks), Path(folder))
-            losses = [float(trainer.step().end) for _ in range(steps)]
-        values.append(round(statistics.mean(losses[-30:]), 4))
+            ends = [float(trainer.step().end) for _ in range(TRAINING_STEPS)]
+        values.append(round(statistics.mean(ends[-30:]), 4))
         if not math.isfinite(values[-1]):
             raise RuntimeError(f"training with {kernels} kernels diverged")
-    return {"steps": steps, "loss": {kernels: values}}
+    return values
 
 
 def _config(name: str, **values: Any) -> Config:

@@ -75,44 +75,29 @@ def measure(sizes: Sizes, rounds: int, contenders: Sequence[Contender] = CONTEND
     steps: dict[str, Step] = {}
     firsts: dict[str, tuple[str, list[Tensor]]] = {}
     for contender in contenders:
-        row: Facts = {
-            "name": contender.name,
-            "group": contender.group,
-            "what": (contender.prepare.__doc__ or "").partition("\n")[0],
-        }
-        try:
-            exact = contender.prepare(given.in_double())()
-            step = contender.prepare(given)
-            step()
-        except Exception as error:
-            # If a peer cannot run, its row has the reason. Ours must run.
-            if contender.name.startswith(("tam: ", "loop")):
-                raise
-            row["error"] = reason(error)
-        else:
-            steps[contender.name] = step
-            if contender.result is not None:
-                first, expected = firsts.setdefault(contender.result, (contender.name, exact))
-                row |= {"same_as": first, "difference": distance(exact, expected)}
-        rows.append(row)
+        exact = contender.prepare(given.in_double())()
+        step = steps[contender.name] = contender.prepare(given)
+        step()
+        first, expected = firsts.setdefault(contender.result, (contender.name, exact))
+        rows.append(
+            {
+                "name": contender.name,
+                "group": contender.group,
+                "what": (contender.prepare.__doc__ or "").partition("\n")[0],
+                "same_as": first,
+                "difference": distance(exact, expected),
+            }
+        )
     times = time_in_turn(steps, rounds)
     for row in rows:
-        if row["name"] in times:
-            taken = sorted(each.processor for each in times[row["name"]])
-            row |= {
-                "ms": round(statistics.median(taken), 2),
-                "fastest_ms": round(taken[0], 2),
-                "slowest_ms": round(taken[-1], 2),
-                "clock_ms": round(statistics.median(each.clock for each in times[row["name"]]), 2),
-            }
+        taken = sorted(each.processor for each in times[row["name"]])
+        row |= {
+            "ms": round(statistics.median(taken), 2),
+            "fastest_ms": round(taken[0], 2),
+            "slowest_ms": round(taken[-1], 2),
+            "clock_ms": round(statistics.median(each.clock for each in times[row["name"]]), 2),
+        }
     return rows
-
-
-def reason(error: Exception) -> str:
-    """One line on why a contender did not run."""
-    if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is not installed"
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def distance(found: list[Tensor], expected: list[Tensor]) -> float:
@@ -125,12 +110,12 @@ def distance(found: list[Tensor], expected: list[Tensor]) -> float:
 
 def ratios(rows: Sequence[Facts]) -> list[Facts]:
     """The speed-ups of ours over the peers, with the required ones."""
-    times = {row["name"]: row["ms"] for row in rows if "ms" in row}
+    times = {row["name"]: row["ms"] for row in rows}
     return [
         {
             "ours": ours,
             "other": other,
-            "ratio": round(times[other] / times[ours], 2) if other in times else None,
+            "ratio": round(times[other] / times[ours], 2),
             "must": must,
             "aim": aim,
         }
@@ -141,8 +126,6 @@ def ratios(rows: Sequence[Facts]) -> list[Facts]:
 
 def verdict(one: Facts) -> str:
     """A speed-up with the required one."""
-    if one["ratio"] is None:
-        return "not measured"
     aim = "" if one["aim"] is None else f", aim {one['aim']:g}×"
     missed = "" if one["ratio"] >= one["must"] else ": missed"
     return f"{one['ratio']:.2f}×, must be {one['must']:g}×{aim}{missed}"
@@ -176,16 +159,14 @@ def main() -> None:
         "ratios": found,
     }
     write("peers", facts)
-    unequal = [row["name"] for row in rows if row.get("difference", 0) > ALIKE]
+    unequal = [row["name"] for row in rows if row["difference"] > ALIKE]
     if unequal:
         sys.exit(f"not the same results: {', '.join(unequal)}")
 
 
 def shown(row: Facts) -> list[object]:
     """A row of the printed table."""
-    if "error" in row:
-        return [row["name"], "–", "", row["error"]]
-    same = row.get("same_as", row["name"])
+    same = row["same_as"]
     note = "" if same == row["name"] else f"same result as {same}, to {row['difference']:.0e}"
     return [row["name"], f"{row['ms']:.1f}", f"{row['fastest_ms']:.1f} … {row['slowest_ms']:.1f}", note]
 

@@ -154,7 +154,6 @@ def main() -> None:
 
 
 def show(facts: Facts) -> None:
-    """Print the tables."""
     for sweep in facts["sweeps"]:
         rows = [
             [f"{cost}, ms", *sweep[f"{cost}_ms"], f"∝ {sweep['quantity']}^{sweep[f'{cost}_exponent']:.2f}"]

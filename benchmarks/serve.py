@@ -7,7 +7,6 @@ for five minutes with the pretrained model, and for half a minute with one so sm
 the time. Servers and clients share two cores, with one thread for matrix products.
 """
 
-import argparse
 import json
 import os
 import re
@@ -25,14 +24,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from record import RESULTS, Facts, about, cpu, in_fresh_process, write
+from record import Facts, about, cpu, in_fresh_process, no_options, write
 
 import tam
-from tam.io import read_json
 from tam.provenance import now, provenance
 from tam.report.table import table
 from tam.store.stored import StoredTask, encodable_examples
 
+LONG, SHORT = 300, 30
+"""Seconds under load: of `tam serve` with the pretrained model, and of everything else."""
 CLIENTS, ROWS, TASKS, LEARNED = 32, 32, 1_000, 32
 MUST = 10
 STORED, NEAREST_MS = 100_000, 10
@@ -41,37 +41,20 @@ SMALL: Facts = {"layers": 2, "width": 64}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=300, help="time under load for tam serve")
-    parser.add_argument("--nearest", action="store_true", help="measure only the nearest tasks again")
-    given = parser.parse_args()
-    seconds = given.seconds
+    no_options(__doc__)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)  # torch is already loaded here; new processes read the variable
-    if given.nearest:
-        found = read_json(RESULTS / "serve.json") | {"nearest": in_fresh_process(nearest)}
-        write("serve", found)
-        check(found)
-        return
-    found = {
-        "load_at_start": round(os.getloadavg()[0], 1),
-        "nearest": in_fresh_process(nearest),
-        "models": {},
-    }
-    print(json.dumps(found["nearest"]), flush=True)
-    for name, long in (("small", seconds / 10), ("pretrained", seconds)):
-        found["models"][name] = compare(name, long, seconds / 10)
-    write("serve", facts() | found)
-    check(found)
-
-
-def check(found: Facts) -> None:
-    """Exit with an error unless all requirements are met."""
-    compared = found["models"].values()
-    errors = sum(one["errors"] for each in compared for one in each["servers"].values())
-    if errors or min(each["ratio"] for each in compared) < MUST or found["nearest"]["ms"] >= NEAREST_MS:
+    load_at_start = round(os.getloadavg()[0], 1)
+    similar = in_fresh_process(nearest)
+    print(json.dumps(similar), flush=True)
+    models = {"small": compare("small", SHORT), "pretrained": compare("pretrained", LONG)}
+    what = "a server under load, beside one that answers one row at a time; nearest stored tasks"
+    facts = about("serve", what) | {"clients": CLIENTS, "tasks": TASKS, "load_at_start": load_at_start}
+    write("serve", facts | {"nearest": similar, "models": models})
+    errors = sum(one["errors"] for each in models.values() for one in each["servers"].values())
+    if errors or min(each["ratio"] for each in models.values()) < MUST or similar["ms"] >= NEAREST_MS:
         sys.exit(f"there must be no errors, {MUST} times as many rows, and nearest in under {NEAREST_MS} ms")
 
 
@@ -107,7 +90,7 @@ def nearest() -> Facts:
     }
 
 
-def compare(name: str, seconds: float, beside: float) -> Facts:
+def compare(name: str, seconds: float) -> Facts:
     """Measure both servers, the other one before and after ours; then ours with one row per request."""
     with tempfile.TemporaryDirectory() as folder:
         model, store = prepare(name, Path(folder))
@@ -116,10 +99,10 @@ def compare(name: str, seconds: float, beside: float) -> Facts:
             started("-m", "tam", "serve", model, "--store", store, "--port", "0") as ours,
             started(str(script), model, store) as other,
         ):
-            pieces = [load(other, beside)]
+            pieces = [load(other, SHORT)]
             found = load(ours, seconds)
-            pieces.append(load(other, beside))
-            lone = load(ours, beside, rows=1)
+            pieces.append(load(other, SHORT))
+            lone = load(ours, SHORT, rows=1)
     single = joined(pieces)
     ratio = found["rows_a_second"] / single["rows_a_second"]
     servers = {"tam serve": found, "one row at a time": single, "tam serve, requests of one row": lone}
@@ -246,11 +229,6 @@ def joined(pieces: list[Facts]) -> Facts:
         "errors": sum(piece["errors"] for piece in pieces),
         "first_errors": [error for piece in pieces for error in piece["first_errors"]][:3],
     }
-
-
-def facts() -> Facts:
-    what = "a server under load, beside one that answers one row at a time; nearest stored tasks"
-    return about("serve", what) | {"clients": CLIENTS, "tasks": TASKS}
 
 
 if __name__ == "__main__":

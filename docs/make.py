@@ -26,16 +26,14 @@ def files() -> Iterator[tuple[Path, str]]:
     pictures = {name: draw().svg() for name, draw in FIGURES.items()}
     pictures |= {"serving": serving.draw(results.serve).svg(), "onnx": exported.draw().svg()}
     pictures |= {"quality": charts.quality(results), "scaling": charts.scaling(results.scaling)}
+    pictures["embeddings"] = charts.embeddings(results)
     if results.reproductions:
         pictures["learning"] = charts.learning(results)
-    if "tam" in results.embeddings:
-        pictures["embeddings"] = charts.embeddings(results)
     for name, picture in pictures.items():
         yield ROOT / "docs" / "figures" / f"{name}.svg", picture
 
 
 def main() -> None:
-    """Write the files, or check them."""
     parser = argparse.ArgumentParser(description="Write the figures and the numbers of the documentation.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if a file is out of date"

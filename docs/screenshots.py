@@ -1,7 +1,7 @@
 """Take screenshots of the browser and the terminal: `python docs/screenshots.py [NAME…]`.
 
-Needs Chromium and the extras `serve` and `dev`. It serves the pretrained models for playground.png, store.png
-and serve.png, and runs the demo for demo.svg, all in docs/figures. This takes a few minutes on two cores.
+Needs Chromium and the extras `serve` and `dev`. It serves the pretrained models for playground.png and
+store.png, and runs the demo for demo.svg, all in docs/figures. This takes a few minutes on two cores.
 """
 
 import json
@@ -56,13 +56,6 @@ def store(page: Page, address: str) -> None:
     _shoot(page, "store", 900)
 
 
-def serve(page: Page, address: str) -> None:
-    """The API documentation of the server at /docs."""
-    page.goto(f"{address}/docs")
-    page.get_by_text("/predict").first.wait_for()
-    _shoot(page, "serve", 900)
-
-
 def demo() -> None:
     """A demo that is not interactive, as a terminal shows it."""
     command = ["tam", "demo", "classification", "--examples", "examples.jsonl"]
@@ -81,7 +74,7 @@ def demo() -> None:
     (FIGURES / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
-IN_A_BROWSER = {"playground": playground, "store": store, "serve": serve}
+IN_A_BROWSER = {"playground": playground, "store": store}
 
 
 def _shoot(page: Page, name: str, height: int) -> None:
@@ -105,7 +98,6 @@ def _server() -> Generator[str]:
 
 
 def main(names: list[str]) -> None:
-    """Take the screenshots with these names, or all."""
     chosen = names or [*IN_A_BROWSER, "demo"]
     if "demo" in chosen:
         demo()

@@ -33,19 +33,16 @@ from contenders.torchopt import (
 
 @dataclass(frozen=True)
 class Contender:
-    """One implementation of the work.
+    """One implementation of the work, compared with the others of its group.
 
-    Attributes:
-        name: Its name in the tables.
-        group: The contenders to compare it with: "first order", "second order" or "adaptation".
-        prepare: Makes its step, untimed. Its docstring describes the step.
-        result: Contenders with the same value compute the same thing.
+    `prepare` makes its step, untimed, and its docstring describes the step. Contenders with the same `result`
+    compute the same thing.
     """
 
     name: str
     group: str
     prepare: Callable[[Problem], Step]
-    result: str | None = None
+    result: str
 
 
 CONTENDERS = (

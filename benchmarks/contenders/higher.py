@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from contenders.loss import Context, gradients, loss_of
 from contenders.problem import Problem, Step
@@ -77,12 +77,11 @@ def higher_cavia(p: Problem) -> Step:
     return step
 
 
-class Prompted(nn.Module):
+class Prompted(Context):
     """The network with a task's embedding as an additional first parameter."""
 
     def __init__(self, model: Model) -> None:
-        super().__init__()
-        self.z = nn.Parameter(model.blank(1))
+        super().__init__(model)
         self.model = model
 
     def forward(self, task: Batch) -> Tensor:

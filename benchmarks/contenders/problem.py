@@ -18,8 +18,6 @@ Step = Callable[[], list[Tensor]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the problem."""
-
     layers: int = 2
     width: int = 64
     heads: int = 4
@@ -52,7 +50,6 @@ class Problem:
     """The network and examples that every contender gets.
 
     Attributes:
-        sizes: Its sizes.
         model: The network, conditioned on a task embedding.
         bare: The network without a task embedding, for MAML.
         batch: Tasks with N rows each.
@@ -69,17 +66,14 @@ class Problem:
 
     @property
     def weights(self) -> list[nn.Parameter]:
-        """The parameters θ."""
         return list(self.model.parameters())
 
     @property
     def support(self) -> Batch:
-        """The support of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows))
 
     @property
     def query(self) -> Batch:
-        """The queries of the tasks of `split`."""
         return self.split.cut(slice(self.sizes.rows, None))
 
     def episodes(self) -> Iterator[tuple[Batch, Batch]]:
@@ -91,7 +85,6 @@ class Problem:
         return (batch.part(slice(place, place + 1)) for place in range(batch.tasks))
 
     def in_double(self) -> "Problem":
-        """The same problem in double precision."""
         return replace(self, model=deepcopy(self.model).double(), bare=deepcopy(self.bare).double())
 
 

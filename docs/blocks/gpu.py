@@ -26,12 +26,12 @@ def steps(results: Results) -> str:
 
 def _place(step: Facts) -> tuple[bool, int, str, str]:
     benchmark = list(BENCHMARKS).index(step["benchmark"])
-    return step.get("preset") == "best", benchmark, step["kernels"], step["theta_update"]
+    return step["preset"] == "best", benchmark, step["kernels"], step["theta_update"]
 
 
 def _words(step: Facts) -> str:
     """Describe an outer step."""
-    best = f", preset best: {step['tasks']} × {step['rows']}" if step.get("preset") == "best" else ""
+    best = f", preset best: {step['tasks']} × {step['rows']}" if step["preset"] == "best" else ""
     plain = "" if step["kernels"] == "ours" else ", plain code"
     return (
         f"{BENCHMARKS[step['benchmark']]}{best}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
@@ -40,7 +40,7 @@ def _words(step: Facts) -> str:
 
 def _must(step: Facts) -> str:
     """The required time or rate, with a note if it is not met."""
-    if step.get("must_tflops"):
+    if step["must_tflops"]:
         missed = step["tflops"] < step["must_tflops"]
         return f"{step['must_tflops']:.0f} TFLOP/s{', **not met**' if missed else ''}"
     if step["must_ms"]:
@@ -50,9 +50,7 @@ def _must(step: Facts) -> str:
 
 def start(results: Results) -> str:
     """Table of the time from process start to the end of the first outer step, by part."""
-    found = results.gpu.get("start")
-    if found is None:
-        return "Not measured yet."
+    found = results.gpu["start"]
     names = list(found["cold"]["parts"])
     rows = [[name, *(f"{one['parts'][name]:.1f}" for one in found.values())] for name in names]
     totals = [
@@ -68,7 +66,7 @@ def kernels(results: Results) -> str:
     """Table of the errors of kernels and plain code against float64."""
     rows = []
     for one in results.gpu["checks"]["kernels"]:
-        before = f" after {one['before']}" if one.get("before") else ""
+        before = f" after {one['before']}" if one["before"] else ""
         shape = f"{one['rows']} × {one['length']} places{before}{', causal' if one['causal'] else ''}"
         errors = ("output", "plain_output", "worst_gradient", "plain_worst_gradient")
         rows.append([shape, one["precision"], *(f"{one[name]:.1e}" for name in errors)])

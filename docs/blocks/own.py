@@ -1,7 +1,7 @@
 """Runs on real data, from results/own."""
 
 from blocks.results import Results
-from blocks.words import NOT_RUN, table
+from blocks.words import table
 from tam.io import read_json
 from tam.report.collect import Facts
 from tam.report.words import k_heads, number
@@ -51,8 +51,6 @@ def commands(results: Results) -> str:
 def list_functions(results: Results) -> str:
     """Table of the exact matches of all runs and floors on list functions, and the commands."""
     files = sorted((results.folder / "own").glob("list_functions-*.json"))
-    if not files:
-        return NOT_RUN
     runs = sorted((read_json(file) for file in files), key=lambda run: run["scores"][0]["accuracy"])
     floors = [[name, "", "", "", _percent(one[0])] for name, one in runs[0]["floors"]["test"].items()]
     head = ["", "generated tasks", "seconds", "on", "exact match"]

@@ -200,8 +200,7 @@ def time_to_quality(results: Results) -> str:
 
 def embedding_map(results: Results) -> str:
     """TAM's map, and how well a linear map reads the grid off it."""
-    if (facts := results.embeddings.get("tam")) is None:
-        return NOT_RUN
+    facts = results.embeddings["tam"]
     first, second = facts["explained_variance"]
     trained = sum(point["trained"] for point in facts["points"])
     return (

@@ -5,20 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from drawings.canvas import (
-    BLUE,
-    CELL,
-    FAINT,
-    GREEN,
-    INK,
-    LIGHT_BLUE,
-    MUTED,
-    PALE,
-    PURPLE,
-    RED,
-    WHITE,
-    Canvas,
-)
+from drawings.canvas import BLUE, CELL, FAINT, GREEN, INK, LIGHT_BLUE, MUTED, PALE, PURPLE, RED, WHITE, Canvas
 from drawings.maps import STOP_COLOURS, Map
 from tam.tasks.benchmark import HOLDOUTS
 from tam.tasks.classification import DROPPED, ClassificationFamily, Subsequences, outputs
@@ -66,7 +53,6 @@ def classification() -> Canvas:
             (LABELLED[2], "how many are left"),
             ("class", "the 4 most frequent, by value"),
         ],
-        hidden=slice(1, 4),
     )
     for column, x in enumerate(LABELLED_INPUTS):
         _classified(canvas, 232 + column * (ROW + 22), tops, family, choice, x)
@@ -122,7 +108,6 @@ def transduction() -> Canvas:
             (TRANSDUCED[2], "last element first"),
             ("answer y", "5 integers from 0 to 11"),
         ],
-        hidden=slice(1, 4),
     )
     for column, x in enumerate(TRANSDUCED_INPUTS):
         _transduced(canvas, 252 + column * (ROW + 58), tops, family, choice, x)
@@ -269,10 +254,10 @@ def _title(canvas: Canvas, benchmark: str, task: str) -> None:
     canvas.text(932, 32, task, size=12.5, colour=INK, mono=True, align="right")
 
 
-def _rows(canvas: Canvas, labels: Sequence[tuple[str, str]], hidden: slice) -> list[float]:
+def _rows(canvas: Canvas, labels: Sequence[tuple[str, str]]) -> list[float]:
     """Label the stages on the left; a grey band marks those hidden from the learner."""
     tops = [66.0 + 64 * number for number in range(len(labels))]
-    band = tops[hidden]
+    band = tops[1:-1]
     height = band[-1] - band[0] + CELL
     canvas.box(14, band[0] - 18, 932, height + 36, fill=PALE, radius=6)
     middle = band[0] + height / 2

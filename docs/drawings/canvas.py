@@ -80,18 +80,15 @@ class Canvas:
         self._add(FancyBboxPatch((x, y), width, height, boxstyle=style, linestyle=dashes, **look))
 
     def circle(self, x: float, y: float, radius: float, fill: str) -> None:
-        """Draw a filled circle."""
         self._add(Circle((x, y), radius, facecolor=fill, edgecolor=WHITE, linewidth=1.2))
 
     def line(self, points: Sequence[Point], colour: str = RULE, width: float = 1) -> None:
-        """Draw a line through points."""
         look: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round", "zorder": 1}
         self.axes.plot(*zip(*points, strict=True), color=colour, linewidth=width, **look)
 
     def arrow(
         self, start: Point, end: Point, colour: str = MUTED, width: float = 1.4, head: float = 9
     ) -> None:
-        """Draw an arrow."""
         look: dict[str, Any] = {"color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
         self._add(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=head, **look))
 

@@ -1,10 +1,9 @@
 """benchmarks/scaling.py: the exponents, the count of memory, and all of it at a tiny size."""
 
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
+import scaling
 import torch
 
 from drawings import charts
@@ -12,18 +11,13 @@ from drawings import charts
 TINY = {"layers": 1, "width": 8, "heads": 2, "tasks": 2, "rows": 2, "tokens": 4, "inner_steps": 2}
 
 
-@pytest.fixture(scope="module")
-def scaling(load: Callable[[str], ModuleType]) -> ModuleType:
-    return load("scaling")
-
-
-def test_exponents_are_those_of_the_law(scaling: ModuleType) -> None:
+def test_exponents_are_those_of_the_law() -> None:
     sizes = [1, 2, 4, 8]
     assert scaling.exponent(sizes, [3 * n**1.5 for n in sizes]) == pytest.approx(1.5)
     assert scaling.exponent(sizes, [7, 7, 7, 7]) == pytest.approx(0)
 
 
-def test_what_is_kept_is_counted_to_the_byte(scaling: ModuleType) -> None:
+def test_what_is_kept_is_counted_to_the_byte() -> None:
     weight = torch.randn(5, 5, requires_grad=True)
     x = torch.randn(3, 5, requires_grad=True)
     count = scaling.Kept([weight])
@@ -39,14 +33,14 @@ def test_what_is_kept_is_counted_to_the_byte(scaling: ModuleType) -> None:
     assert count.peak == 2 * x.numel() * 4
 
 
-def test_memory_of_tam_does_not_grow_with_inner_steps(scaling: ModuleType) -> None:
+def test_memory_of_tam_does_not_grow_with_inner_steps() -> None:
     found = scaling.memory(scaling.Sizes(**TINY), (1, 2, 8))
     one, two, eight = found["mib"]["tam"]
     assert one == two == eight > 0
     assert found["mib"]["cavia"][-1] > 3 * found["mib"]["cavia"][0]
 
 
-def test_tables_and_figure(scaling: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_and_figure(capsys: pytest.CaptureFixture[str]) -> None:
     base = scaling.Sizes(**TINY)
     sweeps = scaling.measure(base, dict.fromkeys(scaling.SWEEPS, (2, 4)), 1)
     facts: dict[str, Any] = {"base": vars(base), "sweeps": sweeps, "memory": scaling.memory(base, (1, 2))}

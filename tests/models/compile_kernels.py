@@ -7,7 +7,7 @@ from typing import Any
 
 import fake_gpu
 import torch
-from agreement import Case, Example  # pyright: ignore[reportMissingImports]
+from agreement import Case, Example
 from interpret_scoring import found_by
 
 from tam.models import ModelSpec, build_model

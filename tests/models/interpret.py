@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import triton.runtime.interpreter as interpreter
-from agreement import Case, disagreement  # pyright: ignore[reportMissingImports]
+from agreement import Case, disagreement
 from fake_gpu import use_kernels
 
 from tam.methods.tam import TAM

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser
 
 from tam.report.own_runs import read_runs
 from tam.report.page.own import own_page
+from tests.browsing import PHONE, brightness, cells, small_figures, too_wide, visit
 from tests.in_process import tam
 from tests.letters import write_letters
-from tests.report.browsing import PHONE, brightness, cells, small_figures, too_wide, visit
 
 pytestmark = pytest.mark.slow
 

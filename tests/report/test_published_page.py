@@ -12,8 +12,8 @@ from playwright.sync_api import Browser
 
 from tam.report.collect import BENCHMARKS, Results
 from tam.report.page.published import published_page
+from tests.browsing import PHONE, brightness, cells, chips, small_figures, too_wide, visit
 from tests.in_process import tam
-from tests.report.browsing import PHONE, brightness, cells, chips, small_figures, too_wide, visit
 from tests.report.made_up import ROOT, complete
 
 pytestmark = pytest.mark.slow

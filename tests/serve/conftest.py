@@ -25,9 +25,9 @@ def model() -> tam.Learner:
 
 @pytest.fixture
 def served(model: tam.Learner, tmp_path: Path) -> dict[str, Served]:
-    first = Served("labels", model, tam.Store(tmp_path / "tasks.db", model), LIMITS)
+    first = Served(model, tam.Store(tmp_path / "tasks.db", model), LIMITS)
     sequences = untrained("tam", "transduction")
-    second = Served("sequences", sequences, tam.Store(":memory:", sequences), LIMITS)
+    second = Served(sequences, tam.Store(":memory:", sequences), LIMITS)
     return {"labels": first, "sequences": second}
 
 

@@ -193,9 +193,8 @@ def test_fewer_searches_take_part_in_learning() -> None:
     learner = untrained("tam", starts=4)
     seen: list[tuple[str, int]] = []
     packed = Packed("classification", (ShownTask("a rule", pairs(1)),))
-    served = Served(
-        "m", learner, tam.Store(":memory:", learner), LIMITS, lambda *one: seen.append(one), packed
-    )
+    store = tam.Store(":memory:", learner)
+    served = Served(learner, store, LIMITS, lambda *one: seen.append(one), packed)
     with TestClient(make_app({"m": served}, LIMITS), base_url="http://127.0.0.1") as http:
         for name, searches in (("two", 2), ("all", None), ("many", 64)):
             found = learn(http, name, searches=searches).json()

@@ -97,7 +97,7 @@ def test_an_error_reaches_those_who_wait_and_not_the_next() -> None:
 def test_warming_up_keeps_nothing(method: str, kind: str, shape: dict[str, int]) -> None:
     model = untrained(method, kind, **shape)
     seen: list[tuple[str, int]] = []
-    served = Served("m", model, tam.Store(":memory:", model), Limits(), lambda *one: seen.append(one))
+    served = Served(model, tam.Store(":memory:", model), Limits(), lambda *one: seen.append(one))
     served.warm_up()
     assert seen == [("adapt", 1), ("predict", 1)]
     assert len(served.store) == 0
@@ -107,7 +107,7 @@ def test_warming_up_keeps_nothing(method: str, kind: str, shape: dict[str, int])
 def test_one_bad_request_does_not_spoil_the_batch(model: tam.Learner) -> None:
     """Requests of several sizes, tasks and weights, learned and answered together as if each were alone."""
     seen: list[tuple[str, int]] = []
-    served = Served("m", model, tam.Store(":memory:", model), Limits(), lambda *one: seen.append(one))
+    served = Served(model, tam.Store(":memory:", model), Limits(), lambda *one: seen.append(one))
     for name, k in (("one", 1), ("five", 5)):
         served.store.put(name, served.adapt(pairs(1, k), ()).result(30), pairs(1, k))
     rules = served.store.embeddings(["one", "five"])

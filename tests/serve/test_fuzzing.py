@@ -38,7 +38,7 @@ CHECKS = (
 
 @pytest.fixture(scope="module")
 def fuzzed(model: tam.Learner) -> Generator[schemathesis.BaseSchema]:
-    served = Served("labels", model, tam.Store(":memory:", model), LIMITS)
+    served = Served(model, tam.Store(":memory:", model), LIMITS)
     for name in ("0", "a"):
         served.store.put(name, model.adapt(pairs(1)), pairs(1))
     yield schemathesis.openapi.from_asgi("/openapi.json", make_app({"labels": served}, LIMITS, TOKEN))

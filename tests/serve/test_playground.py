@@ -14,6 +14,7 @@ import tam
 from tam.pretrained import folder_of
 from tam.pretrained.card import read_packed
 from tam.tasks.pathfinding import BLOBS, CELLS, blob, shortest_path
+from tests.browsing import PHONE, watched
 from tests.serve.test_serving import server
 
 if TYPE_CHECKING:
@@ -54,21 +55,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
 
 @pytest.fixture
 def page(browser: "Browser", address: str) -> Generator["Page"]:
-    """A page of the server that must log no error and ask nobody else; on a phone in the dark."""
-    context = browser.new_context(
-        base_url=address, viewport={"width": 390, "height": 844}, color_scheme="dark"
-    )
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    troubles: list[str] = []
-    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("request", lambda one: None if one.url.startswith(address) else troubles.append(one.url))
-    yield page
-    width = page.evaluate("() => document.documentElement.scrollWidth")
-    context.close()
-    assert not troubles
-    assert width == 390
+    """A page of the server on a phone in the dark."""
+    with watched(browser, address, width=PHONE, dark=True) as page:
+        page.set_default_timeout(PATIENCE)
+        yield page
+        assert page.evaluate("() => document.documentElement.scrollWidth") == PHONE
 
 
 def trial(page: "Page", act: Any, inputs: Any = None) -> dict[str, Any]:

@@ -51,10 +51,10 @@ def alike(one: TaskEmbedding, other: TaskEmbedding) -> bool:
     return vectors and dataclasses.replace(one, vector=other.vector) == other
 
 
-def fill(store: tam.Store, learner: tam.Learner, count: int, k: int = 1) -> dict[str, TaskEmbedding]:
+def fill(store: tam.Store, learner: tam.Learner, count: int) -> dict[str, TaskEmbedding]:
     """Learn and store tasks; their embeddings by name."""
-    learned = learner.adapt_many([pairs(number, k) for number in range(count)])
+    learned = learner.adapt_many([pairs(number) for number in range(count)])
     made = {f"task {number:03}": rule for number, rule in enumerate(learned)}
     for number, (name, rule) in enumerate(made.items()):
-        store.put(name, rule, pairs(number, k))
+        store.put(name, rule, pairs(number))
     return made

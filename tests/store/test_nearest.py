@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tam
-from tam.store.index import Index, Points, largest, principal_components
+from tam.store.index import Index, Points, principal_components
 from tests.store.small import another, embedding, fill, pairs
 
 RNG = np.random.default_rng(0)
@@ -27,8 +27,8 @@ def same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> b
     )
 
 
-def random_store(store: tam.Store, count: int, size: int = 8) -> dict[str, tam.TaskEmbedding]:
-    made = {f"task {number}": embedding(RNG.normal(size=size)) for number in range(count)}
+def random_store(store: tam.Store, count: int) -> dict[str, tam.TaskEmbedding]:
+    made = {f"task {number}": embedding(RNG.normal(size=8)) for number in range(count)}
     for name, one in made.items():
         store.put(name, one, pairs(1))
     return made
@@ -44,18 +44,6 @@ def test_nearest_are_the_most_similar(tmp_path: Path) -> None:
         assert same(list(store.nearest(other, 5)), by_hand(made, other, 5))
         with pytest.raises(tam.UserError, match="count must be at least 1"):
             store.nearest("task 3", 0)
-
-
-@pytest.mark.parametrize("size", [1, 255, 256, 257, 2_000, 5_000])
-def test_the_largest_are_those_of_a_sort(size: int) -> None:
-    """With equal values and with values left out."""
-    for values in (RNG.normal(size=size), RNG.integers(0, 9, size), np.full(size, -np.inf)):
-        some = values.astype(np.float32)
-        some[:: RNG.integers(2, 50)] = -np.inf
-        for count in {1, min(7, size), min(300, size), size}:
-            found = largest(some, count)
-            assert len(set(found.tolist())) == count
-            assert np.array_equal(np.sort(some[found]), np.sort(some)[size - count :])
 
 
 def test_several_searches_are_compared_by_their_point(tmp_path: Path) -> None:

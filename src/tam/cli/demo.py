@@ -226,12 +226,13 @@ class _Talk:
         self._show_rule(examples[:given], examples[given:])
 
     def _show_rule(self, given: list[tuple[list[Any], Any]], asked: list[tuple[list[Any], Any]]) -> None:
-        from tam.report.demo import example_lines, grids
+        from tam.report.demo import grids
+        from tam.report.words import example_lines
 
         if self.benchmark == "pathfinding":
             print(grids([x for x, _ in given[:3]], [y for _, y in given[:3]], colour=self.colour))
         else:
-            print(example_lines(given[:5]))
+            print(example_lines(given[:5], indent=3))
         self.examples, self.rule = given, None
         right = self._ask([x for x, _ in asked], [y for _, y in asked])
         print(f"{right} of {len(asked)} new inputs right.")

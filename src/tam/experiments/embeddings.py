@@ -1,6 +1,6 @@
 """The paper's map of task embeddings: path-finding from (4,4) to all other cells, from 20 examples each."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from tam.tasks.task import Example, Task
 from tam.training.checkpoint import write_json
 from tam.training.run import load_tasks, read_result
 
-START = 4 * SIDE + 4
-SHOTS = 20
+FROM = 4 * SIDE + 4
+EXAMPLES = 20
 SEARCHES = 2
 """Searches per task. Scores of `best` use eight, but a map shows a single point."""
 
@@ -41,15 +41,9 @@ def embedding_map(
 ) -> dict[str, Any]:
     """Map the task embeddings of a finished run on path-finding; return JSON values.
 
-    A point has the row and column of a task's end, its embedding on two principal components (x, y), and
-    whether the model was trained on that task. `r2` measures how well a linear map of the embeddings
-    predicts row and column of held-out tasks.
-
-    Args:
-        folder: The folder with the trained model.
-        result: The run's result.
-        device: The device on which tasks are learned.
-        report: Called with a line of progress.
+    The trained model is in `folder`. A point has the row and column of a task's end, its embedding on two
+    principal components (x, y), and whether the model was trained on that task. `r2` measures how well a
+    linear map of the embeddings predicts row and column of held-out tasks.
     """
     source = result["tasks"]
     if source.get("name") != "pathfinding" or source.get("compositional"):
@@ -57,26 +51,22 @@ def embedding_map(
     if load_tasks(source).fingerprint != result["fingerprint"]:
         raise UserError(f"{folder}: the run must have the tasks that this version of tam generates")
     learner, family = load(folder, device), PathfindingFamily(waypoint=False)
-    ends = [end for end in range(CELLS) if end != START]
-    learned = list[TaskEmbedding]()
-    for chunk in np.array_split(ends, SIDE):
-        examples = (_examples(family, int(end)) for end in chunk)
-        learned += learner.adapt_many(examples, searches=SEARCHES)
-        report(f"{len(learned)} of {len(ends)} tasks are learned")
+    ends = [end for end in range(CELLS) if end != FROM]
+    learned = _learn(learner, family, ends, report)
     z = np.stack([_point(learner, one) for one in learned]).astype(np.float64)
     recipes = draw_recipes(family, BenchmarkOptions(**source))["train"]
-    trained = {end for start, end in recipes if start == START}
+    trained = {end for start, end in recipes if start == FROM}
     places, explained = principal_components(z)
     order = Rng("embedding map", "held out").permutation(len(ends))
-    rows, columns = (np.array(values, dtype=np.float64) for values in zip(*map(_cell, ends), strict=True))
+    rows, columns = np.divmod(np.array(ends, dtype=np.float64), SIDE)
     points = [
         {"row": end // SIDE, "column": end % SIDE, "x": float(x), "y": float(y), "trained": end in trained}
         for end, (x, y) in zip(ends, places, strict=True)
     ]
     return {
         "method": result["method"],
-        "start": list(_cell(START)),
-        "shots": SHOTS,
+        "start": list(divmod(FROM, SIDE)),
+        "shots": EXAMPLES,
         "numbers": z.shape[1],
         "explained_variance": list(explained),
         "r2": {"row": held_out_r2(z, rows, order), "column": held_out_r2(z, columns, order)},
@@ -88,35 +78,34 @@ def embedding_map(
     }
 
 
-def _cell(cell: int) -> tuple[int, int]:
-    return divmod(cell, SIDE)
+def _learn(
+    learner: Learner, family: PathfindingFamily, ends: Sequence[int], report: Callable[[str], None]
+) -> list[TaskEmbedding]:
+    """Learn the tasks of the map, a tenth at a time."""
+    learned = list[TaskEmbedding]()
+    for chunk in np.array_split(ends, SIDE):
+        examples = (_examples(family, int(end)) for end in chunk)
+        learned += learner.adapt_many(examples, searches=SEARCHES)
+        report(f"{len(learned)} of {len(ends)} tasks are learned")
+    return learned
 
 
 def _examples(family: PathfindingFamily, end: int) -> list[Example]:
     """Draw the examples from which a task of the map is learned."""
-    recipe = (START, end)
-    x, y = family.examples(recipe, SHOTS, Rng("embedding map", end))
+    recipe = (FROM, end)
+    x, y = family.examples(recipe, EXAMPLES, Rng("embedding map", end))
     return list(Task(family.title(recipe), family.vocabulary, x, y))
 
 
 def _point(learner: Learner, rule: TaskEmbedding) -> Floats:
     """The task embedding z alone, even if the other weights were fine-tuned too."""
-    if rule.is_support or not learner.model_.task_size:
-        raise UserError(
-            f"{learner.config.method} has no task embeddings: a map needs tam, multitask or cavia"
-        )
     if len(rule.point) == learner.model_.task_size:
         return rule.point.astype(np.float64)
     return weights.from_rows(learner.model_, torch.from_numpy(rule.vector)[None])["z"][0].double().numpy()
 
 
 class EmbeddingMaps:
-    """The published maps, `embeddings-METHOD.json`, and the trained models behind them.
-
-    Args:
-        folders: The folder of the trained models, and the device they were trained on.
-        folder: The folder to write maps to.
-    """
+    """The published maps, `embeddings-METHOD.json` in `folder`, and the trained models behind them."""
 
     def __init__(self, folders: Folders, folder: Path) -> None:
         self._folders, self._folder = folders, folder

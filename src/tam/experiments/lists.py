@@ -8,7 +8,6 @@ and tested on its examples 17 to 24.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shlex
@@ -21,7 +20,8 @@ import numpy as np
 
 from tam.config.config import Config
 from tam.errors import UserError
-from tam.io import json_text, path_of
+from tam.experiments.results import short_hash
+from tam.io import path_of
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
@@ -30,7 +30,7 @@ from tam.training.log import TrainingLog
 from tam.training.preflight import prepare, real_device
 from tam.training.run import load_tasks, run, start
 
-SHOTS, QUERIES = 8, slice(16, 24)
+SUPPORT, QUERIES = 8, slice(16, 24)
 
 SETTINGS: dict[str, Any] = {
     "layers": 4,
@@ -83,13 +83,13 @@ def with_protocol(tasks: TaskSet) -> TaskSet:
 
 
 def _fixed(task: Task) -> Task:
-    rows = np.r_[:SHOTS, QUERIES]
+    rows = np.r_[:SUPPORT, QUERIES]
     if len(task) < QUERIES.stop or not isinstance(task.y, Sequences):
         raise UserError(
             f"task {task.name!r} must have sequences as answers, and at least {QUERIES.stop} examples"
         )
     x, y = (Sequences(part.ids[rows], part.lengths[rows]) for part in (task.x, task.y))
-    return replace(task, x=x, y=y, support=SHOTS)
+    return replace(task, x=x, y=y, support=SUPPORT)
 
 
 def settings_for(method: str, seconds: float, device: str, seed: int, **values: Any) -> Config:
@@ -97,9 +97,8 @@ def settings_for(method: str, seconds: float, device: str, seed: int, **values: 
     most = round(seconds * (2 if device == "cpu" else 40))  # too many, so that the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
     chosen = SETTINGS | (ON_CPU if device == "cpu" else {}) if method == "tam" else {}
-    chosen |= {"shots": (SHOTS,), "supports": 1, "choose_by": "accuracy"} | timing
-    chosen |= {"hints": 0, "programs": 0}
-    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | values
+    chosen |= {"shots": (SUPPORT,), "supports": 1, "choose_by": "accuracy", "hints": 0, "programs": 0}
+    chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | timing | values
     return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)
 
 
@@ -157,8 +156,7 @@ def _run(options: argparse.Namespace) -> None:
 def default_name(options: argparse.Namespace) -> str:
     """A name that no run of another method, prior, seed or settings has."""
     prior = f"-prior{options.prior_tasks}" if options.prior else ""
-    settings = hashlib.sha256(json_text(options.settings).encode()).hexdigest()[:8]
-    chosen = f"-{settings}" if options.settings else ""
+    chosen = f"-{short_hash(options.settings)}" if options.settings else ""
     return f"list_functions-{options.method}{prior}{chosen}-{options.seed}"
 
 

@@ -14,36 +14,28 @@ PENALTIES = 10.0 ** np.arange(-6, 4)
 def held_out_r2(points: Floats, target: Floats, order: NDArray[np.intp]) -> float:
     """R² of a ridge regression on held-out points.
 
-    One part of the points is held out at a time; the penalty is chosen on the rest by leave-one-out.
-
-    Args:
-        points: `[n, d]`.
-        target: The numbers to predict, `[n]`.
-        order: 0 … n − 1 in random order; neighbours are held out together.
+    One part of the points `[n, d]` is held out at a time, neighbours in this random order together; the
+    penalty is chosen on the rest by leave-one-out.
     """
     predicted = np.empty_like(target)
     for part in np.array_split(order, FOLDS):
         others = np.setdiff1d(order, part)
-        predicted[part] = _Ridge(points[others], target[others])(points[part])
+        predicted[part] = _ridge(points[others], target[others], points[part])
     return 1.0 - float(((target - predicted) ** 2).sum() / ((target - target.mean()) ** 2).sum())
 
 
-class _Ridge:
-    """Ridge regression with an intercept, and the penalty with the least leave-one-out error."""
-
-    def __init__(self, points: Floats, target: Floats) -> None:
-        self._centre, self._mean = points.mean(0), target.mean()
-        u, sizes, axes = np.linalg.svd(points - self._centre, full_matrices=False)
-        scale = max(float((sizes**2).sum()) / len(sizes), 1e-300)
-        coefficients = u.T @ (target - self._mean)
-        errors = []
-        for penalty in PENALTIES:
-            shrink = sizes**2 / (sizes**2 + penalty * scale)
-            residuals = target - self._mean - u @ (shrink * coefficients)
-            leverage = 1 / len(target) + (u**2) @ shrink
-            errors.append(float(((residuals / np.maximum(1 - leverage, 1e-9)) ** 2).sum()))
-        penalty = PENALTIES[int(np.argmin(errors))]
-        self._weights = axes.T @ (sizes / (sizes**2 + penalty * scale) * coefficients)
-
-    def __call__(self, points: Floats) -> Floats:
-        return self._mean + (points - self._centre) @ self._weights
+def _ridge(points: Floats, target: Floats, new: Floats) -> Floats:
+    """Predict new points by ridge regression, with the penalty of the least leave-one-out error."""
+    centre, mean = points.mean(0), target.mean()
+    u, sizes, axes = np.linalg.svd(points - centre, full_matrices=False)
+    scale = max(float((sizes**2).sum()) / len(sizes), 1e-300)
+    coefficients = u.T @ (target - mean)
+    errors = []
+    for penalty in PENALTIES:
+        shrink = sizes**2 / (sizes**2 + penalty * scale)
+        residuals = target - mean - u @ (shrink * coefficients)
+        leverage = 1 / len(target) + (u**2) @ shrink
+        errors.append(float(((residuals / np.maximum(1 - leverage, 1e-9)) ** 2).sum()))
+    penalty = PENALTIES[int(np.argmin(errors))]
+    weights = axes.T @ (sizes / (sizes**2 + penalty * scale) * coefficients)
+    return mean + (new - centre) @ weights

@@ -26,7 +26,7 @@ BUDGET_TOLERANCE = 0.02
 """Allowed relative difference from a job's budget, which is measured."""
 
 HEX_DIGITS = "[0-9a-f]" * 8
-"""The end of the names of files and folders, as a glob pattern."""
+"""A `short_hash` at the end of the names of files and folders, as a glob pattern."""
 
 Result = dict[str, Any]
 
@@ -58,7 +58,12 @@ class Folders(NamedTuple):
             "versions": versions(job),
             "seconds": job.seconds,
         }
-        return f"{job.name}-{hashlib.sha256(json_text(what).encode()).hexdigest()[:8]}"
+        return f"{job.name}-{short_hash(what)}"
+
+
+def short_hash(values: object) -> str:
+    """Eight hex digits of a hash of JSON values."""
+    return hashlib.sha256(json_text(values).encode()).hexdigest()[:8]
 
 
 def versions(job: Job) -> dict[str, int]:

@@ -20,9 +20,7 @@ RETRIES = 5
 class OnRay:
     """Runs each job as a Ray task, on the cluster at `RAY_ADDRESS` if set, else on a local one.
 
-    Args:
-        at_once: Number of jobs that share the cores and GPUs of the cluster equally.
-        device: The device of the jobs.
+    Jobs that run at once share its cores and GPUs equally.
     """
 
     def __init__(self, at_once: int, device: str) -> None:

@@ -61,14 +61,9 @@ class Running:
 
 
 class Runner:
-    """Runs jobs in order, skipping those that are done.
+    """Runs jobs in order, skipping those that are done; stops after some seconds, if given.
 
-    Args:
-        folders: The folders of results and runs.
-        executor: Starts the jobs.
-        at_once: Number of jobs to run at the same time.
-        seconds: Stop after this many seconds.
-        status: Returns whether a job is done; by default, whether it has its result.
+    `status` returns whether a job is done; by default, whether it has its result.
     """
 
     def __init__(

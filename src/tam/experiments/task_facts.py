@@ -14,7 +14,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tam.io import json_text
 from tam.provenance import provenance
 from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, draw_recipes, family_of, make
 from tam.tasks.ceiling import SHOTS, ceiling
@@ -23,7 +22,7 @@ from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
 from tam.tasks.family import Family, Recipe, pool
 from tam.tasks.integers import INPUTS
 from tam.tasks.task import Classes, Integers, Sequences, Task, metric_of
-from tam.training.checkpoint import write_text
+from tam.training.checkpoint import write_json
 
 SUPPORTS, QUERIES = 4, 32
 
@@ -41,9 +40,8 @@ Facts = dict[str, Any]
 
 def main() -> None:
     """Compute the facts and write them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results/tasks.json"), metavar="FILE")
-    out, started = parser.parse_args().out, time.monotonic()
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    started = time.monotonic()
     n11 = ClassificationFamily(11, "outputs")
     facts: Facts = {
         "what": "counts, sizes and ceilings of the benchmarks",
@@ -71,7 +69,7 @@ def main() -> None:
             print(f"{time.monotonic() - started:6.0f} s  {key}", flush=True)
     facts["shown"] = {line: output(line) for line in SHOWN}
     facts["seconds"] = round(time.monotonic() - started)
-    write_text(out, json_text(facts, indent=1) + "\n")
+    write_json(Path("results/tasks.json"), facts)
 
 
 def classification_family(n: int, same: Same) -> Facts:

@@ -26,11 +26,7 @@ class Timed(NamedTuple):
 
 
 def timed(results: Mapping[str, Result]) -> list[Timed]:
-    """The methods that have results at all k for at least one seed, by benchmark.
-
-    Args:
-        results: Results by the names of their jobs, including those of Table 1.
-    """
+    """The methods with results at all k for at least one seed, by benchmark; `results` are by name of job."""
     rows = []
     for benchmark in BENCHMARKS:
         for model in TABLE1:

@@ -1,6 +1,5 @@
 """Run one job, from its tasks to its result; as a program, read the order from standard input."""
 
-import hashlib
 import json
 import math
 import signal
@@ -19,9 +18,9 @@ from tam.experiments.budget import gpu_seconds, step_times, steps_within
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
 from tam.experiments.reference import paper_goal, seconds_to_paper
-from tam.experiments.results import Folders, status, versions, write_result
+from tam.experiments.results import Folders, short_hash, status, versions, write_result
 from tam.experiments.sharing import present
-from tam.io import json_text, read_json
+from tam.io import read_json
 from tam.methods import make_method
 from tam.tasks.task import metric_of
 from tam.tasks.taskset import TaskSet
@@ -120,16 +119,10 @@ def _work(order: Order) -> None:
         finally:
             diary.write()
         diary.finish()
-        _write(order, config, tasks, diary, result)
+        write_result(job, folders, result | _facts(order, config, tasks, diary))
         if diary.step_times is None and diary.curve and config.device != "cpu":
-            diary.step_times = _step_times(order, config, tasks)
-            diary.write()
-            _write(order, config, tasks, diary, result)
-
-
-def _write(order: Order, config: Config, tasks: TaskSet, diary: Diary, result: dict[str, Any]) -> None:
-    """Write the result: first without, then again with the time of its steps."""
-    write_result(order.job, order.folders, result | _facts(order, config, tasks, diary))
+            _time_steps(order, config, tasks, diary)  # with the result safe
+            write_result(job, folders, result | _facts(order, config, tasks, diary))
 
 
 def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Config:
@@ -137,28 +130,27 @@ def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Conf
     if order.job.seconds is None:
         return config
     prepare(config, tasks)
-    if diary.step_times is None:
-        diary.step_times = _step_times(order, config, tasks)
-        diary.write()
-    steps = steps_within(make_method(config), diary.step_times, order.job.seconds)
+    times = diary.step_times or _time_steps(order, config, tasks, diary)
+    steps = steps_within(make_method(config), times, order.job.seconds)
     if steps >= config.training.steps:
         return config
     return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
 
 
-def _step_times(order: Order, config: Config, tasks: TaskSet) -> dict[int, float]:
-    """The times of a step, measured once on this GPU for all seeds and hold-outs of a run."""
+def _time_steps(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[int, float]:
+    """Note the times of a step, measured once on this GPU for all seeds and hold-outs of a run."""
     trial = {"seed", "holdout"}
     what = {
         "config": {name: value for name, value in config.to_json().items() if name not in trial},
         "tasks": {name: value for name, value in order.job.options.items() if name not in trial},
         "device": "cpu" if config.device == "cpu" else torch.cuda.get_device_name(config.device),
     }
-    digest = hashlib.sha256(json_text(what).encode()).hexdigest()[:8]
-    file = order.folders.runs / f"step-times-{digest}.json"
+    file = order.folders.runs / f"step-times-{short_hash(what)}.json"
     if not file.exists():
         write_json(file, what | {"milliseconds": dict(step_times(config, tasks))})
-    return {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
+    diary.step_times = {int(phase): ms for phase, ms in read_json(file)["milliseconds"].items()}
+    diary.write()
+    return diary.step_times
 
 
 def _facts(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[str, Any]:

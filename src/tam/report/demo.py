@@ -12,17 +12,6 @@ _BAR = 10
 _GRIDS_BESIDE = 3
 
 
-def example_lines(examples: Sequence[tuple[Sequence[Any], Any]]) -> str:
-    """Examples as `x  →  y`, one per line.
-
-    >>> print(example_lines([([3, 1], "yes"), ([10, 1], "no")]))
-       3 1   →  yes
-       10 1  →  no
-    """
-    width = max(len(value_words(x)) for x, _ in examples)
-    return "\n".join(f"   {value_words(x).ljust(width)}  →  {value_words(y)}" for x, y in examples)
-
-
 def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None) -> str:
     """An answer with its probability and, if the truth is known, whether it is right.
 

@@ -10,7 +10,7 @@ import numpy as np
 from tam.errors import UserError, counted
 from tam.report.grid import draw_grids, letters
 from tam.report.table import table
-from tam.report.words import value_words
+from tam.report.words import example_lines, value_words
 from tam.tasks.advice import repeats
 from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, family_of
 from tam.tasks.pathfinding import SIDE
@@ -53,11 +53,7 @@ def task_lines(tasks: TaskSet, split: str, task: Task, *, colour: bool) -> str:
     head = f"{title}   ({split}, {counted(len(task), 'example')}{note})"
     if tasks.options.get("name") == "pathfinding":
         return f"{head}\n{_grids(task, colour)}"
-    examples = _varied(task, 5)
-    inputs = [value_words(example.x) for example in examples]
-    width = max(map(len, inputs))
-    lines = [f"  {x.ljust(width)}  →  {value_words(e.y)}" for x, e in zip(inputs, examples, strict=True)]
-    return "\n".join([head, *lines])
+    return f"{head}\n{example_lines(_varied(task, 5), indent=2)}"
 
 
 def _varied(task: Task, count: int) -> list[Example]:

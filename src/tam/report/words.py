@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 SCALE = {"accuracy": 100, "perplexity": 1}
 """Factor by which a score is multiplied for display."""
@@ -63,6 +64,18 @@ def value_words(value: object) -> str:
     ('3 1', 'yes', '(empty)')
     """
     return " ".join(map(str, value)) or "(empty)" if isinstance(value, list | tuple) else str(value)
+
+
+def example_lines(examples: Iterable[tuple[Sequence[Any], Any]], indent: int) -> str:
+    """Examples as `x  →  y`, one per line.
+
+    >>> print(example_lines([([3, 1], "yes"), ([10, 1], "no")], indent=3))
+       3 1   →  yes
+       10 1  →  no
+    """
+    pairs = [(value_words(x), value_words(y)) for x, y in examples]
+    width = max(len(x) for x, _ in pairs)
+    return "\n".join(f"{' ' * indent}{x.ljust(width)}  →  {y}" for x, y in pairs)
 
 
 def in_prose(words: Sequence[str]) -> str:

@@ -13,12 +13,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 import tam
+from tam.serve import schema
 from tam.serve.description import description
-from tam.serve.guard import App, Guard
+from tam.serve.guard import App, guarded
 from tam.serve.limits import Limits
 from tam.serve.metrics import Metrics
 from tam.serve.problems import answer_errors
-from tam.serve.routes import open_routes, routes
+from tam.serve.routes import routes
 from tam.serve.served import Served
 
 PAGES = Path(__file__).parent / "pages"
@@ -28,14 +29,11 @@ PAGES = Path(__file__).parent / "pages"
 def make_app(
     models: Mapping[str, Served], limits: Limits, token: str | None = None, metrics: Metrics | None = None
 ) -> App:
-    """Build the app that serves these models; requests that name no model use the first.
+    """Build the app that serves these models by name, and closes them when it stops.
 
-    Args:
-        models: The models by name; they are closed when the app stops.
-        limits: Limits on requests and on the queue.
-        token: If given, all requests must have it except those for the pages and /health. Without one, only
-            requests addressed to this machine are answered.
-        metrics: The counters, shared with the models, which report their batches to them.
+    Requests that name no model use the first. If there is a token, all requests must have it except those
+    for the pages and /health; without one, only requests addressed to this machine are answered. The models
+    report their batches to `metrics`.
     """
     counts = metrics or Metrics()
 
@@ -54,11 +52,15 @@ def make_app(
         redoc_url=None,
     )
     answer_errors(app)
-    app.include_router(open_routes())
+
+    @app.get("/health", summary="Whether the server answers")
+    def health() -> schema.Health:
+        return schema.Health(status="ok", version=tam.__version__)
+
     app.include_router(routes(models, limits, counts), dependencies=_token_check(token))
     app.add_api_route("/docs", lambda: HTMLResponse(description(app.openapi())), include_in_schema=False)
     app.mount("/", StaticFiles(directory=PAGES, html=True))
-    return counts.around(Guard(app, limits.max_body, local=token is None))
+    return counts.around(guarded(app, limits.max_body, local=token is None))
 
 
 def _token_check(token: str | None) -> list[Any]:

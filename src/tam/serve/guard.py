@@ -14,48 +14,39 @@ _PORT = re.compile(r":\d+$")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Guard:
-    """ASGI middleware that checks the host and the size of each request.
+def guarded(app: App, max_body: int, local: bool) -> App:
+    """Wrap an app to refuse requests with larger bodies and, if `local`, those not addressed to this machine.
 
-    Args:
-        app: The app.
-        max_body: The largest body, in bytes.
-        local: Whether to answer only requests addressed to this machine. This stops DNS rebinding, where a
-            web page elsewhere points its own name at this machine's address.
+    The latter stops DNS rebinding, where a web page elsewhere points its own name at this machine's address.
     """
+    too_large = f"a request must have at most {max_body} bytes"
 
-    def __init__(self, app: App, max_body: int, local: bool) -> None:
-        self._app, self._max_body, self._local = app, max_body, local
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+    async def guard(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
-        if self._local and _PORT.sub("", host) not in LOOPBACK:
+        if local and _PORT.sub("", host) not in LOOPBACK:
             await _refuse(send, 421, f"the host must be one of {', '.join(LOOPBACK)}: got {host!r}")
             return
         length = headers.get(b"content-length", "0")
-        body = b""
-        if length.isdecimal() and int(length) > self._max_body:
-            await self._too_large(send)
+        if length.isdecimal() and int(length) > max_body:
+            await _refuse(send, 413, too_large)
             return
-        while True:
+        body, more = b"", True
+        while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
             body += message.get("body", b"")
-            if len(body) > self._max_body:
-                await self._too_large(send)
+            if len(body) > max_body:
+                await _refuse(send, 413, too_large)
                 return
-            if not message.get("more_body", False):
-                break
-        await self._app(scope, _replay(body, receive), send)
+            more = message.get("more_body", False)
+        await app(scope, _replay(body, receive), send)
 
-    async def _too_large(self, send: Send) -> None:
-        await _refuse(send, 413, f"a request must have at most {self._max_body} bytes")
+    return guard
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

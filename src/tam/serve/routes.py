@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, HTTPException, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-import tam
 from tam.errors import UserError, printable
 from tam.io import finite, json_text
 from tam.serve import schema
@@ -46,17 +45,6 @@ class Serving:
             raise UserError(f"a request must have at most {self.limits.max_rows} {what}: got {count}")
 
 
-def open_routes() -> APIRouter:
-    """The routes that need no token."""
-    router = APIRouter()
-
-    @router.get("/health", summary="Whether the server answers")
-    def health() -> schema.Health:
-        return schema.Health(status="ok", version=tam.__version__)
-
-    return router
-
-
 def routes(models: Mapping[str, Served], limits: Limits, metrics: Metrics) -> APIRouter:
     """The routes that a token protects, if there is one."""
     router, serving = APIRouter(responses=RESPONSES), Serving(models, limits, metrics)
@@ -71,7 +59,7 @@ def _using_models(serving: Serving) -> APIRouter:
 
     @router.get("/models", summary="List the models and what they take")
     def list_models() -> schema.Models:
-        return schema.Models(models=[_described(served) for served in serving.models.values()])
+        return schema.Models(models=[_described(name, served) for name, served in serving.models.items()])
 
     @router.post("/tasks", status_code=201, summary="Learn a task from examples and store it under a name")
     async def learn(task: Annotated[schema.NewTask, Body()]) -> schema.Stored:
@@ -205,11 +193,11 @@ def _stored(task: StoredTask) -> schema.Stored:
     return schema.Stored(name=values.pop("task"), **values)
 
 
-def _described(served: Served) -> schema.ModelOut:
+def _described(name: str, served: Served) -> schema.ModelOut:
     learner = served.learner
     spec = learner.model_.spec
     return schema.ModelOut(
-        name=served.name,
+        name=name,
         kind=spec.kind,
         method=learner.config.method,
         vocabulary=list(learner.vocabulary_.tokens),

@@ -49,27 +49,20 @@ class PredictRequest(Request):
 
 
 class Served:
-    """A served model.
+    """A served model, with its stored tasks, and the benchmark and test tasks that came with it, if any.
 
-    Args:
-        name: Its name in requests.
-        learner: The model; from now on only this object's thread may use it.
-        store: Its stored tasks.
-        limits: Limits on the queue.
-        observe: Called for every batch.
-        packed: The benchmark and test tasks that came with it, if any.
+    From now on only this object's thread may use the learner.
     """
 
     def __init__(
         self,
-        name: str,
         learner: Learner,
         store: Store,
         limits: Limits,
         observe: Observe = lambda *_: None,
         packed: Packed | None = None,
     ) -> None:
-        self.name, self.learner, self.store, self._observe = name, learner, store, observe
+        self.learner, self.store, self._observe = learner, store, observe
         self.packed = packed or Packed()
         self.searches = learner.method.searches
         self.weights = set(identities_of(learner))

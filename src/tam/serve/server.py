@@ -58,13 +58,8 @@ def serve(
 ) -> None:
     """Serve models until the process gets SIGTERM or SIGINT; open requests are finished first.
 
-    Args:
-        models: The models by name.
-        host: The address to listen on.
-        port: The port to listen on; 0 takes any free one.
-        token: The token that requests must have; may be None only if the host is a loopback address.
-        limits: Limits on requests and on the queue.
-        ready: Called with the address once the server listens.
+    Port 0 takes any free one. Without a token, the host must be a loopback address. `ready` is called with
+    the address once the server listens.
     """
     try:
         import uvicorn
@@ -79,7 +74,7 @@ def serve(
     with _listen(host, port) as listening:
         metrics = Metrics()
         served = {
-            name: Served(name, learner, store, limits, partial(metrics.batch, name), packed)
+            name: Served(learner, store, limits, partial(metrics.batch, name), packed)
             for name, (learner, store, packed) in models.items()
         }
         for one in served.values():

@@ -43,11 +43,9 @@ _SCHEMA = (
 
 
 class Database:
-    """One connection, which threads may share.
+    """One connection to a file, created if missing, which threads may share.
 
-    Args:
-        path: The file, created if missing; `:memory:` keeps everything in memory.
-        changed: Called at the start of a transaction if another connection has written since the last one.
+    `changed` is called at the start of a transaction if another connection has written since the last one.
     """
 
     def __init__(self, path: Path, changed: Callable[[], None]) -> None:
@@ -66,7 +64,8 @@ class Database:
     def _open(self) -> None:
         self._connection.create_function("matches", 2, _matches, deterministic=True)
         self._connection.execute("BEGIN")  # one snapshot: another process may be creating it
-        found, has_tables = self._number("application_id"), self._has_tables()
+        found = self._number("application_id")
+        has_tables = self._connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
         self._connection.execute("COMMIT")
         if found not in (0, APPLICATION) or (found == 0 and has_tables):
             raise UserError(f"{self.path}: not a task store, but a database of another program")
@@ -95,9 +94,6 @@ class Database:
 
     def _number(self, pragma: str) -> int:
         return self._connection.execute(f"PRAGMA {pragma}").fetchone()[0]
-
-    def _has_tables(self) -> bool:
-        return self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Open a read transaction, in which everything is read from one snapshot."""
@@ -129,9 +125,9 @@ class Database:
             yield
         except UnicodeEncodeError as error:
             raise UserError(f"{self.path}: a name or text has a lone surrogate: {error.object!r}") from None
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.IntegrityError):
-                raise
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.DatabaseError as error:
             what = "the store is closed" if isinstance(error, sqlite3.ProgrammingError) else str(error)
             raise UserError(f"{self.path}: {what}") from None
 

@@ -59,25 +59,11 @@ class Points:
         if but is not None:
             similarities[self.ids == but] = -np.inf
         count = min(count, len(self))
-        best = largest(similarities, count) if count else []
+        best = np.argpartition(similarities, -count)[-count:] if count else []
         found = sorted(
             ((int(self.ids[i]), float(similarities[i])) for i in best), key=lambda one: (-one[1], one[0])
         )
         return [one for one in found if one[1] > -np.inf]
-
-
-def largest(values: Vector, count: int, block: int = 256) -> Ids:
-    """Return the indices of the `count` largest values, in any order.
-
-    Each of them is at least the `count`-th largest maximum of a block, and few other values are, so only
-    those that pass this threshold are partitioned.
-    """
-    blocks = values[: len(values) // block * block].reshape(-1, block)
-    candidates = np.arange(len(values))
-    if len(blocks) > count:
-        candidates = np.flatnonzero(values >= np.partition(blocks.max(1), -count)[-count])
-    rest = len(candidates) - count
-    return candidates[np.argpartition(values[candidates], rest)[rest:]]
 
 
 def _units(points: Vector) -> Vector:

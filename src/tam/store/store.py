@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,10 +206,13 @@ class Store:
     def get(self, name: str) -> StoredTask:
         """Return a stored task."""
         with self._database.reading() as connection:
-            row = connection.execute(f"SELECT {TASK} FROM tasks WHERE name = ?", (name,)).fetchone()
+            return stored_task(self._row(connection, TASK, name))
+
+    def _row(self, connection: sqlite3.Connection, columns: str, name: str) -> tuple[Any, ...]:
+        row = connection.execute(f"SELECT {columns} FROM tasks WHERE name = ?", (name,)).fetchone()
         if row is None:
             raise self._unknown(name)
-        return stored_task(row)
+        return row
 
     def embeddings(self, names: Iterable[str]) -> dict[str, TaskEmbedding]:
         """Return embeddings by name, without names that are not in the store; embeddings read are cached."""
@@ -227,28 +230,23 @@ class Store:
 
     def rename(self, name: str, new: str) -> None:
         """Rename a task."""
-        with self._database.writing() as connection:
-            try:
-                self._update(connection, name, "name", checked_name(new))
-            except sqlite3.IntegrityError:
-                raise self._taken(new) from None
+        try:
+            self._change(name, "UPDATE tasks SET name = ?", checked_name(new))
+        except sqlite3.IntegrityError:
+            raise self._taken(new) from None
 
     def annotate(self, name: str, notes: str) -> None:
         """Replace the notes of a task."""
-        with self._database.writing() as connection:
-            self._update(connection, name, "notes", checked_notes(notes))
-
-    def _update(self, connection: sqlite3.Connection, name: str, column: str, value: str) -> None:
-        self._cache.pop(name, None)
-        done = connection.execute(f"UPDATE tasks SET {column} = ? WHERE name = ?", (value, name))
-        if not done.rowcount:
-            raise self._unknown(name)
+        self._change(name, "UPDATE tasks SET notes = ?", checked_notes(notes))
 
     def remove(self, name: str) -> None:
         """Remove a task."""
+        self._change(name, "DELETE FROM tasks")
+
+    def _change(self, name: str, statement: str, *values: str) -> None:
         with self._database.writing() as connection:
             self._cache.pop(name, None)
-            if not connection.execute("DELETE FROM tasks WHERE name = ?", (name,)).rowcount:
+            if not connection.execute(f"{statement} WHERE name = ?", (*values, name)).rowcount:
                 raise self._unknown(name)
 
     def list(self, search: str | None = None, limit: int | None = None, offset: int = 0) -> "list[Listed]":
@@ -278,24 +276,19 @@ class Store:
         if count < 1:
             raise UserError(f"count must be at least 1: got {shown(count)}")
         with self._database.reading() as connection:
-            number, embedding = self._point(connection, task) if isinstance(task, str) else (None, task)
-            self._check_comparable(connection, embedding)
+            if isinstance(task, str):
+                number, *row = self._row(connection, f"id, {EMBEDDING}", task)
+                embedding = embedding_of(row)
+            else:
+                number, embedding = None, task
+            if embedding.model not in (fact(connection, "weights") or ()):
+                raise OtherModelError(f"{self.path}: the task embedding belongs to another model")
+            if embedding.is_support:
+                raise _not_comparable()
             self._refresh(connection)
             found = self._index.nearest(embedding.model, embedding.point, count, number)
             names = _names(connection, [number for number, _ in found])
         return [Neighbour(names[number], similarity) for number, similarity in found]
-
-    def _point(self, connection: sqlite3.Connection, name: str) -> tuple[int, TaskEmbedding]:
-        row = connection.execute(f"SELECT id, {EMBEDDING} FROM tasks WHERE name = ?", (name,)).fetchone()
-        if row is None:
-            raise self._unknown(name)
-        return row[0], embedding_of(row[1:])
-
-    def _check_comparable(self, connection: sqlite3.Connection, embedding: TaskEmbedding) -> None:
-        if embedding.model not in (fact(connection, "weights") or ()):
-            raise OtherModelError(f"{self.path}: the task embedding belongs to another model")
-        if embedding.is_support:
-            raise _not_comparable()
 
     def map(self, limit: int = 2_000) -> "list[TaskMap]":
         """Map the tasks into a plane, with one map per set of weights: the newest `limit` tasks of each."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _STEPS = (1, 2, 2.5, 5, 10)
+_INTERVALS = 6  # between ticks, at most
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class Scale:
         return self._start + (at - low) / (high - low) * (self._end - self._start)
 
 
-def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
+def linear_ticks(low: float, high: float) -> list[float]:
     """Round numbers from low to high.
 
     >>> linear_ticks(32, 100)
     [40.0, 60.0, 80.0, 100.0]
     """
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(step * power for step in _STEPS if (high - low) / (step * power) <= most)
+    power = 10.0 ** math.floor(math.log10((high - low) / _INTERVALS))
+    step = next(step * power for step in _STEPS if (high - low) / (step * power) <= _INTERVALS)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(place * step, 10) for place in range(first, last + 1)]
 

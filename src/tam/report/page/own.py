@@ -13,26 +13,8 @@ from tam.report.curve import CEILING, OURS, TITLES, rows_of
 from tam.report.own_runs import OwnRun
 from tam.report.page.axis import Axis
 from tam.report.page.chart import Point, Series, line_chart
-from tam.report.page.html import (
-    Markup,
-    figure,
-    figures,
-    html_table,
-    made_by,
-    page,
-    paragraph,
-    section,
-    tag,
-)
-from tam.report.page.scores import (
-    against_k,
-    cell,
-    exact,
-    k_axis,
-    legend,
-    point,
-    score_axis,
-)
+from tam.report.page.html import Markup, figure, figures, html_table, made_by, page, paragraph, section, tag
+from tam.report.page.scores import against_k, cell, exact, k_axis, legend, point, score_axis
 from tam.report.words import UNIT, better_is, capitalised, k_heads, number, score_words
 from tam.tasks.task import metric_of
 
@@ -151,12 +133,7 @@ def _training(group: Sequence[OwnRun], metric: str) -> Iterator[Markup]:
     """Losses against steps, and validations against steps and against seconds."""
     steps, seconds, quality = Axis("outer steps"), Axis("seconds of training"), score_axis(metric)
     losses = [
-        _line(
-            run,
-            place,
-            [Point(one["step"], one["loss"]) for one in run.losses],
-            marked=False,
-        )
+        _line(run, place, [Point(one["step"], one["loss"]) for one in run.losses], marked=False)
         for place, run in enumerate(group)
     ]
     if values := [p.y for line in losses for p in line.shown]:

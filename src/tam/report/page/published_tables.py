@@ -3,14 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tam.experiments.jobs import stem
-from tam.report.collect import (
-    BENCHMARKS,
-    ROWS,
-    Facts,
-    Results,
-    estimates_of,
-    time_to_quality_rows,
-)
+from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, time_to_quality_rows
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.html import Markup, html_table, join, tag

@@ -15,7 +15,7 @@ CLASSES: dict[Verdict, str] = {
 }  # fmt: skip
 
 
-def cell(metric: str, ours: Estimate | None, theirs: Estimate | None = None, whose: str = "paper") -> Markup:
+def cell(metric: str, ours: Estimate | None, theirs: Estimate | None, whose: str) -> Markup:
     """Our score, theirs below it, and how they compare; or a mark for a missing score."""
     parts = [] if ours is None else [estimate_words(metric, ours)]
     if theirs is not None:
