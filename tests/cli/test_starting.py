@@ -13,14 +13,18 @@ pytestmark = pytest.mark.slow
 
 
 def test_help_is_quick() -> None:
-    """In seconds of the processor: how long it waits for one while other tests run is not its doing."""
-    taken = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([COMMAND, "--help"], stdout=subprocess.DEVNULL, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(taken) < 0.3
+    """Against importing tyro alone, as seconds depend on the machine and on what else it does."""
+    commands = {"help": [COMMAND, "--help"], "tyro": [sys.executable, "-c", "import tyro"]}
+    taken = {name: min(_seconds(command) for _ in range(5)) for name, command in commands.items()}
+    assert taken["help"] < 5 * taken["tyro"]
+
+
+def _seconds(command: list[str]) -> float:
+    """The seconds of the processor that a command takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 HEAVY = ("torch", "numpy", "matplotlib", "rich", "safetensors")
