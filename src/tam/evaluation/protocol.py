@@ -22,7 +22,7 @@ from tam.models.batch import collate
 from tam.models.hints import Hints
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
-from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
+from tam.tasks.task import Classes, Integers, Kind, Task
 
 _TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
 """Approximate number of tokens per pass through the network: 10 GB on a GPU with the paper's network."""
@@ -267,10 +267,7 @@ def _at_device(batch: Batch, device: torch.device) -> Batch:
 def rows_at_once(tasks: Sequence[Task], device: torch.device, spec: ModelSpec) -> int:
     """Approximate number of rows of these tasks per pass through the network."""
     hints = spec.x_places - spec.max_x
-    lengths = (
-        1 + hints + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
-        for task in tasks
-    )
+    lengths = (1 + hints + sum(part.ids.shape[1] for part in task.sequences) for task in tasks)
     return rows_of_length(max(lengths, default=1), device)
 
 
