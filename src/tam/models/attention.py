@@ -52,9 +52,9 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
-def for_places(bias: Tensor | None, places: slice) -> Tensor | None:
+def for_places(bias: Tensor, places: slice) -> Tensor:
     """The rows of a bias for these queries."""
-    return bias if bias is None or bias.shape[-2] == 1 else bias[..., places, :]
+    return bias if bias.shape[-2] == 1 else bias[..., places, :]
 
 
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:

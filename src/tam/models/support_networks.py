@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.attention import ALL, Mask, additive, plain_attention
+from tam.models.attention import ALL, Mask, additive, for_places, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
 from tam.models.dropout import drop
@@ -77,13 +77,12 @@ class PairsModel(Model):
             block = cast(Block, module)
             places = read if index == last else ALL
             bonus = self.same_pair[index].view(-1, 1, 1)  # [H, 1, 1]
-            own = to_query if to_query.shape[-2] == 1 else to_query[..., places, :]
             normed, normed_context = block.attention_norm(sequence), block.attention_norm(context)
             keys, values = block.attention.keys_values(normed_context, context_rotation)
             attended = attend_to_both(
                 block.attention.queries(normed[:, places], None if rotation is None else rotation.at(places)),
                 (keys, values, to_context),
-                (*block.attention.keys_values(normed, rotation), own + bonus),
+                (*block.attention.keys_values(normed, rotation), for_places(to_query, places) + bonus),
             )
             sequence = _finish(block, sequence[:, places], attended)
             if index < last:

@@ -85,7 +85,13 @@ class Transformer(nn.Module):
     """Pre-norm blocks and a final LayerNorm."""
 
     def __init__(
-        self, *, layers: int, width: int, heads: int, bottleneck: int | None, generator: torch.Generator
+        self,
+        *,
+        layers: int,
+        width: int,
+        heads: int,
+        generator: torch.Generator,
+        bottleneck: int | None = None,
     ):
         super().__init__()
         self.head_size = width // heads
@@ -126,7 +132,8 @@ class Transformer(nn.Module):
         rotation, last = self.rotation(positions, hidden), len(self.blocks) - 1
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
-            own = for_places(bias, places), modulation.block(index), places
+            own_bias = None if bias is None else for_places(bias, places)
+            own = own_bias, modulation.block(index), places
             cached = x_cache[index] if index < len(x_cache) else ()
             here = None if rotation is None else rotation.at(slice(hidden.shape[1]))
             hidden = run(cast(Block, block), hidden, *own, cached, here)
