@@ -11,7 +11,8 @@ from tam.methods.episodes import check_shots, episode, in_parts, in_support, lea
 from tam.methods.losses import ExampleLosses, example_losses
 from tam.models import Batch, ModelSpec
 from tam.models.support_state import pack_support
-from tests.methods.small import make_batch, make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_batch, make_model
 
 
 def uneven(spec: ModelSpec) -> Batch:

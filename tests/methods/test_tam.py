@@ -17,7 +17,8 @@ from tests.methods.algorithm_1 import (
     ours,
     take,
 )
-from tests.methods.small import make_batch, make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_batch, make_model
 
 
 @pytest.mark.parametrize("patience", [None, 1])

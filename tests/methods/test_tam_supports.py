@@ -16,7 +16,7 @@ from tests.methods.algorithm_1 import (
     ours,
     take,
 )
-from tests.methods.small import make_batch, make_model
+from tests.models.conftest import make_batch, make_model
 
 MIXED = TAM(
     inner_steps=4,

@@ -88,6 +88,7 @@ def make_batch(
         y_length=None if classify else y_length,
         primitives=primitives,
         unknown=unknown,
+        chance=torch.rand(tasks, 2, generator=generator, dtype=torch.float64),
     )
 
 

@@ -133,7 +133,7 @@ def test_what_is_too_much_is_not_cached() -> None:
 
 def test_blocks_follow_a_cached_x_that_sees_all_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: True)
-    network = Transformer(layers=2, width=32, heads=2, bottleneck=None, generator=torch.Generator())
+    network = Transformer(layers=2, width=32, heads=2, generator=torch.Generator())
     hidden, cache = torch.zeros(2, 3, 32), [torch.zeros(2, 2, 2, 2, 5, 16)]
     causal = Mask(torch.arange(8) != torch.tensor([[4], [9]]), causal=True)
     full = causal._replace(front=5)
