@@ -205,7 +205,7 @@ def collate_inputs(
     x: Sequences,
     classes: Sequence[int] | None,
     composed: Sequence[Sequence[str]],
-    primitives: Mapping[str, int] | None = None,
+    primitives: Mapping[str, int] | None,
 ) -> Batch:
     """Put inputs without answers into one batch, each as the only row of its own task.
 

@@ -58,8 +58,7 @@ class PairsModel(Model):
         condition: Condition,
         batch: Batch,
     ) -> Tensor:
-        if batch.support is None:
-            raise ValueError("this model answers from pairs: the batch must have a support")
+        assert batch.support is not None, "this model answers from pairs"
         assert isinstance(self.backbone, Transformer)
         context, valid, pair, context_positions = self._context(condition, batch.support)
         sequence = vectors
@@ -184,8 +183,7 @@ class CompareModel(Model):
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
         """Score every input against every input of the support, `[B, N, M]`; answers are not read."""
         condition, support = self.condition(z, batch), batch.support
-        if support is None:
-            raise ValueError("this model compares inputs: the batch must have a support")
+        assert support is not None, "this model compares inputs"
         in_x, in_other = batch.in_x, support.in_x
         if support.present is not None:
             in_other = in_other & support.present.unsqueeze(-1)

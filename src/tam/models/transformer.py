@@ -144,13 +144,7 @@ class Transformer(nn.Module):
         dtype = torch.promote_types(hidden.dtype, torch.float32)
         return None if positions is None else Rotation.of(positions, self.head_size, dtype)
 
-    def x_cache(
-        self,
-        hidden: Tensor,
-        mask: Tensor | None,
-        positions: Tensor | None = None,
-        run: Run = Block.__call__,
-    ) -> Tensor:
+    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None, run: Run) -> Tensor:
         """Keys and values of places that see none after them, to be read by the places after them.
 
         Args:

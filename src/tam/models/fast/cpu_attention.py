@@ -76,7 +76,7 @@ class Mixing(Layer):
     cache_grads: Sequence[Tensor | None]
 
     def __init__(
-        self, weights: BlockWeights[Tensor], heads: int, read: slice, rotation: Rotation | None = None
+        self, weights: BlockWeights[Tensor], heads: int, read: slice, rotation: Rotation | None
     ) -> None:
         self.query, self.key_value = Affine(*weights.query), Affine(*weights.key_value)
         self.heads, self.read, self.rotation = heads, read, rotation

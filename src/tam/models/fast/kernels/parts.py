@@ -21,6 +21,16 @@ def standard(h, D: tl.constexpr):
 
 
 @triton.jit
+def keep_standard(h, row, place, normed, inverses, P, D: tl.constexpr, dtype: tl.constexpr):
+    """Standardise the vector of every place in `dtype`, and keep the result and the inverse deviations."""
+    x_hat, inverse = standard(h, D)
+    x = x_hat.to(dtype)
+    normed.store([row, 0], x)
+    tl.store(inverses + place, inverse, mask=place < P)
+    return x
+
+
+@triton.jit
 def standard_backward(g, x_hat, inverse, D: tl.constexpr):
     """The gradient before standardising, from the one after it."""
     mean, along = tl.sum(g, 1) / D, tl.sum(g * x_hat, 1) / D
