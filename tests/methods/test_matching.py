@@ -12,12 +12,15 @@ from tam.methods.episodes import episode, unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.support_networks import CompareModel
-from tests.methods.small import some, task_tokens, trained, with_support
+from tests.methods.small import ENCODER, some, task_tokens, trained, with_support
 from tests.models.conftest import make_batch
 
-PLAIN = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
-SPECS = {"plain": PLAIN, "compositional": replace(PLAIN, primitives=6, slots=3)}
-SPECS |= {"rotary": replace(PLAIN, positions="rotary")}
+PLAIN = replace(ENCODER, layers=2)
+SPECS = {
+    "plain": PLAIN,
+    "compositional": replace(PLAIN, primitives=6, slots=3),
+    "rotary": replace(PLAIN, positions="rotary"),
+}
 
 
 def comparisons(spec: ModelSpec) -> Batch:

@@ -14,7 +14,7 @@ from tam.models import Batch, Model, ModelSpec, Transformer
 from tam.models.attention import plain_attention
 from tam.models.support_networks import PairsModel
 from tam.models.transformer import Block
-from tests.methods.small import some, task_tokens, trained, with_support
+from tests.methods.small import DECODER, ENCODER, some, task_tokens, trained, with_support
 from tests.models.conftest import make_batch
 
 
@@ -96,22 +96,8 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     return F.log_softmax(model.head(model.backbone.norm(hidden)[0, read]), dim=-1)
 
 
-SPECS = {
-    kind + form: ModelSpec(
-        kind=kind,
-        vocabulary=5,
-        classes=3 if kind == "classification" else 0,
-        max_x=3,
-        max_y=0 if kind == "classification" else 2,
-        layers=3,
-        width=8,
-        heads=2,
-        primitives=6 if form else 0,
-        slots=3 if form else 0,
-    )
-    for kind in ("classification", "transduction")
-    for form in ("", " compositional")
-}
+PLAIN = {"classification": replace(ENCODER, layers=3), "transduction": replace(DECODER, layers=3)}
+SPECS = PLAIN | {f"{kind} compositional": replace(PLAIN[kind], primitives=6, slots=3) for kind in PLAIN}
 SPECS["rotary classification"] = replace(SPECS["classification compositional"], positions="rotary")
 SPECS["rotary transduction"] = replace(SPECS["transduction"], positions="rotary")
 
