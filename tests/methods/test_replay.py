@@ -21,12 +21,14 @@ from tests.models.test_device import NoReadBack
 @pytest.mark.parametrize("rate", [0.3, torch.tensor([0.01, 0.1, 1.0])])
 @pytest.mark.parametrize("patience", [None, 2])
 def test_a_search_that_is_replayed_finds_the_same(
-    kind: type[Descent], rate: float | Tensor, patience: int | None
+    kind: type[Descent], rate: float | Tensor, patience: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, steps = torch.ones(1, 2, dtype=torch.float64).expand(3, -1), [7, 0, 2, 30, 1]
+    expected = kind(start, rate, patience).follow(bowls, steps)
     recorded = kind(start, rate, patience)
-    found = recorded.follow(bowls, steps, Rerun(recorded))
-    for ours, plain in zip(found, kind(start, rate, patience).follow(bowls, steps), strict=True):
+    monkeypatch.setattr(search, "recorder_for", lambda *_: Rerun(recorded))
+    found = recorded.follow(bowls, steps)
+    for ours, plain in zip(found, expected, strict=True):
         assert torch.equal(ours, plain)
     assert start.eq(1).all()
     assert len({state.data_ptr() for state in found}) == len(steps)
