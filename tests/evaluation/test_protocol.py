@@ -15,16 +15,7 @@ from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.evaluation import protocol as evaluation
-from tam.evaluation.protocol import (
-    Choice,
-    Episode,
-    KShotScore,
-    TaskScore,
-    choose,
-    episodes,
-    quality,
-    score,
-)
+from tam.evaluation.protocol import Choice, Episode, KShotScore, TaskScore, choose, episodes, quality, score
 from tam.methods import TAM, Losses, Method, Rate, Update, make_method
 from tam.models import Batch, Condition, Model, ModelSpec
 from tam.models.batch import collate

@@ -8,14 +8,7 @@ import torch
 
 from tam.methods import TAM
 from tam.models import ModelSpec
-from tests.methods.algorithm_1 import (
-    algorithm_1,
-    assert_moved,
-    assert_same_theta,
-    mean_loss,
-    ours,
-    take,
-)
+from tests.methods.algorithm_1 import algorithm_1, assert_moved, assert_same_theta, mean_loss, ours, take
 from tests.methods.small import some
 from tests.models.conftest import make_batch, make_model
 

@@ -92,11 +92,7 @@ ROTATION = Rotation.of(torch.tensor([0, 1, 2, 3, 1]), WIDTH // HEADS, torch.floa
 @pytest.mark.parametrize("causal", [False, True, None])  # None: without a mask
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_outputs_and_two_derivatives_are_those_of_torch(
-    block: Block,
-    hidden: Tensor,
-    causal: bool | None,
-    read: slice,
-    rotation: Rotation | None,
+    block: Block, hidden: Tensor, causal: bool | None, read: slice, rotation: Rotation | None
 ) -> None:
     bias, weights = None if causal is None else some_bias(causal, read), list(block.parameters())
     inputs, given = [hidden, *weights], {"read": read, "rotation": rotation}

@@ -26,11 +26,7 @@ def rules(
 
 
 def voted_slowly(
-    rows: list[Pair],
-    others: list[dict[int, Row]],
-    support: list[int],
-    asked: int,
-    members: set[int] | None,
+    rows: list[Pair], others: list[dict[int, Row]], support: list[int], asked: int, members: set[int] | None
 ) -> dict[Row, float]:
     """The votes for each answer to one row."""
     votes: dict[Row, float] = {}

@@ -75,11 +75,7 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
 
 
 def backward(
-    loss: Tensor,
-    theta: Sequence[Tensor],
-    inputs: Sequence[Tensor] = (),
-    *,
-    weights: Tensor | None = None,
+    loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = (), *, weights: Tensor | None = None
 ) -> Sequence[Tensor]:
     """Add the gradient of θ to `.grad`; return the gradients of the inputs.
 
