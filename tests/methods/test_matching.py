@@ -31,8 +31,7 @@ def comparisons(spec: ModelSpec) -> Batch:
 
 def one_score(model: CompareModel, batch: Batch, task: int, row: int, other: int) -> Tensor:
     """The score of one query and one example, from the tokens of both."""
-    support = batch.support
-    assert support is not None
+    support = some(batch.support)
     tokens = [*([] if model.cls is None else model.cls), *task_tokens(model, batch, task)]
     counts = [0] * len(tokens)
     for place in range(int(batch.x_length[task, row])):
@@ -68,8 +67,7 @@ def test_every_comparison_is_a_sequence_of_its_own(name: str) -> None:
 
 def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
     batch = comparisons(PLAIN)
-    support = batch.support
-    assert support is not None
+    support = some(batch.support)
     scores = 3 * torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = combine(scores, batch, 3).exp()
     for task in range(3):
@@ -90,9 +88,9 @@ def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
     assert (log_prob[..., 2] == -torch.inf).all()
     torch.testing.assert_close(log_prob.exp().sum(-1), torch.ones(3, 4))
     (-log_prob[..., 0].sum()).backward()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()
-    assert scores.grad.abs().sum() > 0
+    gradient = some(scores.grad)
+    assert gradient.isfinite().all()
+    assert gradient.abs().sum() > 0
 
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set

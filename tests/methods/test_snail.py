@@ -33,8 +33,7 @@ def answers(model: Model, batch: Batch) -> Tensor:
 
 def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> Tensor:
     """What is predicted for one query, from the tokens of the support and the query in one sequence."""
-    spec, support = model.spec, batch.support
-    assert support is not None
+    spec, support = model.spec, some(batch.support)
     tokens: list[Tensor] = []
     pair: list[int] = []
     positions: list[int] = []
