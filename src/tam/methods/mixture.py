@@ -49,7 +49,7 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     known = model.kept if model.primitives is None else model.primitives.detach()
     assert known is not None
 
-    def losses_of(z: Tensor) -> Tensor:
+    def losses_at(z: Tensor) -> Tensor:
         """The loss of some known embeddings on every task, `[embeddings, B]`."""
         for_each_task = z.repeat_interleave(support.tasks, 0).unsqueeze(1)
         losses = example_losses(model, for_each_task, support.repeat(len(z))).per_task()
@@ -57,7 +57,7 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
 
     tokens = support.tasks * support.rows * support.places
     at_once = max(1, _TOKENS_AT_ONCE[support.device.type] // tokens)
-    losses = torch.cat([losses_of(z) for z in known.split(at_once)])
+    losses = torch.cat([losses_at(z) for z in known.split(at_once)])
     return known[losses.argsort(dim=0)[:count]]
 
 

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.fast.kernels.parts import among_all, dot, keep_standard, normal, standard_backward
+from tam.models.fast.kernels.parts import among_all, cdf_and_density, dot, keep_standard, standard_backward
 from tam.models.fast.kernels.project import project
 
 
@@ -38,7 +38,7 @@ def mlp_forward(
     for start in range(0, 4 * D, part):
         a = dot(x, w_inner.load([start, 0]).T, dtype)
         a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
-        below, _density = normal(a, dtype)
+        below, _density = cdf_and_density(a, dtype)
         h += dot(a * below, w_out.load([0, start]).T, dtype)
     h_out.store([row, 0], h)
     if not last:
@@ -66,7 +66,7 @@ def mlp_backward(
         w = w_inner.load([start, 0])
         a = dot(x, w.T, dtype)
         a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
-        below, density = normal(a, dtype)
+        below, density = cdf_and_density(a, dtype)
         slope = below + a * density
         g_a = (dot(g, w_out.load([0, start]), dtype) * slope).to(dtype)
         if weights:

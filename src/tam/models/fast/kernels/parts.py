@@ -38,7 +38,7 @@ def standard_backward(g, x_hat, inverse, D: tl.constexpr):
 
 
 @triton.jit
-def normal(a, dtype: tl.constexpr):
+def cdf_and_density(a, dtype: tl.constexpr):
     """Distribution function and density of the standard normal: GELU is a · Φ(a), its slope Φ(a) + a · φ(a).
 
     In float32, Φ is formula 7.1.26 of Abramowitz and Stegun, with an error of at most 3e-7; it uses φ, which
