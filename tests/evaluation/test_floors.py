@@ -120,10 +120,13 @@ README_FLOORS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
+NEEDS_DATA = pytest.mark.skipif(
     not SHARED_DATA.is_dir(), reason="the shared data is not here; TAM_SHARED_DATA names its folder"
 )
+
+
+@NEEDS_DATA
+@pytest.mark.slow
 @pytest.mark.parametrize("case", README_FLOORS)
 def test_floors_of_real_data_are_those_published_with_it(case: str) -> None:
     """Supports are drawn otherwise, so up to what the draw changes."""
@@ -133,9 +136,7 @@ def test_floors_of_real_data_are_those_published_with_it(case: str) -> None:
     assert [one.accuracy for one in found] == pytest.approx(list(expected.values()), abs=0.015)
 
 
-@pytest.mark.skipif(
-    not SHARED_DATA.is_dir(), reason="the shared data is not here; TAM_SHARED_DATA names its folder"
-)
+@NEEDS_DATA
 def test_floors_of_a_fixed_protocol_are_those_published_with_it() -> None:
     folder = SHARED_DATA / "list_functions"
     lines = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]

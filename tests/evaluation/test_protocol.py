@@ -15,28 +15,21 @@ from tam.config.config import Config
 from tam.config.sections import Protocol
 from tam.errors import UserError
 from tam.evaluation import protocol as evaluation
-from tam.evaluation.protocol import (
-    Choice,
-    Episode,
-    KShotScore,
-    TaskScore,
-    choose,
-    episodes,
-    quality,
-    score,
-)
+from tam.evaluation.protocol import Choice, Episode, KShotScore, TaskScore, choose, episodes, quality, score
 from tam.methods import TAM, Losses, Method, Rate, Update, make_method
-from tam.models import Batch, Condition, Model, ModelSpec, build_model
+from tam.models import Batch, Condition, Model, ModelSpec
 from tam.models.batch import collate
 from tam.tasks.task import Classes, Kind, Sequences, Task
 from tam.tasks.vocabulary import Vocabulary
+from tests.methods.small import DECODER as SHORT_DECODER
+from tests.methods.small import ENCODER
+from tests.models.conftest import make_model
 
 pytestmark = pytest.mark.slow
 
 DIGITS = Vocabulary(range(5))
 PROTOCOL = Protocol(shots=(1, 3), supports=2, queries=9, adapt_steps=(1, 2, 6), adapt_rates=(0.03, 0.3))
-ENCODER = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=1, width=8, heads=2)
-DECODER = ModelSpec(kind="transduction", vocabulary=5, max_x=3, max_y=3, layers=1, width=8, heads=2)
+DECODER = replace(SHORT_DECODER, max_y=3)
 
 
 def classification(name: str, seed: int, size: int = 30) -> Task:
@@ -60,9 +53,7 @@ def tasks_of(kind: str, name: str, count: int = 3) -> list[Task]:
 
 
 def sharp_model(spec: ModelSpec) -> Model:
-    model = build_model(spec, torch.Generator().manual_seed(0))
-    model.head.weight.data.mul_(20)
-    return model
+    return make_model(spec).float()
 
 
 @pytest.fixture(params=[ENCODER, DECODER], ids=["classification", "transduction"])

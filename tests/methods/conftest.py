@@ -3,14 +3,10 @@
 import pytest
 
 from tests.methods.small import DECODER, ENCODER, SPECS
+from tests.models.conftest import run_with
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for `spec` runs with every sort of model; `plain_spec`, with one of each kind."""
-    if "spec" in metafunc.fixturenames:
-        metafunc.parametrize("spec", list(SPECS.values()), ids=list(SPECS))
+    run_with(SPECS, metafunc)
     if "plain_spec" in metafunc.fixturenames:
         metafunc.parametrize("plain_spec", [ENCODER, DECODER], ids=["encoder", "decoder"])
-    if "compositional_spec" in metafunc.fixturenames:
-        chosen = {name: spec for name, spec in SPECS.items() if spec.compositional}
-        metafunc.parametrize("compositional_spec", list(chosen.values()), ids=list(chosen))

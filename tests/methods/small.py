@@ -1,4 +1,4 @@
-"""Small models of every sort in float64, random batches for them, and plain readings of their losses."""
+"""Specs of small models of every sort, and plain readings of their losses."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
-from tam.models import Batch, Model, ModelSpec, build_model
+from tam.models import Batch, Model, ModelSpec
+from tests.models.conftest import make_model
 
 T = TypeVar("T")
 
@@ -34,32 +35,33 @@ def some(value: T | None) -> T:
     return value
 
 
-def make_batch(spec: ModelSpec, tasks: int = 3, rows: int = 5, seed: int = 0) -> Batch:
-    generator = torch.Generator().manual_seed(seed)
-
-    def integers(most: int, *shape: int) -> Tensor:
-        return torch.randint(most, shape, generator=generator)
-
-    classify = spec.kind == "classification"
-    return Batch(
-        x=integers(spec.vocabulary, tasks, rows, spec.max_x),
-        x_length=integers(spec.max_x + 1, tasks, rows),
-        y=integers(spec.classes, tasks, rows)
-        if classify
-        else integers(spec.vocabulary, tasks, rows, spec.max_y),
-        y_length=None if classify else integers(spec.max_y + 1, tasks, rows),
-        primitives=integers(spec.primitives, tasks, spec.slots) if spec.compositional else None,
-        unknown=integers(spec.slots, tasks) if spec.compositional else None,
-        chance=torch.rand(tasks, 2, generator=generator, dtype=torch.float64),
-    )
-
-
-def make_model(spec: ModelSpec, seed: int = 0) -> Model:
-    """A model whose logits are as large as those of a trained one, so that losses differ clearly."""
-    model = build_model(spec, torch.Generator().manual_seed(seed)).double()
+def trained(spec: ModelSpec) -> Model:
+    """A model whose embeddings are as large as after training."""
+    model, generator = make_model(spec), torch.Generator().manual_seed(4)
     with torch.no_grad():
-        model.head.weight.mul_(20)
+        for table in (model.task_embeddings, model.unknown):
+            if table is not None:
+                table.normal_(std=0.3, generator=generator)
     return model
+
+
+def with_support(queries: Batch, support: Batch) -> Batch:
+    """Queries with a support in which one example of the second task is not there."""
+    present = torch.ones_like(support.x_length, dtype=torch.bool)
+    present[1, 2] = False
+    return replace(queries, support=replace(support, present=present))
+
+
+def task_tokens(model: Model, batch: Batch, task: int) -> list[Tensor]:
+    """The vectors at a task's places, with those of its primitives added; one of these is unknown."""
+    tokens = list(model.places)
+    if batch.primitives is not None:
+        for slot in range(model.spec.slots):
+            if slot == some(batch.unknown)[task]:
+                tokens[slot] = tokens[slot] + some(model.unknown)[0]
+            else:
+                tokens[slot] = tokens[slot] + some(model.primitives)[batch.primitives[task, slot]]
+    return tokens
 
 
 def plain_loss(

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from tam.methods import CAVIA, MAML, TAM, Method
 from tam.models.fast.context import plain
-from tests.methods.small import DECODER, ENCODER, make_batch, make_model
+from tests.methods.small import DECODER, ENCODER
+from tests.models.conftest import make_batch, make_model
 
 METHODS: dict[str, Method] = {
     "tam": TAM(inner_steps=3, inner_rate=0.3, patience=None),

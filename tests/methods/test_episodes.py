@@ -11,7 +11,8 @@ from tam.methods.episodes import check_shots, episode, in_parts, in_support, lea
 from tam.methods.losses import ExampleLosses, example_losses
 from tam.models import Batch, ModelSpec
 from tam.models.support_state import pack_support
-from tests.methods.small import make_batch, make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_batch, make_model
 
 
 def uneven(spec: ModelSpec) -> Batch:
@@ -51,16 +52,15 @@ def same_row(one: Batch, place: int, other: Batch, row: int, task: int) -> bool:
 def test_support_and_queries(plain_spec: ModelSpec, shots: int, queries: int | None) -> None:
     batch = uneven(plain_spec)
     made = episode(batch, shots, plain_spec.classes, queries)
-    assert made.support is not None
-    assert made.support.present is not None
+    support = some(made.support)
     size = shots * max(plain_spec.classes, 1)
-    assert (made.support.rows, made.rows) == (size, queries or 14 - size)
+    assert (support.rows, made.rows) == (size, queries or 14 - size)
     for task in range(4):
         chosen = chosen_rows(batch, task, shots, plain_spec.classes)
         for place in range(size):
             row = chosen.get((place // shots, place % shots))
-            assert bool(made.support.present[task, place]) == (row is not None)
-            assert row is None or same_row(made.support, place, batch, row, task)
+            assert bool(some(support.present)[task, place]) == (row is not None)
+            assert row is None or same_row(support, place, batch, row, task)
         others = [row for row in range(14) if row not in chosen.values()]
         kept = others[size - len(chosen) :][:queries]
         for place, row in enumerate(kept):

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from tam.methods import CAVIA, MAML, TAM, Agnostic, Method, Multitask
-from tam.models import Model, ModelSpec
-from tests.methods.small import SPECS, make_batch, make_model, plain_loss, some
+from tam.models import Model
+from tests.methods.small import SPECS, plain_loss, some, trained
+from tests.models.conftest import make_batch
 
 PLAIN = ("encoder", "decoder")
 MAML_SPECS = (*PLAIN, "lstm", "encoder-compositional", "decoder-compositional")
@@ -23,16 +24,6 @@ METHODS: dict[str, tuple[Method, float, tuple[str, ...]]] = {
 }
 CASES = [(method, name) for method, (_, _, names) in METHODS.items() for name in names]
 STEPS = (0, 2, 6)
-
-
-def trained(spec: ModelSpec) -> Model:
-    """A model whose embeddings are as large as after training."""
-    model, generator = make_model(spec), torch.Generator().manual_seed(4)
-    with torch.no_grad():
-        for table in (model.task_embeddings, model.unknown):
-            if table is not None:
-                table.normal_(std=0.3, generator=generator)
-    return model
 
 
 def start(method: Method, model: Model) -> tuple[Tensor | None, list[Tensor]]:

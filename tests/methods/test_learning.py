@@ -42,9 +42,9 @@ class Case(NamedTuple):
     noise: int
     settings: dict[str, Any]
 
-    def learner(self, steps: int | None = None, **values: Any) -> Learner:
-        given = SCORED if self.method == "nearest" else SMALL
-        given = given | self.settings | ({} if steps is None else {"steps": steps}) | values
+    def learner(self, steps: int | None = None) -> Learner:
+        given = (SCORED if self.method == "nearest" else SMALL) | self.settings
+        given |= {} if steps is None else {"steps": steps}
         return Learner(self.method, "paper", **given)
 
 

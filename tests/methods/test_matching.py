@@ -12,43 +12,27 @@ from tam.methods.episodes import episode, unknown_primitive
 from tam.methods.matching import combine
 from tam.models import Batch, Model, ModelSpec, Transformer, build_model
 from tam.models.support_networks import CompareModel
-from tests.methods.small import make_batch, some
+from tests.methods.small import ENCODER, some, task_tokens, trained, with_support
+from tests.models.conftest import make_batch
 
-PLAIN = ModelSpec(kind="classification", vocabulary=5, classes=3, max_x=3, layers=2, width=8, heads=2)
-SPECS = {"plain": PLAIN, "compositional": replace(PLAIN, primitives=6, slots=3)}
-SPECS |= {"rotary": replace(PLAIN, positions="rotary")}
-
-
-def sharp(spec: ModelSpec) -> CompareModel:
-    generator = torch.Generator().manual_seed(0)
-    model = build_model(Matching(shots=1).spec(spec, 1), generator).double()
-    assert isinstance(model, CompareModel)
-    with torch.no_grad():
-        model.head.weight.mul_(50)
-        if model.unknown is not None:
-            model.unknown.normal_(generator=generator)
-    return model
+PLAIN = replace(ENCODER, layers=2)
+SPECS = {
+    "plain": PLAIN,
+    "compositional": replace(PLAIN, primitives=6, slots=3),
+    "rotary": replace(PLAIN, positions="rotary"),
+}
 
 
-def with_support(spec: ModelSpec) -> Batch:
-    """Queries with a support of six examples, of which one of the second task is not there."""
+def comparisons(spec: ModelSpec) -> Batch:
+    """Queries with a support of six examples."""
     support = replace(make_batch(spec, 3, 6, seed=1), y=torch.tensor([[0, 1, 2, 0, 1, 2]] * 3))
-    present = torch.ones(3, 6, dtype=torch.bool)
-    present[1, 2] = False
-    return replace(make_batch(spec, 3, 4), support=replace(support, present=present))
+    return with_support(make_batch(spec, 3, 4), support)
 
 
 def one_score(model: CompareModel, batch: Batch, task: int, row: int, other: int) -> Tensor:
     """The score of one query and one example, from the tokens of both."""
-    support = batch.support
-    assert support is not None
-    tokens = list(model.places)
-    if batch.primitives is not None:
-        for slot in range(model.spec.slots):
-            known = slot != int(some(batch.unknown)[task])
-            table = some(model.primitives)[batch.primitives[task]]
-            tokens[slot] = tokens[slot] + (table[slot] if known else some(model.unknown)[0])
-        tokens = [some(model.cls)[0], *tokens]
+    support = some(batch.support)
+    tokens = [*([] if model.cls is None else model.cls), *task_tokens(model, batch, task)]
     counts = [0] * len(tokens)
     for place in range(int(batch.x_length[task, row])):
         own = 0 if model.x.position is None else model.x.position[place]
@@ -69,7 +53,8 @@ def scores_of(model: Model, batch: Batch) -> Tensor:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_every_comparison_is_a_sequence_of_its_own(name: str) -> None:
-    model, batch = sharp(SPECS[name]), with_support(SPECS[name])
+    model, batch = trained(Matching(shots=1).spec(SPECS[name], 1)), comparisons(SPECS[name])
+    assert isinstance(model, CompareModel)
     found = scores_of(model, batch)
     assert found.shape == (3, 4, 6)
     for task in range(3):
@@ -81,9 +66,8 @@ def test_every_comparison_is_a_sequence_of_its_own(name: str) -> None:
 
 
 def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
-    batch = with_support(PLAIN)
-    support = batch.support
-    assert support is not None
+    batch = comparisons(PLAIN)
+    support = some(batch.support)
     scores = 3 * torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = combine(scores, batch, 3).exp()
     for task in range(3):
@@ -97,16 +81,16 @@ def test_the_answer_is_the_convex_combination_of_the_labels() -> None:
 
 
 def test_a_class_without_examples_has_no_probability_and_no_gradient() -> None:
-    batch = with_support(PLAIN)
+    batch = comparisons(PLAIN)
     batch = replace(batch, support=replace(some(batch.support), y=torch.tensor([[0, 1, 0, 0, 1, 1]] * 3)))
     scores = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0), requires_grad=True)
     log_prob = combine(scores, batch, 3)
     assert (log_prob[..., 2] == -torch.inf).all()
     torch.testing.assert_close(log_prob.exp().sum(-1), torch.ones(3, 4))
     (-log_prob[..., 0].sum()).backward()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()
-    assert scores.grad.abs().sum() > 0
+    gradient = some(scores.grad)
+    assert gradient.isfinite().all()
+    assert gradient.abs().sum() > 0
 
 
 @pytest.mark.filterwarnings("ignore:TF32 acceleration")  # said by torch whenever these flags are set

@@ -9,16 +9,8 @@ from torch import Tensor
 
 from tam.methods import CAVIA, MAML
 from tam.models import Batch, Model, ModelSpec
-from tests.methods.small import (
-    DECODER,
-    ENCODER,
-    SPECS,
-    assert_same_gradients,
-    make_batch,
-    make_model,
-    plain_loss,
-    some,
-)
+from tests.methods.small import DECODER, ENCODER, SPECS, assert_same_gradients, plain_loss, some
+from tests.models.conftest import make_batch, make_model
 
 Order = Literal["second", "first"]
 Kind = type[MAML] | type[CAVIA]

@@ -9,7 +9,8 @@ from tam.methods import TAM
 from tam.methods.mixture import SUPPORT_SHARE, nearest_known
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import mean_loss, task_loss
-from tests.methods.small import make_batch, make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_batch, make_model
 
 METHOD = TAM(starts=3)
 STEPS, RATE = (0, 2), 0.1

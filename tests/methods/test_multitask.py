@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tam.methods import Agnostic, Method, Multitask
 from tam.models import Batch, Model, ModelSpec
-from tests.methods.small import assert_same_gradients, make_batch, make_model, plain_loss, some
-from tests.methods.test_fine_tuning import trained
+from tests.methods.small import assert_same_gradients, plain_loss, some, trained
+from tests.models.conftest import make_batch, make_model
 
 ALL = slice(None)
 
@@ -43,8 +43,10 @@ def test_primitives_are_not_for_the_agnostic(compositional_spec: ModelSpec) -> N
 def test_a_multitask_step_follows_each_tasks_own_embedding(spec: ModelSpec) -> None:
     spec = Multitask().spec(spec, 7)
     model, reference = trained(spec), trained(spec)
-    batch = replace(make_batch(spec, 3, 4), task=torch.tensor([5, 0, 2]))
-    batch = replace(batch, chance=torch.tensor([[0.1], [0.45], [0.3]], dtype=torch.float64))
+    batch, chance = make_batch(spec, 3, 4), torch.tensor([[0.1], [0.45], [0.3]], dtype=torch.float64)
+    batch = replace(batch, task=torch.tensor([5, 0, 2]), chance=chance)
+    if batch.primitives is not None:  # all of them are known here
+        batch = replace(batch, primitives=batch.primitives % spec.primitives)
     one_step(model, batch, Multitask(unknown_share=0.4))
     losses: list[Tensor] = []
     for task, number in enumerate((5, 0, 2)):

@@ -9,7 +9,8 @@ from tam.config.config import Config
 from tam.errors import UserError
 from tam.methods import Nearest
 from tam.models import Batch, ModelSpec, build_model
-from tests.methods.small import DECODER, make_batch
+from tests.methods.small import DECODER
+from tests.models.conftest import make_batch
 
 
 def probabilities(

@@ -14,7 +14,7 @@ from tam.methods import METHODS, Prototypical
 from tam.methods.prototypical import near, prototypes
 from tam.models import Batch, build_model
 from tests.methods.small import ENCODER as SPEC
-from tests.methods.small import make_batch
+from tests.models.conftest import make_batch
 
 ROOT = Path(__file__).resolve().parents[2]
 

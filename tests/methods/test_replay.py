@@ -12,26 +12,23 @@ from tam.methods.replay import recorder_for, repeat
 from tam.methods.search import Descent, Search
 from tam.models import ModelSpec
 from tests.methods.rerun import OnGpu, Rerun
-from tests.methods.small import make_batch, make_model
+from tests.methods.test_search import bowls
+from tests.models.conftest import make_batch, make_model
 from tests.models.test_device import NoReadBack
-
-CENTRES = torch.tensor([[1.0, -2.0], [0.3, 0.1], [-5.0, 4.0]])
-
-
-def bowls(z: Tensor) -> Tensor:
-    return (torch.tensor([[1.0, 10.0], [0.1, 3.0], [2.0, 2.0]]) * (z - CENTRES).square()).sum(1)
 
 
 @pytest.mark.parametrize("kind", [Descent, Search])
 @pytest.mark.parametrize("rate", [0.3, torch.tensor([0.01, 0.1, 1.0])])
 @pytest.mark.parametrize("patience", [None, 2])
 def test_a_search_that_is_replayed_finds_the_same(
-    kind: type[Descent], rate: float | Tensor, patience: int | None
+    kind: type[Descent], rate: float | Tensor, patience: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, steps = torch.ones(1, 2).expand(3, -1), [7, 0, 2, 30, 1]
+    start, steps = torch.ones(1, 2, dtype=torch.float64).expand(3, -1), [7, 0, 2, 30, 1]
+    expected = kind(start, rate, patience).follow(bowls, steps)
     recorded = kind(start, rate, patience)
-    found = recorded.follow(bowls, steps, Rerun(recorded))
-    for ours, plain in zip(found, kind(start, rate, patience).follow(bowls, steps), strict=True):
+    monkeypatch.setattr(search, "recorder_for", lambda *_: Rerun(recorded))
+    found = recorded.follow(bowls, steps)
+    for ours, plain in zip(found, expected, strict=True):
         assert torch.equal(ours, plain)
     assert start.eq(1).all()
     assert len({state.data_ptr() for state in found}) == len(steps)

@@ -10,32 +10,21 @@ from torch import Tensor
 
 from tam.methods import Snail
 from tam.methods.episodes import unknown_primitive
-from tam.models import Batch, Model, ModelSpec, Transformer, build_model
+from tam.models import Batch, Model, ModelSpec, Transformer
 from tam.models.attention import plain_attention
 from tam.models.support_networks import PairsModel
 from tam.models.transformer import Block
-from tests.methods.small import make_batch, some
+from tests.methods.small import DECODER, ENCODER, some, task_tokens, trained, with_support
+from tests.models.conftest import make_batch
 
 
 def sharp(spec: ModelSpec) -> PairsModel:
-    """A model whose weights are as large as those of a trained one, with different numbers for pairs."""
-    generator = torch.Generator().manual_seed(0)
-    model = build_model(Snail(shots=1).spec(spec, 1), generator).double()
+    """A model with different numbers for pairs."""
+    model = trained(Snail(shots=1).spec(spec, 1))
     assert isinstance(model, PairsModel)
     with torch.no_grad():
-        model.head.weight.mul_(20)
         model.same_pair.copy_(torch.linspace(-1, 3, model.same_pair.numel()).view_as(model.same_pair))
-        if model.unknown is not None:
-            model.unknown.normal_(generator=generator)
     return model
-
-
-def with_support(spec: ModelSpec, pairs: int = 4) -> Batch:
-    """Queries with a support in which one pair of the second task is not there."""
-    support = make_batch(spec, 3, pairs, seed=1)
-    present = torch.ones(3, pairs, dtype=torch.bool)
-    present[1, 2] = False
-    return replace(make_batch(spec, 3, 5), support=replace(support, present=present))
 
 
 def answers(model: Model, batch: Batch) -> Tensor:
@@ -44,8 +33,7 @@ def answers(model: Model, batch: Batch) -> Tensor:
 
 def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> Tensor:
     """What is predicted for one query, from the tokens of the support and the query in one sequence."""
-    spec, support = model.spec, batch.support
-    assert support is not None
+    spec, support = model.spec, some(batch.support)
     tokens: list[Tensor] = []
     pair: list[int] = []
     positions: list[int] = []
@@ -58,13 +46,9 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     def embedded(table: torch.nn.Module, ids: Tensor) -> list[Tensor]:
         return list(table(ids.unsqueeze(0), torch.ones_like(ids, dtype=torch.bool).unsqueeze(0))[0])
 
-    task_tokens = list(model.places)
+    of_task = task_tokens(model, batch, task)
     if batch.primitives is not None:
-        for slot in range(spec.slots):
-            known = slot != int(some(batch.unknown)[task])
-            table = some(model.primitives)[batch.primitives[task]]
-            task_tokens[slot] = task_tokens[slot] + (table[slot] if known else some(model.unknown)[0])
-        add(-1, *task_tokens, counted=False)
+        add(-1, *of_task, counted=False)
     for number in range(support.rows):
         if support.present is not None and not support.present[task, number]:
             continue
@@ -79,13 +63,13 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     context = len(tokens)
     x = embedded(model.x, batch.x[task, row, : batch.x_length[task, row]])
     if batch.y_length is None:
-        add(-2, *([] if model.cls is None else list(model.cls)), *task_tokens, counted=False)
+        add(-2, *([] if model.cls is None else model.cls), *of_task, counted=False)
         add(-2, *x)
         read = slice(context, context + 1)
     else:
         y = embedded(some(model.y), batch.y[task, row, : batch.y_length[task, row]])
         add(-2, *x)
-        add(-2, *task_tokens, counted=False)
+        add(-2, *of_task, counted=False)
         add(-2, *y)
         read = slice(len(tokens) - len(y) - 1, None)
     length = len(tokens)
@@ -111,30 +95,16 @@ def one_long_sequence(model: PairsModel, batch: Batch, task: int, row: int) -> T
     return F.log_softmax(model.head(model.backbone.norm(hidden)[0, read]), dim=-1)
 
 
-SPECS = {
-    kind + form: ModelSpec(
-        kind=kind,
-        vocabulary=5,
-        classes=3 if kind == "classification" else 0,
-        max_x=3,
-        max_y=0 if kind == "classification" else 2,
-        layers=3,
-        width=8,
-        heads=2,
-        primitives=6 if form else 0,
-        slots=3 if form else 0,
-    )
-    for kind in ("classification", "transduction")
-    for form in ("", " compositional")
-}
+PLAIN = {"classification": replace(ENCODER, layers=3), "transduction": replace(DECODER, layers=3)}
+SPECS = PLAIN | {f"{kind} compositional": replace(PLAIN[kind], primitives=6, slots=3) for kind in PLAIN}
 SPECS["rotary classification"] = replace(SPECS["classification compositional"], positions="rotary")
 SPECS["rotary transduction"] = replace(SPECS["transduction"], positions="rotary")
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_shared_support_is_one_long_sequence_for_each_query(name: str) -> None:
-    model = sharp(SPECS[name])
-    batch = with_support(SPECS[name])
+    spec = SPECS[name]
+    model, batch = sharp(spec), with_support(make_batch(spec, 3, 5), make_batch(spec, 3, 4, seed=1))
     found = answers(model, batch)
     for task in range(3):
         for row in range(5):

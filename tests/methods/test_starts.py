@@ -11,7 +11,8 @@ from tam.methods.objective import Objective
 from tam.methods.starts import Start, WarmStarts
 from tam.models import Batch, Model, ModelSpec
 from tests.methods.algorithm_1 import losses_at
-from tests.methods.small import make_batch, make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_batch, make_model
 
 SETTINGS = TAM(inner_steps=2, inner_rate=0.1, patience=None, learn_blank=True, proposer=True)
 

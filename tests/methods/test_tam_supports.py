@@ -9,22 +9,11 @@ from torch import Tensor
 
 from tam.methods import TAM
 from tam.models import Batch, ModelSpec
-from tests.methods.algorithm_1 import (
-    algorithm_1,
-    assert_same_theta,
-    losses_at,
-    ours,
-    take,
-)
-from tests.methods.small import make_batch, make_model
+from tests.methods.algorithm_1 import algorithm_1, assert_same_theta, losses_at, ours, take
+from tests.models.conftest import make_batch, make_model
 
 MIXED = TAM(
-    inner_steps=4,
-    inner_rate=0.3,
-    support="mixed",
-    small_share=0.5,
-    small_after=7,
-    small_sizes=(1, 4),
+    inner_steps=4, inner_rate=0.3, support="mixed", small_share=0.5, small_after=7, small_sizes=(1, 4)
 )
 
 

@@ -6,7 +6,8 @@ import torch
 
 from tam.methods import MAML, weights
 from tam.models import ModelSpec, build_model
-from tests.methods.small import make_model, some
+from tests.methods.small import some
+from tests.models.conftest import make_model
 
 
 def test_rows_hold_the_weights_and_z_and_no_table_of_other_tasks(spec: ModelSpec) -> None:

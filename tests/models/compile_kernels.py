@@ -16,10 +16,7 @@ from tam.models.fast.gpu_device import compile_only
 from tam.models.fast.gpu_losses import chosen_rows, loss_gradients, task_losses
 from tam.models.fast.gpu_packing import gather
 
-CASES = (
-    Case(16, 100, heads=2),
-    Case(16, 128, heads=2, before=64),
-)
+CASES = (Case(16, 100, heads=2), Case(16, 128, heads=2, before=64))
 """With 2 heads they need the most room."""
 
 _SIZES: dict[str, Any] = {"layers": 2, "width": 128, "heads": 4}

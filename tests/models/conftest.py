@@ -36,21 +36,26 @@ SPECS: dict[str, ModelSpec] = {
 }
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for `spec` runs with every spec; `conditioned_spec` and so on, with those alone."""
-    wanted: dict[str, Callable[[ModelSpec], bool]] = {
-        "spec": lambda _: True,
-        "conditioned_spec": lambda spec: spec.conditioning != "none",
-        "offset_spec": lambda spec: spec.conditioning in ("adapter", "norm"),
-        "encoder_spec": lambda spec: spec.kind == "classification",
-        "decoder_spec": lambda spec: spec.kind == "transduction",
-        "transformer_spec": lambda spec: spec.backbone == "transformer",
-        "compositional_spec": lambda spec: spec.compositional,
-    }
-    for name, applies in wanted.items():
+WANTED: dict[str, Callable[[ModelSpec], bool]] = {
+    "spec": lambda _: True,
+    "conditioned_spec": lambda spec: spec.conditioning != "none",
+    "offset_spec": lambda spec: spec.conditioning in ("adapter", "norm"),
+    "encoder_spec": lambda spec: spec.kind == "classification",
+    "decoder_spec": lambda spec: spec.kind == "transduction",
+    "compositional_spec": lambda spec: spec.compositional,
+}
+
+
+def run_with(specs: dict[str, ModelSpec], metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for `spec` with each of these; `conditioned_spec` and so on, with those alone."""
+    for name, applies in WANTED.items():
         if name in metafunc.fixturenames:
-            chosen = {key: spec for key, spec in SPECS.items() if applies(spec)}
+            chosen = {key: spec for key, spec in specs.items() if applies(spec)}
             metafunc.parametrize(name, list(chosen.values()), ids=list(chosen))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    run_with(SPECS, metafunc)
 
 
 def make_batch(
@@ -88,6 +93,7 @@ def make_batch(
         y_length=None if classify else y_length,
         primitives=primitives,
         unknown=unknown,
+        chance=torch.rand(tasks, 2, generator=generator, dtype=torch.float64),
     )
 
 

@@ -3,12 +3,14 @@
 import copy
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 import triton.runtime.interpreter as interpreter
 from agreement import Case, disagreement
 from fake_gpu import use_kernels
+from torch import Tensor
 
 from tam.methods.tam import TAM
 from tam.models import Batch, ModelSpec, Transformer, build_model
@@ -27,6 +29,17 @@ def let_loops_have_bounds() -> None:
     interpreter._patch_lang_tensor = patched  # pyright: ignore[reportPrivateUsage]
 
 
+def worst(errors: Iterable[Tensor | float]) -> float:
+    """The largest error; unlike `max`, NaN if one of them is."""
+    return torch.tensor([float(error) for error in errors]).max().item()
+
+
+def relative_error(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference of two tensors, relative to the norm of what is expected."""
+    pairs = zip(found, expected, strict=True)
+    return worst((a.double() - b).norm() / b.norm().clamp(min=1e-3) for a, b in pairs)
+
+
 def step_error() -> float:
     """The largest relative error of a step of TAM, and of an adaptation, that reuse what is computed for x.
 
@@ -37,7 +50,7 @@ def step_error() -> float:
     spec = ModelSpec(kind="transduction", vocabulary=5, max_x=4, max_y=3, layers=2, width=16, heads=1)
     model = build_model(spec, generator)
 
-    def draw(most: int, *shape: int) -> torch.Tensor:
+    def draw(most: int, *shape: int) -> Tensor:
         return torch.randint(most, shape, generator=generator)
 
     batch = Batch(x=draw(5, 2, 3, 4), x_length=draw(5, 2, 3), y=draw(5, 2, 3, 3), y_length=draw(4, 2, 3))
@@ -46,21 +59,19 @@ def step_error() -> float:
     Adam(model, (), 1.0)  # after which the weights stand one after another, as they do in training
     assert isinstance(model.backbone, Transformer)
     model.backbone.forward = model.backbone.x_cache = None  # pyright: ignore[reportAttributeAccessIssue]
-    found: list[list[torch.Tensor]] = []
+    found: list[list[Tensor]] = []
     for network in (model, exact):
         tam.training_step(network, batch, lambda _: None, 0)
-        found.append([p.grad.double() for p in network.parameters() if p.grad is not None])
+        found.append([p.grad for p in network.parameters() if p.grad is not None])
     for network, gradients in zip((model, exact), found, strict=True):
-        gradients += [z.double() for z in tam.adapt(network.requires_grad_(False), batch, [1], 0.1)]
-    sizes = [g.norm().clamp(min=1e-3) for g in found[1]]
-    return max(float((a - b).norm() / size) for a, b, size in zip(*found, sizes, strict=True))
+        gradients += tam.adapt(network.requires_grad_(False), batch, [1], 0.1)
+    return relative_error(*found)
 
 
 if __name__ == "__main__":
     let_loops_have_bounds()
     use_kernels()
     gpu_blocks.SHARES = gpu_launch.SHARES = 2  # fewer programs take less time here
-    print(step_error())
-    for case in json.loads(sys.argv[1]):
-        found = disagreement(Case(*case), "cpu")
-        print(max(found["output"], found["worst_gradient"]))
+    found = [disagreement(Case(*case), "cpu") for case in json.loads(sys.argv[1])]
+    blocks = [worst([one["output"], one["worst_gradient"]]) for one in found]
+    print(json.dumps({"step": [step_error()], "blocks": blocks}))

@@ -3,6 +3,7 @@
 Prints the largest relative error of each check against plain torch in float64.
 """
 
+import json
 import math
 
 import torch
@@ -65,7 +66,7 @@ def moves_of_weights(*, kernels: bool, clip: float, poison: float) -> list[Tenso
     return found
 
 
-def search_of_tasks(*, kernels: bool, tasks: int, size: int, own_rates: bool, patience: int) -> list[Tensor]:
+def search_of_tasks(tasks: int, size: int, patience: int, *, kernels: bool, own_rates: bool) -> list[Tensor]:
     """Everything that a search changes, after each of some steps; many tasks are watched, and do not move."""
     search.has_kernels = lambda _: kernels
     dtype = torch.float32 if kernels else torch.float64
@@ -87,15 +88,19 @@ def search_of_tasks(*, kernels: bool, tasks: int, size: int, own_rates: bool, pa
 
 if __name__ == "__main__":
     let_loops_have_bounds()
-    for clip, poison in ((0.01, math.nan), (1e9, math.inf)):
-        given = {"clip": clip, "poison": poison}
-        print(errors(*(moves_of_weights(kernels=kernels, **given) for kernels in (True, False))))
-    for tasks, size, own_rates, patience in (
-        (1, 1, False, 9),
-        (5, 16, True, 1),
-        (1030, 3, True, 2),
-        (3, 130, False, 2),
-        (2, 2100, True, 2),
-    ):
-        given = {"tasks": tasks, "size": size, "own_rates": own_rates, "patience": patience}
-        print(errors(*(search_of_tasks(kernels=kernels, **given) for kernels in (True, False))))
+    moves = [
+        [moves_of_weights(kernels=kernels, clip=clip, poison=poison) for kernels in (True, False)]
+        for clip, poison in ((0.01, math.nan), (1e9, math.inf))
+    ]
+    searches = [
+        [search_of_tasks(tasks, size, patience, kernels=kernels, own_rates=own) for kernels in (True, False)]
+        for tasks, size, patience, own in (
+            (1, 1, 9, False),
+            (5, 16, 1, True),
+            (1030, 3, 2, True),
+            (3, 130, 2, False),
+            (2, 2100, 2, True),
+        )
+    ]
+    pairs = {"moves": moves, "searches": searches}
+    print(json.dumps({name: [errors(*pair) for pair in some] for name, some in pairs.items()}))

@@ -4,12 +4,13 @@ Prints the largest relative error of each check against plain torch in float64.
 """
 
 import copy
+import json
 from dataclasses import replace
 from typing import Any
 
 import torch
 from fake_gpu import use_kernels
-from interpret import let_loops_have_bounds
+from interpret import let_loops_have_bounds, relative_error, worst
 from torch import Tensor
 
 from conftest import make_batch
@@ -88,8 +89,7 @@ def score_error(spec: ModelSpec, settings: dict[str, Any]) -> float:
     theirs = found_by(exact, spec, settings)
     assert len(calls) == 1
     gpu_scoring.score = score
-    sizes = [value.norm().clamp(min=1e-3) for value in theirs]
-    return max(float((a.double() - b).norm() / size) for a, b, size in zip(ours, theirs, sizes, strict=True))
+    return relative_error(ours, theirs)
 
 
 def silent_zeros(how: str) -> int:
@@ -127,7 +127,7 @@ def embedding_error(rows: int, length: int, tokens: int) -> float:
     pairs = [(found, expected)]
     gradients = [torch.autograd.grad((v * weights).sum(), t) for v, t in ((found, tables), (expected, exact))]
     pairs += zip(*gradients, strict=True)
-    return max(float((a - b).detach().abs().max()) for a, b in pairs)
+    return worst((a - b).detach().abs().max() for a, b in pairs)
 
 
 def loss_errors(tasks: int, rows: int, places: int, *, sequences: bool, some: bool) -> float:
@@ -149,7 +149,7 @@ def loss_errors(tasks: int, rows: int, places: int, *, sequences: bool, some: bo
     g = gpu_losses.loss_gradients(weights, found.counts, present, (tasks, rows, places))
     pairs = [(found.means, examples.per_task()), (found.totals, examples.total), (g, exact.grad)]
     pairs.append((found.predictions, examples.predictions))
-    return max(float((a.double() - b.detach()).abs().max()) for a, b in pairs)
+    return worst((a.double() - b.detach()).abs().max() for a, b in pairs)
 
 
 def chosen_error(tasks: int, rows: int, size: int) -> float:
@@ -163,10 +163,8 @@ def chosen_error(tasks: int, rows: int, size: int) -> float:
     share = predictions.double().sum(1) / (predictions * chosen).double().sum(1)
     expected = (g * chosen.unsqueeze(2)).double().sum(1) * share.unsqueeze(1)
     losses, found = gpu_losses.chosen_rows(g, total, predictions, chosen)
-    return max(
-        float((losses - exact.per_task(chosen.double())).abs().max()),
-        float(((found - expected).abs() / expected.abs().max()).max()),
-    )
+    of_losses = (losses - exact.per_task(chosen.double())).abs().max()
+    return worst([of_losses, (found - expected).abs().max() / expected.abs().max()])
 
 
 if __name__ == "__main__":
@@ -174,12 +172,16 @@ if __name__ == "__main__":
     gpu_blocks.SHARES = gpu_launch.SHARES = 2
     gpu_sequence._PROGRAMS = 8  # pyright: ignore[reportPrivateUsage]  # fewer than parts to add up
     use_kernels()
-    for spec, settings in SPECS.values():
-        print(score_error(spec, settings))
-    print(silent_zeros("score"), silent_zeros("log_prob"))
-    for sizes in ((1, 1, 2), (30, 5, 11), (3, 31, 3), (70, 30, 4), (9, 7, 150)):
-        print(embedding_error(*sizes))
-    for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23)):
-        for sequences in (False, True):
-            print(loss_errors(*sizes, sequences=sequences, some=sizes[0] == 2))
-    print(max(chosen_error(2, 3, 16), chosen_error(3, 70, 130)))
+    embedded = ((1, 1, 2), (30, 5, 11), (3, 31, 3), (70, 30, 4), (9, 7, 150))
+    losses = [
+        loss_errors(*sizes, sequences=sequences, some=sizes[0] == 2)
+        for sizes in ((1, 1, 1), (3, 140, 1), (2, 37, 23))
+        for sequences in (False, True)
+    ]
+    errors = {
+        "scores": [score_error(spec, settings) for spec, settings in SPECS.values()],
+        "silent zeros": [silent_zeros("score"), silent_zeros("log_prob")],
+        "embeddings": [embedding_error(*sizes) for sizes in embedded],
+        "losses": [*losses, chosen_error(2, 3, 16), chosen_error(3, 70, 130)],
+    }
+    print(json.dumps(errors))

@@ -68,11 +68,11 @@ def test_the_primitive_without_an_id_is_the_unknown_slot() -> None:
         for name, primitives in (("a", ("p", "new", "r")), ("b", ("newer", "q", "p")))
     ]
     batch = collate(tasks, [rows(0), rows(0)], ids)
-    assert batch.primitives is not None
+    primitives = some(batch.primitives)
     assert some(batch.unknown).tolist() == [1, 0]
-    assert batch.primitives[0, [0, 2]].tolist() == [0, 2]
-    assert batch.primitives[1, [1, 2]].tolist() == [1, 0]
-    assert batch.primitives.min() >= 0
+    assert primitives[0, [0, 2]].tolist() == [0, 2]
+    assert primitives[1, [1, 2]].tolist() == [1, 0]
+    assert primitives.min() >= 0
 
 
 def test_without_an_unknown_primitive_there_is_no_unknown_slot() -> None:

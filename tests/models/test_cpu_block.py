@@ -92,11 +92,7 @@ ROTATION = Rotation.of(torch.tensor([0, 1, 2, 3, 1]), WIDTH // HEADS, torch.floa
 @pytest.mark.parametrize("causal", [False, True, None])  # None: without a mask
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_outputs_and_two_derivatives_are_those_of_torch(
-    block: Block,
-    hidden: Tensor,
-    causal: bool | None,
-    read: slice,
-    rotation: Rotation | None,
+    block: Block, hidden: Tensor, causal: bool | None, read: slice, rotation: Rotation | None
 ) -> None:
     bias, weights = None if causal is None else some_bias(causal, read), list(block.parameters())
     inputs, given = [hidden, *weights], {"read": read, "rotation": rotation}
@@ -106,7 +102,7 @@ def test_outputs_and_two_derivatives_are_those_of_torch(
 
 def projected(block: Block, hidden: Tensor) -> list[Tensor]:
     """What is cached for an encoder: vectors, queries, keys and values."""
-    network = Transformer(layers=1, width=WIDTH, heads=HEADS, bottleneck=None, generator=torch.Generator())
+    network = Transformer(layers=1, width=WIDTH, heads=HEADS, generator=torch.Generator())
     network.blocks[0] = block
     return cpu_block.first_block(network, hidden)
 
@@ -232,7 +228,7 @@ def test_weights_that_have_changed_since_are_an_error(block: Block, hidden: Tens
 
 
 def test_threads_do_not_see_each_other_s_wish_for_no_weights() -> None:
-    network = Transformer(layers=2, width=8, heads=2, bottleneck=None, generator=torch.Generator())
+    network = Transformer(layers=2, width=8, heads=2, generator=torch.Generator())
     hidden = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
     inside, done = threading.Event(), threading.Event()
 
@@ -292,7 +288,7 @@ def test_threads_of_autograd_know_the_wish_of_who_asks() -> None:
 
 
 def test_a_block_that_vmap_does_not_batch() -> None:
-    network = Transformer(layers=2, width=8, heads=2, bottleneck=None, generator=torch.Generator())
+    network = Transformer(layers=2, width=8, heads=2, generator=torch.Generator())
     hidden = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
     offsets = torch.arange(3.0)
     mask = everything(hidden)

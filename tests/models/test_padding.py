@@ -1,42 +1,12 @@
-"""Padding changes nothing, tasks in one batch do not touch each other, and rows do not either."""
+"""Batches without any token, or without rows; `test_model` has padding and rows of other lengths."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
-from tam.models import Batch, ModelSpec
+from tam.models import ModelSpec
 from tests.models.conftest import make_batch, make_model, make_z
-
-
-def one_row(batch: Batch, task: int, row: int) -> Batch:
-    """A batch of one example, without any padding."""
-    at = (slice(task, task + 1), slice(row, row + 1))
-    x_length, y, y_length = batch.x_length[at], batch.y[at], batch.y_length
-    if y_length is not None:
-        y_length = y_length[at]
-        y = y[..., : int(y_length)]
-    return Batch(
-        x=batch.x[at][..., : int(x_length)],
-        x_length=x_length,
-        y=y,
-        y_length=y_length,
-        primitives=None if batch.primitives is None else batch.primitives[at[0]],
-        unknown=None if batch.unknown is None else batch.unknown[at[0]],
-    )
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_each_row_is_as_if_it_were_alone(spec: ModelSpec, seed: int) -> None:
-    model, batch = make_model(spec, seed), make_batch(spec, 3, 6, seed=seed)
-    z = make_z(model, batch)
-    together = model(z, batch)
-    assert together.isfinite().all()
-    for task in range(batch.tasks):
-        for row in range(batch.rows):
-            lone = one_row(batch, task, row)
-            alone = model(None if z is None else z[task : task + 1], lone)[0, 0]
-            torch.testing.assert_close(together[task, row, : len(alone)], alone)
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (0, 2), (3, 0)])

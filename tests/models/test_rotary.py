@@ -40,9 +40,7 @@ def test_pairs_of_components_are_complex_numbers_that_turn() -> None:
 
 
 def test_a_transformer_sees_the_order_and_not_where_it_starts() -> None:
-    network = Transformer(
-        layers=2, width=12, heads=2, bottleneck=None, generator=torch.Generator().manual_seed(0)
-    ).double()
+    network = Transformer(layers=2, width=12, heads=2, generator=torch.Generator().manual_seed(0)).double()
     hidden, at = random(3, 5, 12), torch.tensor([0, 1, 2, 3, 4])
     expected = network(hidden, positions=at)
     torch.testing.assert_close(network(hidden, positions=at + 50), expected)

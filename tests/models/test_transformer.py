@@ -14,7 +14,7 @@ LAYERS, WIDTH, HEADS, ROWS, LENGTH = 3, 12, 3, 5, 7
 
 def transformer() -> Transformer:
     generator = torch.Generator().manual_seed(1)
-    return Transformer(layers=LAYERS, width=WIDTH, heads=HEADS, bottleneck=None, generator=generator).double()
+    return Transformer(layers=LAYERS, width=WIDTH, heads=HEADS, generator=generator).double()
 
 
 def hidden() -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.tasks.classification import LABELLING, ClassificationFamily, Subsequences, outputs
+from tam.tasks.classification import LABELLING, ClassificationFamily, Same, Subsequences, outputs
 from tam.tasks.family import Recipe
 from tam.tasks.integers import inputs, random_inputs
 from tam.tasks.rng import Rng
@@ -91,8 +91,8 @@ def oracle_classes(frequencies: Counter[int]) -> list[int]:
 
 
 @cache
-def family(n: int, same: str = "classes") -> ClassificationFamily:
-    return ClassificationFamily(n, "classes" if same == "classes" else "outputs")
+def family(n: int, same: Same = "classes") -> ClassificationFamily:
+    return ClassificationFamily(n, same)
 
 
 def recipe_of(made: ClassificationFamily, title: str) -> Recipe:
@@ -193,7 +193,7 @@ def test_number_of_unique_tasks(n: int, tasks: int) -> None:
 
 
 @pytest.mark.parametrize("same", ["classes", "outputs"])
-def test_equal_numbers_are_equal_tasks_on_every_input(same: str) -> None:
+def test_equal_numbers_are_equal_tasks_on_every_input(same: Same) -> None:
     """Both ways, over every pair of a sample that is rich in equal ones and in near misses."""
     made = family(5, same)
     x = inputs(np.arange(12**5))

@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tam.tasks.edits import Row
+from tam.tasks.edits import Pair, Row
 from tam.tasks.separate_edits import (
     SeparateEdits,
     Step,
@@ -16,9 +16,7 @@ from tam.tasks.separate_edits import (
     partial_edits,
     steps_of,
 )
-
-ROW = st.lists(st.integers(0, 3), max_size=6).map(tuple)
-ROWS = st.lists(st.tuples(ROW, ROW), min_size=1, max_size=7)
+from tests.tasks.test_edits import ROW, ROWS, common_start
 
 
 @given(ROW, ROW, ROW)
@@ -30,16 +28,7 @@ def test_steps_make_the_new_sequence(old: Row, new: Row, rest: Row) -> None:
     assert len(steps) == len(old) + len(new) - kept
 
 
-def run(one: Row, other: Row) -> int:
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    return same
-
-
-def ranked(
-    rows: list[tuple[Row, Row]], others: list[int], asked: int, *, end: bool
-) -> list[tuple[Step, ...]]:
+def ranked(rows: list[Pair], others: list[int], asked: int, *, end: bool) -> list[Steps]:
     step, most = (-1, 3) if end else (1, 1)
     x = rows[asked][0][::step]
     edits = {row: partial_edits(*rows[row])[end] for row in others}
@@ -48,12 +37,12 @@ def ranked(
     def key(row: int) -> tuple[int, int, int]:
         other = rows[row][0][::step]
         odd = (tuple(token % 2 for token in tokens) for tokens in (x, other))
-        return -run(x, other), -min(run(*odd), most), -counts[edits[row]]
+        return -common_start(x, other), -min(common_start(*odd), most), -counts[edits[row]]
 
     return [*dict.fromkeys(edits[row] for row in sorted(others, key=key))][:6]
 
 
-def slowly(rows: list[tuple[Row, Row]], support: list[int], asked: int) -> list[Row]:
+def slowly(rows: list[Pair], support: list[int], asked: int) -> list[Row]:
     others = [row for row in support if row != asked]
     x, answers = rows[asked][0], []
     for start_level, end_level in itertools.product(range(3), repeat=2):
@@ -81,9 +70,7 @@ def loosely(steps: Steps, x: Row, level: int) -> tuple[Row, int] | None:
 
 @settings(deadline=None)
 @given(ROWS, st.integers(1, 3), st.data())
-def test_answers_are_those_of_the_definition(
-    rows: list[tuple[Row, Row]], most: int, data: st.DataObject
-) -> None:
+def test_answers_are_those_of_the_definition(rows: list[Pair], most: int, data: st.DataObject) -> None:
     everything = list(range(len(rows)))
     support = data.draw(st.lists(st.sampled_from(everything), unique=True))
     found = SeparateEdits(rows, members={1, 3}).answers(support, everything, most)

@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tam.tasks.edits import EditRule, Row
+from tam.tasks.edits import EditRule, Pair, Row
 from tam.tasks.separate_edits import SeparateEdits
 from tam.tasks.voted_edits import VotedEdits
+from tests.tasks.test_edits import ROW, ROWS
 
-ROW = st.lists(st.integers(0, 3), max_size=6).map(tuple)
-ROWS = st.lists(st.tuples(ROW, ROW), min_size=1, max_size=7)
 MEMBERS = {1, 3}
 
 
 def rules(
-    pairs: list[tuple[Row, Row]], members: set[int] | None
+    pairs: list[Pair], members: set[int] | None
 ) -> Iterator[tuple[EditRule | SeparateEdits, float, int]]:
     """Each rule, its share of the votes, and the power of its accuracy."""
     if members is None:
@@ -27,11 +26,7 @@ def rules(
 
 
 def voted_slowly(
-    rows: list[tuple[Row, Row]],
-    others: list[dict[int, Row]],
-    support: list[int],
-    asked: int,
-    members: set[int] | None,
+    rows: list[Pair], others: list[dict[int, Row]], support: list[int], asked: int, members: set[int] | None
 ) -> dict[Row, float]:
     """The votes for each answer to one row."""
     votes: dict[Row, float] = {}
@@ -56,7 +51,7 @@ def voted_slowly(
 @settings(deadline=None, max_examples=50)
 @given(ROWS, st.sampled_from([None, MEMBERS]), st.data())
 def test_votes_are_those_of_the_definition(
-    rows: list[tuple[Row, Row]], members: set[int] | None, data: st.DataObject
+    rows: list[Pair], members: set[int] | None, data: st.DataObject
 ) -> None:
     everything = list(range(len(rows)))
     others = data.draw(

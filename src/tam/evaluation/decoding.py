@@ -61,11 +61,15 @@ def decode(method: Method, model: Model, states: TaskStates, batch: Batch, beams
             tokens = tokens.masked_fill(tokens == end, 0)
         if bool(ended.all()):
             break
-    decoded: list[Decoded] = []
-    for row in zip(tokens.tolist(), length.tolist(), score.tolist(), strict=True):
-        possible = [(y[:n], log_prob) for y, n, log_prob in zip(*row, strict=True) if log_prob != -math.inf]
-        decoded.append(Decoded([y for y, _ in possible], [log_prob for _, log_prob in possible]))
-    return decoded
+    return list(map(_decoded, tokens.tolist(), length.tolist(), score.tolist()))
+
+
+def _decoded(beams: list[list[int]], lengths: list[int], log_probs: list[float]) -> Decoded:
+    """The sequences of one row, without beams that could not be filled."""
+    filled = [place for place, log_prob in enumerate(log_probs) if log_prob != -math.inf]
+    return Decoded(
+        [beams[place][: lengths[place]] for place in filled], [log_probs[place] for place in filled]
+    )
 
 
 def longest_answers(spec: ModelSpec, x_length: Tensor) -> Tensor:

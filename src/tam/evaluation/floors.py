@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tam.config.sections import Protocol
 from tam.evaluation.protocol import Choice, Episode, KShotScore, episodes, task_score
-from tam.tasks.edits import EditRule, Row
+from tam.tasks.edits import EditRule, Pair, Row
 from tam.tasks.task import Classes, Sequences, Task
 
 SMOOTHING = 0.5
@@ -103,11 +103,7 @@ def _bayes(task: Task, episode: Episode) -> Floats:
 @lru_cache(maxsize=8)
 def _bags(task: Task) -> NDArray[np.bool_]:
     """Mark the task's tokens that occur in each input: `[rows, tokens]`."""
-    tokens, flat = np.unique(task.x.flat, return_inverse=True)
-    rows = np.repeat(np.arange(len(task)), task.x.lengths)
-    bags = np.zeros((len(task), len(tokens)), dtype=bool)
-    bags[rows, flat] = True
-    return bags
+    return task.x.token_sets()[1]
 
 
 def _of_neighbours(weights: Callable[[Task, Episode], Floats]) -> Callable[[Task, Episode], Floats]:
@@ -134,7 +130,6 @@ def _sequences(answer: Callable[[Task, Episode], list[dict[Row, float]]]) -> Flo
     """A floor from weighted answers to each query, which imply a distribution at each place of an answer."""
 
     def count(task: Task, episode: Episode) -> tuple[float, float, float, float]:
-        assert isinstance(task.y, Sequences)
         uniform = SMOOTHING / (len(task.vocabulary) + 1)
         right = predictions = 0
         loss = 0.0
@@ -168,10 +163,8 @@ def _greedy(answers: Mapping[Row, float], length: int) -> Row | None:
 
 
 @lru_cache(maxsize=8)
-def _rows_of(task: Task) -> list[tuple[Row, Row]]:
-    assert isinstance(task.y, Sequences)
-    rows = range(len(task))
-    return [(tuple(task.x.row(i).tolist()), tuple(task.y.row(i).tolist())) for i in rows]
+def _rows_of(task: Task) -> list[Pair]:
+    return task.pairs()
 
 
 def _any_token(task: Task, episode: Episode) -> tuple[float, float, float, float]:
@@ -212,16 +205,11 @@ def _nearest_answer(task: Task, episode: Episode) -> list[dict[Row, float]]:
 def _edit(task: Task, episode: Episode) -> list[dict[Row, float]]:
     """The most frequent edit of the examples that end most like the input; the input itself if none fits."""
     queries = episode.query.tolist()
-    edited = _edit_rule(task).answers(episode.support.tolist(), queries, most=1)
+    edited = EditRule(_rows_of(task)).answers(episode.support.tolist(), queries, most=1)
     return [
         {answers[0] if answers else _rows_of(task)[number][0]: 1.0}
         for number, answers in zip(queries, edited, strict=True)
     ]
-
-
-@lru_cache(maxsize=8)
-def _edit_rule(task: Task) -> EditRule:
-    return EditRule(_rows_of(task))
 
 
 TRANSDUCTION: dict[str, Floor] = {

@@ -22,7 +22,7 @@ from tam.models.batch import collate
 from tam.models.hints import Hints
 from tam.tasks.composition import unknown_slot
 from tam.tasks.rng import Rng
-from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
+from tam.tasks.task import Classes, Integers, Kind, Task
 
 _TOKENS_AT_ONCE = {"cpu": 300_000, "cuda": 1_000_000}
 """Approximate number of tokens per pass through the network: 10 GB on a GPU with the paper's network."""
@@ -216,25 +216,25 @@ def _score_grid(
         for task in tasks:
             unknown_slot(f"task {task.name!r}", task.primitives, primitives)
     steps, rates = protocol.adapt_steps, protocol.adapt_rates
-    grid = [Choice(n, rate) for rate in rates for n in steps]
-    weight = next(model.parameters())
-    drawn = episodes(tasks, k, protocol)
+    weight, drawn = next(model.parameters()), episodes(tasks, k, protocol)
     rows, most = rows_at_once(tasks, weight.device, model.spec), method.at_once(model)
     hints, searches = Hints.of_model(model), len(rates) * method.searches
     sizes = [searches * len(episode.support) + len(episode.query) for episode in drawn]
     tallies: list[Tensor] = []
     for places in chunks(sizes, rows, None if most is None else max(1, most // searches)):
         chunk = [drawn[place] for place in places]
-        members, supports, queries = _members(tasks, chunk, hints)
+        read = (_with_hints(tasks[episode.task], episode, hints) for episode in chunk)
+        members, supports, queries = zip(*read, strict=True)
         support, query = (
             _at_device(collate(members, chosen, primitives), weight.device) for chosen in (supports, queries)
         )
         rate = weight.new_tensor(rates).repeat_interleave(len(chunk))
         after_steps = method.adapt(model, support.repeat(len(rates)), steps, rate)
         at_rates = zip(*(states.split(len(chunk)) for states in after_steps), strict=True)
-        states = [states for at_rate in at_rates for states in at_rate]  # in the order of the grid
+        states = [states for at_rate in at_rates for states in at_rate]
         at_once = min(rows // query.rows, most or rows) // len(chunk)
         tallies.append(_tally_all(method, model, states, query, max(1, at_once)))
+    grid = [Choice(n, rate) for rate in rates for n in steps]  # the order of the states
     sums = np.zeros((len(tasks), len(grid), 4))
     np.add.at(sums, [episode.task for episode in drawn], torch.cat(tallies).cpu().numpy())
     return [
@@ -243,20 +243,14 @@ def _score_grid(
     ]
 
 
-def _members(
-    tasks: Sequence[Task], chunk: Sequence[Episode], hints: Hints | None
-) -> tuple[list[Task], list[Integers], list[Integers]]:
-    """Each episode's task, with hints if given, and the rows of its support and queries."""
-    members = [tasks[episode.task] for episode in chunk]
-    supports, queries = [episode.support for episode in chunk], [episode.query for episode in chunk]
+def _with_hints(task: Task, episode: Episode, hints: Hints | None) -> tuple[Task, Integers, Integers]:
+    """An episode's task, with hints if given, and the rows of its support and queries."""
+    support, query = episode.support, episode.query
     if hints is None:
-        return members, supports, queries
-    hinted = [
-        hints.add(task, support, np.concatenate([support, query]))
-        for task, support, query in zip(members, supports, queries, strict=True)
-    ]
-    rows = [np.split(np.arange(len(task)), [len(s)]) for task, s in zip(hinted, supports, strict=True)]
-    return hinted, [support for support, _ in rows], [query for _, query in rows]
+        return task, support, query
+    hinted = hints.add(task, support, np.concatenate([support, query]))
+    support, query = np.split(np.arange(len(hinted)), [len(support)])
+    return hinted, support, query
 
 
 def _at_device(batch: Batch, device: torch.device) -> Batch:
@@ -267,10 +261,7 @@ def _at_device(batch: Batch, device: torch.device) -> Batch:
 def rows_at_once(tasks: Sequence[Task], device: torch.device, spec: ModelSpec) -> int:
     """Approximate number of rows of these tasks per pass through the network."""
     hints = spec.x_places - spec.max_x
-    lengths = (
-        1 + hints + task.x.ids.shape[1] + (task.y.ids.shape[1] if isinstance(task.y, Sequences) else 0)
-        for task in tasks
-    )
+    lengths = (1 + hints + sum(part.ids.shape[1] for part in task.sequences) for task in tasks)
     return rows_of_length(max(lengths, default=1), device)
 
 
@@ -305,7 +296,7 @@ def _tally_all(
     return torch.cat(tallies).unflatten(0, (len(states), query.tasks)).transpose(0, 1)
 
 
-def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tensor:
+def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec) -> Tensor:
     """Per task: correct answers, queries, summed loss, number of predictions, `[B, 4]`.
 
     A sequence is correct if greedy decoding yields it: each token and the end are the most likely after the
@@ -322,7 +313,7 @@ def tally(outcomes: Tensor, batch: Batch, spec: ModelSpec | None = None) -> Tens
         end = outcomes.shape[-1] - 1
         target, scored = token_targets(batch, end)
         likeliest = outcomes
-        if spec is not None and spec.named < spec.vocabulary:  # not answers, so never predicted
+        if spec.named < spec.vocabulary:  # not answers, so never predicted
             likeliest = outcomes.clone()
             likeliest[..., spec.named : spec.vocabulary] = -torch.inf
         right = ((likeliest.argmax(-1) == target) | ~scored).all(-1)

@@ -3,8 +3,8 @@
 Shapes: B tasks, N rows per task, S components of a task embedding, Q predictions per answer.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tam.models import Batch, Model, target_log_prob, token_targets
-from tam.models.fast.context import check_first_derivative, wants_weight_gradients
+from tam.models.fast.context import check_first_derivative, having, wants_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_losses import loss_gradients
 from tam.models.fast.gpu_losses import task_losses as launch_task_losses
@@ -41,14 +41,9 @@ def example_losses(model: Model, z: Tensor | None, batch: Batch) -> ExampleLosse
     return _losses(score_of_targets(model, z, batch), batch.y_length, batch.present)
 
 
-@contextmanager
-def smoothed(share: float) -> Generator[None]:
+def smoothed(share: float) -> AbstractContextManager[None]:
     """Smooth labels in this context: spread this share of each target probability evenly over all answers."""
-    token = _smoothing.set(share)
-    try:
-        yield
-    finally:
-        _smoothing.reset(token)
+    return having(_smoothing, share)
 
 
 def score_of_targets(model: Model, z: Tensor | None, batch: Batch) -> Tensor:
@@ -80,11 +75,7 @@ def task_losses(outcomes: Tensor, batch: Batch) -> Tensor:
 
 
 def backward(
-    loss: Tensor,
-    theta: Sequence[Tensor],
-    inputs: Sequence[Tensor] = (),
-    *,
-    weights: Tensor | None = None,
+    loss: Tensor, theta: Sequence[Tensor], inputs: Sequence[Tensor] = (), *, weights: Tensor | None = None
 ) -> Sequence[Tensor]:
     """Add the gradient of θ to `.grad`; return the gradients of the inputs.
 

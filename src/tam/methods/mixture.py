@@ -48,22 +48,16 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     """The known embeddings with the lowest loss on each task's support, best first: `[count, B, S]`."""
     known = model.kept if model.primitives is None else model.primitives.detach()
     assert known is not None
-    tokens = (
-        support.tasks
-        * support.rows
-        * (1 + support.x.shape[-1] + (support.y.shape[-1] if support.y_length is not None else 0))
-    )
+
+    def losses_at(z: Tensor) -> Tensor:
+        """The loss of some known embeddings on every task, `[embeddings, B]`."""
+        for_each_task = z.repeat_interleave(support.tasks, 0).unsqueeze(1)
+        losses = example_losses(model, for_each_task, support.repeat(len(z))).per_task()
+        return losses.unflatten(0, (len(z), support.tasks))
+
+    tokens = support.tasks * support.rows * support.places
     at_once = max(1, _TOKENS_AT_ONCE[support.device.type] // tokens)
-    losses = torch.cat(
-        [
-            example_losses(
-                model, chunk.repeat_interleave(support.tasks, 0).unsqueeze(1), support.repeat(len(chunk))
-            )
-            .per_task()
-            .unflatten(0, (len(chunk), support.tasks))
-            for chunk in known.split(at_once)
-        ]
-    )
+    losses = torch.cat([losses_at(z) for z in known.split(at_once)])
     return known[losses.argsort(dim=0)[:count]]
 
 

@@ -82,7 +82,7 @@ def nearest(batch: Batch, support: Batch) -> Tensor:
 
 def _padded(batch: Batch, width: int) -> Tensor:
     """Inputs `[B, N, X]` with −1 in the padding, so that padding differs from every token."""
-    x = batch.x.masked_fill(~within(batch.x_length, batch.x.shape[-1]), -1)
+    x = batch.x.masked_fill(~batch.in_x, -1)
     return torch.nn.functional.pad(x, (0, width - x.shape[-1]), value=-1)
 
 

@@ -36,9 +36,7 @@ class Objective:
         keep_x: Whether to compute what depends on x alone only once; θ must then not change before `finish`.
     """
 
-    def __init__(
-        self, model: Model, batch: Batch, z_rows: Tensor | None = None, *, keep_x: bool = True
-    ) -> None:
+    def __init__(self, model: Model, batch: Batch, z_rows: Tensor | None, *, keep_x: bool = True) -> None:
         self.model, self.batch, self.z_rows = model, batch, z_rows
         self._x_cache: tuple[Tensor, ...] = ()
         if keep_x:

@@ -38,10 +38,7 @@ class CudaRecorder:
         """Record `body` without running it; other threads may use the GPU meanwhile."""
         if self._generator is not None:
             self._graph.register_generator_state(self._generator)
-        with (
-            _LOCK,
-            torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"),
-        ):
+        with _LOCK, torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
             body()
 
     def replay(self) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tam.methods.losses import example_losses
 from tam.methods.method import Rate
-from tam.methods.replay import CudaRecorder, recorder_for, repeat
+from tam.methods.replay import recorder_for, repeat
 from tam.models import Batch, Model, no_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_adam import TaskMoments, move_tasks, watch_tasks
@@ -59,34 +59,27 @@ class Descent:
         """Move the active tasks' z against the gradient, `[B, S]`."""
         self.z = self.z - self.rate * gradient * self.active.unsqueeze(1)
 
-    def follow(
-        self, losses: Callable[[Tensor], Tensor], steps: Sequence[int], recorder: CudaRecorder | None = None
-    ) -> list[Tensor]:
+    def follow(self, losses: Callable[[Tensor], Tensor], steps: Sequence[int]) -> list[Tensor]:
         """Run the search; return the z with the lowest loss within each number of steps, `[B, S]` each.
 
-        NaN never counts as an improvement, so a diverged search returns its last good point.
-
-        Args:
-            losses: The loss of every task, `[B]`, at z, `[B, S]`.
-            steps: The numbers of steps.
-            recorder: Records a step and replays it. By default a CUDA graph on a GPU, unless steps are few.
+        NaN never counts as an improvement, so a diverged search returns its last good point. `losses` are
+        those of every task, `[B]`, at z, `[B, S]`.
         """
         best_at: dict[int, Tensor] = {}
         last = max(steps)
-        recorder = recorder_for(self.z, last) if recorder is None else recorder
-        if recorder is not None:
+        if (recorder := recorder_for(self.z, last)) is not None:
             # The last iteration updates z once too often, but only after recording the best z.
             for step in repeat(self, lambda: self._iterate(losses), last + 1, recorder):
                 if step in steps:
                     best_at[step] = self.best_z.clone()
-            return [best_at[step] for step in steps]
-        for step in range(last):
-            self._iterate(losses)
-            if step in steps:
-                best_at[step] = self.best_z
-        with torch.no_grad():
-            self.observe(losses(self.z))
-        best_at[last] = self.best_z
+        else:
+            for step in range(last):
+                self._iterate(losses)
+                if step in steps:
+                    best_at[step] = self.best_z
+            with torch.no_grad():
+                self.observe(losses(self.z))
+            best_at[last] = self.best_z
         return [best_at[step] for step in steps]
 
     def _iterate(self, losses: Callable[[Tensor], Tensor]) -> None:

@@ -32,5 +32,5 @@ class Snail(EpisodicMethod):
             return model.outcomes(model.condition(unknown_primitive(model, query), query), query)
 
         seen = states.shape[1]  # a packed support has about one number per place
-        asking = batch.rows * (1 + batch.x.shape[-1] + (0 if batch.y_length is None else batch.y.shape[-1]))
+        asking = batch.rows * batch.places
         return in_parts(model, states, batch, model.spec.heads * seen * (seen + asking), answers)

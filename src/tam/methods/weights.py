@@ -28,7 +28,7 @@ _NUMBERS_AT_ONCE = 2**26
 _EMBEDDINGS = ("task_embeddings", "unknown")  # passed to the network as z
 
 
-def copies(model: Model, tasks: int, z: Tensor | None = None) -> Weights:
+def copies(model: Model, tasks: int, z: Tensor | None) -> Weights:
     """The model's weights for each of B tasks, with the embedding z, `[B, S]` or `[1, S]`, if given."""
     weights = {name: weight.expand(tasks, *weight.shape) for name, weight in _shared(model).items()}
     return weights if z is None else {"z": z.expand(tasks, -1), **weights}

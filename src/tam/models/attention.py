@@ -52,9 +52,9 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
-def for_places(bias: Tensor | None, places: slice) -> Tensor | None:
+def for_places(bias: Tensor, places: slice) -> Tensor:
     """The rows of a bias for these queries."""
-    return bias if bias is None or bias.shape[-2] == 1 else bias[..., places, :]
+    return bias if bias.shape[-2] == 1 else bias[..., places, :]
 
 
 def plain_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
@@ -107,12 +107,12 @@ class Attention(nn.Module):
         queries = self.queries(seen[:, read], None if rotation is None else rotation.at(read))
         return self.join(attention(queries, keys, values, bias))
 
-    def queries(self, asking: Tensor, rotation: Rotation | None = None) -> Tensor:
+    def queries(self, asking: Tensor, rotation: Rotation | None) -> Tensor:
         """The queries of each head, `[R, H, Q, D]`."""
         queries = self.query(asking).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         return queries if rotation is None else rotation(queries)
 
-    def keys_values(self, seen: Tensor, rotation: Rotation | None = None) -> tuple[Tensor, Tensor]:
+    def keys_values(self, seen: Tensor, rotation: Rotation | None) -> tuple[Tensor, Tensor]:
         """The keys and the values of each head, `[R, H, L, D]` each."""
         keys, values = self.key_value(seen).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
         return keys if rotation is None else rotation(keys), values

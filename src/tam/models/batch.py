@@ -86,6 +86,11 @@ class Batch:
         return self.x.shape[1]
 
     @property
+    def places(self) -> int:
+        """Places of a row's sequence, one of them for the task: 1 + X + Y."""
+        return 1 + self.x.shape[-1] + (0 if self.y_length is None else self.y.shape[-1])
+
+    @property
     def in_x(self) -> Tensor:
         """Mask of the places of x that hold a token, `[B, N, X]`."""
         return within(self.x_length, self.x.shape[-1])
@@ -205,7 +210,7 @@ def collate_inputs(
     x: Sequences,
     classes: Sequence[int] | None,
     composed: Sequence[Sequence[str]],
-    primitives: Mapping[str, int] | None = None,
+    primitives: Mapping[str, int] | None,
 ) -> Batch:
     """Put inputs without answers into one batch, each as the only row of its own task.
 

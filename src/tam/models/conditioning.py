@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tam.models.batch import Batch
-from tam.models.layers import AdapterOffset, NormOffset, adapter_size, split_offsets
+from tam.models.layers import AdapterOffset, NormOffset, split_offsets
 from tam.models.spec import ModelSpec
 
 
@@ -72,11 +72,18 @@ def task_size(spec: ModelSpec) -> int:
     """
     if spec.conditioning == "token":
         return spec.task_tokens * spec.width
+    layers, shapes = _offset_shapes(spec)
+    return layers * sum(rows * columns for rows, columns in shapes)
+
+
+def _offset_shapes(spec: ModelSpec) -> tuple[int, list[tuple[int, int]]]:
+    """The number of layers that a task offsets, and the shapes of one layer's offsets."""
+    width, inside = spec.width, spec.bottleneck
     if spec.conditioning == "norm":
-        return (2 * spec.layers + 1) * 2 * spec.width
-    if spec.bottleneck is not None:
-        return 2 * spec.layers * adapter_size(spec.width, spec.bottleneck)
-    return 0
+        return 2 * spec.layers + 1, [(1, width), (1, width)]
+    if inside is not None:
+        return 2 * spec.layers, [(width, inside), (1, inside), (inside, width), (1, width)]
+    return 0, []
 
 
 def check_embeddings(z: Tensor | None, batch: Batch, spec: ModelSpec) -> None:
@@ -108,15 +115,9 @@ def primitive_embeddings(table: Tensor, z: Tensor | None, batch: Batch) -> Tenso
     return torch.where(is_unknown[:, None, :, None], z.unsqueeze(2), known.unsqueeze(1)).flatten(2)
 
 
-def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation | None:
+def split_modulation(z: Tensor, spec: ModelSpec) -> Modulation:
     """Split task embeddings `[G, S]` into offsets, in the order in which the network uses them."""
-    width, inside = spec.width, spec.bottleneck
+    offsets = split_offsets(z, *_offset_shapes(spec))
     if spec.conditioning == "norm":
-        norms = split_offsets(z, 2 * spec.layers + 1, [(1, width), (1, width)])
-        return Modulation(norms=tuple(NormOffset(*parts) for parts in norms))
-    if inside is not None:
-        adapters = split_offsets(
-            z, 2 * spec.layers, [(width, inside), (1, inside), (inside, width), (1, width)]
-        )
-        return Modulation(adapters=tuple(AdapterOffset(*parts) for parts in adapters))
-    return None
+        return Modulation(norms=tuple(NormOffset(*parts) for parts in offsets))
+    return Modulation(adapters=tuple(AdapterOffset(*parts) for parts in offsets))

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from tam.models.fast.context import plain
+from tam.models.fast.context import having, plain
 
 _active: ContextVar[tuple[float, torch.Generator] | None] = ContextVar("tam: dropout", default=None)
 
@@ -18,12 +18,8 @@ def dropping(share: float, generator: torch.Generator) -> Generator[None]:
     if not share:
         yield
         return
-    token = _active.set((share, generator))
-    try:
-        with plain():
-            yield
-    finally:
-        _active.reset(token)
+    with having(_active, (share, generator)), plain():
+        yield
 
 
 def drop(change: Tensor) -> Tensor:

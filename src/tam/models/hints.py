@@ -122,7 +122,7 @@ class Hints:
         if isinstance(task.y, Classes):
             y: Classes | Sequences = Classes(task.y.ids[rows], task.y.labels)
             return Task(task.name, task.vocabulary, Sequences.from_lists(x, size), y, task.primitives)
-        answers = [task.y.row(row).tolist() for row in range(len(task))]
+        answers = task.y.tuples()
         pairs = [self.placed(one, answers[row]) for one, row in zip(x, rows.tolist(), strict=True)]
         ids, y = (Sequences.from_lists([pair[part] for pair in pairs], size) for part in (0, 1))
         return Task(task.name, task.vocabulary, ids, y, task.primitives)
@@ -136,12 +136,12 @@ class Hints:
         """
         if isinstance(task.y, Classes):
             return self._with_classes(task, task.y, episodes)
-        return self._with_answers(task, task.y, episodes, number)
+        return self._with_answers(task, episodes, number)
 
     def _with_answers(
-        self, task: Task, y: Sequences, episodes: Sequence[tuple[Integers, Integers]], number: int | None
+        self, task: Task, episodes: Sequence[tuple[Integers, Integers]], number: int | None
     ) -> list[list[int]]:
-        rows = [(tuple(task.x.row(i).tolist()), tuple(y.row(i).tolist())) for i in range(len(task))]
+        rows = task.pairs()
         recalled = (self.memory.get(x, {}) for x, _ in rows)
         others = [{n: answer for n, answer in one.items() if n != number} for one in recalled]
         members = None if self.token_weights is None else set(np.flatnonzero(self.token_weights).tolist())
@@ -167,7 +167,7 @@ class Hints:
         classes = len(y.labels)
         bags = _bags(task, self.token_weights)
         labels = np.where(y.ids[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
-        plain = [task.x.row(i).tolist() for i in range(len(task))]
+        plain = task.x.tuples()
         count = min(self.spec.hints, classes)
         inputs: list[list[int]] = []
         for support, rows in episodes:
@@ -194,10 +194,8 @@ def ridge_scores(kernel: Floats, labels: Floats, support: Integers) -> Floats:
 
 def _bags(task: Task, weights: Floats) -> Floats:
     """Each input's set of tokens, weighted, as a unit vector: `[N, tokens of the task]`."""
-    tokens, flat = np.unique(task.x.flat, return_inverse=True)
-    bags = np.zeros((len(task), len(tokens)))
-    bags[np.repeat(np.arange(len(task)), task.x.lengths), flat] = 1.0
-    bags *= weights[tokens]
+    tokens, occurs = task.x.token_sets()
+    bags = occurs * weights[tokens]
     return bags / np.maximum(np.linalg.norm(bags, axis=1, keepdims=True), 1e-9)
 
 
@@ -217,7 +215,7 @@ def memory_size(tasks: Sequence[Task]) -> int:
     """Number of training examples to recall: all, or none if tasks hardly share inputs."""
     if isinstance(tasks[0].y, Classes):
         return 0
-    counts = Counter(tuple(task.x.row(i).tolist()) for task in tasks for i in range(len(task)))
+    counts = Counter(x for task in tasks for x in task.x.tuples())
     shared = sum(count for count in counts.values() if count > 1)
     return counts.total() if shared >= _WORTH_RECALLING * counts.total() else 0
 
@@ -251,7 +249,7 @@ def token_weights(tasks: Sequence[Task], spec: ModelSpec) -> Floats:
     For classes, log (n + 1) / (c + 1) for a token in c of n different inputs. The unknown token has weight 0:
     it may stand for different tokens. For sequences, 1 for tokens that are `alternating`, else 0.
     """
-    inputs = {tuple(task.x.row(i).tolist()) for task in tasks for i in range(len(task))}
+    inputs = {x for task in tasks for x in task.x.tuples()}
     if isinstance(tasks[0].y, Sequences):
         return np.isin(np.arange(spec.vocabulary), [*alternating(sorted(inputs))]).astype(np.float64)
     counts = np.bincount(

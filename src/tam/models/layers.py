@@ -84,11 +84,6 @@ class AdapterOffset(NamedTuple):
     up_bias: Tensor  # [G, 1, d]
 
 
-def adapter_size(width: int, bottleneck: int) -> int:
-    """Number of weights of one adapter."""
-    return 2 * width * bottleneck + bottleneck + width
-
-
 def split_offsets(z: Tensor, layers: int, shapes: Sequence[tuple[int, int]]) -> Iterator[list[Tensor]]:
     """Split task embeddings `[G, S]` into the offsets of consecutive layers, each with these shapes."""
     for part in z.unflatten(-1, (layers, -1)).unbind(1):

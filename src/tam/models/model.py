@@ -177,7 +177,6 @@ class Model(nn.Module):
     def score_together(self, z: Tensor | None, batch: Batch) -> Tensor:
         """`score` in one pass over all rows."""
         condition = self.condition(z, batch)
-        condition.check(batch.tasks, batch.rows)
         if (scored := engine.score(self, condition, batch)) is not None:
             return scored
         log_prob = self.log_prob(condition, batch)

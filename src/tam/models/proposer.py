@@ -36,9 +36,7 @@ class Proposer(nn.Module):
         self.x = Embedding(spec.vocabulary, max_x, width, generator)
         answers = spec.classes if spec.kind == "classification" else spec.vocabulary
         self.y = Embedding(answers, max_y, width, generator)
-        self.backbone = Transformer(
-            layers=LAYERS, width=width, heads=spec.heads, bottleneck=None, generator=generator
-        )
+        self.backbone = Transformer(layers=LAYERS, width=width, heads=spec.heads, generator=generator)
         self.inner = Linear(width + 1, 4 * width, generator)
         self.out = Linear(4 * width, size, generator, std=0.0)
 

@@ -212,14 +212,9 @@ class ModelSpec:
         return self.positions == "rotary" and self.purpose in ("answer", "embed")
 
     @property
-    def hint_tokens(self) -> int:
-        """Number of ids that hints take up."""
-        return hint_tokens(self.kind, self.classes, self.hints)
-
-    @property
     def named(self) -> int:
         """Number of ids of known tokens, which come before all other ids."""
-        return self.vocabulary - self.unknown_tokens - self.hint_tokens
+        return self.vocabulary - self.unknown_tokens - hint_tokens(self.kind, self.classes, self.hints)
 
     @property
     def codes(self) -> int | None:

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tam.models.attention import ALL, Mask, additive, plain_attention
+from tam.models.attention import ALL, Mask, additive, for_places, plain_attention
 from tam.models.batch import Batch
 from tam.models.conditioning import Condition
 from tam.models.dropout import drop
@@ -58,8 +58,7 @@ class PairsModel(Model):
         condition: Condition,
         batch: Batch,
     ) -> Tensor:
-        if batch.support is None:
-            raise ValueError("this model answers from pairs: the batch must have a support")
+        assert batch.support is not None, "this model answers from pairs"
         assert isinstance(self.backbone, Transformer)
         context, valid, pair, context_positions = self._context(condition, batch.support)
         sequence = vectors
@@ -77,13 +76,12 @@ class PairsModel(Model):
             block = cast(Block, module)
             places = read if index == last else ALL
             bonus = self.same_pair[index].view(-1, 1, 1)  # [H, 1, 1]
-            own = to_query if to_query.shape[-2] == 1 else to_query[..., places, :]
             normed, normed_context = block.attention_norm(sequence), block.attention_norm(context)
             keys, values = block.attention.keys_values(normed_context, context_rotation)
             attended = attend_to_both(
                 block.attention.queries(normed[:, places], None if rotation is None else rotation.at(places)),
                 (keys, values, to_context),
-                (*block.attention.keys_values(normed, rotation), own + bonus),
+                (*block.attention.keys_values(normed, rotation), for_places(to_query, places) + bonus),
             )
             sequence = _finish(block, sequence[:, places], attended)
             if index < last:
@@ -185,8 +183,7 @@ class CompareModel(Model):
     def forward(self, z: Tensor | None, batch: Batch) -> Tensor:
         """Score every input against every input of the support, `[B, N, M]`; answers are not read."""
         condition, support = self.condition(z, batch), batch.support
-        if support is None:
-            raise ValueError("this model compares inputs: the batch must have a support")
+        assert support is not None, "this model compares inputs"
         in_x, in_other = batch.in_x, support.in_x
         if support.present is not None:
             in_other = in_other & support.present.unsqueeze(-1)

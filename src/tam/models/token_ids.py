@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tam.models.spec import ModelSpec
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Sequences, Task, used_tokens
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
@@ -16,13 +16,8 @@ _CODES = 2**30  # hash values of unknown tokens; collisions are very unlikely
 
 def training_vocabulary(tasks: TaskSet) -> Vocabulary:
     """The tokens that occur in the training tasks."""
-    used = np.zeros(len(tasks.vocabulary), dtype=bool)
-    for task in tasks.train:
-        used[task.x.flat] = True
-        if isinstance(task.y, Sequences):
-            used[task.y.flat] = True
-    tokens = (tasks.vocabulary.tokens[index] for index in np.flatnonzero(used))
-    return Vocabulary(sorted(tokens, key=sort_key))
+    used = np.flatnonzero(used_tokens(tasks.train, tasks.vocabulary))
+    return Vocabulary(sorted(tasks.vocabulary.decode(used), key=sort_key))
 
 
 @dataclass(frozen=True)
@@ -80,9 +75,8 @@ class TokenIds:
         unknown = total = 0
         for task in tasks:
             missing = self.vocabulary.ids_of(task.vocabulary) < 0
-            for part in (task.x, task.y):
-                if isinstance(part, Sequences):
-                    unknown, total = unknown + int(missing[part.flat].sum()), total + len(part.flat)
+            for part in task.sequences:
+                unknown, total = unknown + int(missing[part.flat].sum()), total + len(part.flat)
         return unknown, total
 
     def tasks(self, tasks: Iterable[Task]) -> tuple[Task, ...]:

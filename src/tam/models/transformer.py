@@ -85,7 +85,13 @@ class Transformer(nn.Module):
     """Pre-norm blocks and a final LayerNorm."""
 
     def __init__(
-        self, *, layers: int, width: int, heads: int, bottleneck: int | None, generator: torch.Generator
+        self,
+        *,
+        layers: int,
+        width: int,
+        heads: int,
+        generator: torch.Generator,
+        bottleneck: int | None = None,
     ):
         super().__init__()
         self.head_size = width // heads
@@ -126,7 +132,8 @@ class Transformer(nn.Module):
         rotation, last = self.rotation(positions, hidden), len(self.blocks) - 1
         for index, block in enumerate(self.blocks):
             places = read if index == last else ALL
-            own = for_places(bias, places), modulation.block(index), places
+            own_bias = None if bias is None else for_places(bias, places)
+            own = own_bias, modulation.block(index), places
             cached = x_cache[index] if index < len(x_cache) else ()
             here = None if rotation is None else rotation.at(slice(hidden.shape[1]))
             hidden = run(cast(Block, block), hidden, *own, cached, here)
@@ -137,13 +144,7 @@ class Transformer(nn.Module):
         dtype = torch.promote_types(hidden.dtype, torch.float32)
         return None if positions is None else Rotation.of(positions, self.head_size, dtype)
 
-    def x_cache(
-        self,
-        hidden: Tensor,
-        mask: Tensor | None,
-        positions: Tensor | None = None,
-        run: Run = Block.__call__,
-    ) -> Tensor:
+    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None, run: Run) -> Tensor:
         """Keys and values of places that see none after them, to be read by the places after them.
 
         Args:

@@ -1,11 +1,11 @@
 """Warnings about a task set: properties that will hurt learning or scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from tam.errors import counted
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Task, used_tokens
 from tam.tasks.taskset import TaskSet
 
 _FEW_TASKS, _FEW_EXAMPLES = 20, 10
@@ -59,12 +59,9 @@ def _classes(tasks: TaskSet) -> Iterator[str]:
 
 
 def _unseen_tokens(tasks: TaskSet) -> Iterator[str]:
-    seen = np.zeros(len(tasks.vocabulary), dtype=bool)
-    for task in tasks.train:
-        for part in _parts(task):
-            seen[part.flat] = True
+    seen = used_tokens(tasks.train, tasks.vocabulary)
     for split, members in _held_out(tasks):
-        flat = np.concatenate([part.flat for task in members for part in _parts(task)])
+        flat = np.concatenate([part.flat for task in members for part in task.sequences])
         unseen = flat[~seen[flat]]
         if len(unseen):
             ids, counts = np.unique(unseen, return_counts=True)
@@ -75,10 +72,10 @@ def _unseen_tokens(tasks: TaskSet) -> Iterator[str]:
 
 
 def _longer(tasks: TaskSet) -> Iterator[str]:
-    for place, what in enumerate(("input", "answer")[: len(_parts(tasks.train[0]))]):
-        longest = max(int(_parts(task)[place].lengths.max()) for task in tasks.train)
+    for place, what in enumerate(("input", "answer")[: len(tasks.train[0].sequences)]):
+        longest = max(int(task.sequences[place].lengths.max()) for task in tasks.train)
         for split, members in _held_out(tasks):
-            lengths = np.concatenate([_parts(task)[place].lengths for task in members])
+            lengths = np.concatenate([task.sequences[place].lengths for task in members])
             if count := int((lengths > longest).sum()):
                 which = counted(count, f"{what} of {split} is", f"{what}s of {split} are")
                 yield f"{which} longer than any in training: up to {lengths.max()}, against {longest}"
@@ -132,15 +129,8 @@ def _held_out(tasks: TaskSet) -> list[tuple[str, Sequence[Task]]]:
     return [(split, members) for split, members in tasks.splits.items() if split != "train"]
 
 
-def _parts(task: Task) -> list[Sequences]:
-    return [task.x] if isinstance(task.y, Classes) else [task.x, task.y]
-
-
-def _examples(task: Task) -> Iterator[tuple[bytes, object]]:
-    """Yield inputs and answers in a form that is comparable between tasks."""
-    for row in range(len(task)):
-        x = task.x.row(row).astype(np.int64).tobytes()
-        if isinstance(task.y, Classes):
-            yield x, task.y.labels[task.y.ids[row]]
-        else:
-            yield x, task.y.row(row).astype(np.int64).tobytes()
+def _examples(task: Task) -> Iterable[tuple[object, object]]:
+    """Inputs and answers in a form that is comparable between tasks."""
+    if not isinstance(task.y, Classes):
+        return task.pairs()
+    return zip(task.x.tuples(), (task.y.labels[number] for number in task.y.ids), strict=True)

@@ -1,14 +1,16 @@
 """Edits of the beginning and the end of a sequence, taken from examples, as a rule for answers."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Row = tuple[int, ...]
+Pair = tuple[Row, Row]
+"""An input and its answer."""
+
 T = TypeVar("T", bound=Hashable)
 
 
@@ -78,6 +80,16 @@ def ranked(
         yield [distinct[number] for number in best]
 
 
+def first_different(answers: Iterable[Row], most: int) -> list[Row]:
+    """The first `most` different answers; no more are computed."""
+    found: dict[Row, None] = {}
+    for answer in answers:
+        found[answer] = None
+        if len(found) == most:
+            break
+    return list(found)
+
+
 class EditRule:
     """Answers inputs of a task with the edits of its examples.
 
@@ -89,7 +101,7 @@ class EditRule:
         rows: Examples; the answers of queries are not read.
     """
 
-    def __init__(self, rows: Sequence[tuple[Row, Row]]) -> None:
+    def __init__(self, rows: Sequence[Pair]) -> None:
         self._rows = rows
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
@@ -104,5 +116,5 @@ class EditRule:
         answers: list[list[Row]] = []
         for row, best in zip(asked, ranked(edits, common_starts(ones, others), support, asked), strict=True):
             made = (edit.apply(self._rows[row][0]) for edit in best)
-            answers.append(list(islice(dict.fromkeys(y for y in made if y is not None), most)))
+            answers.append(first_different((y for y in made if y is not None), most))
         return answers

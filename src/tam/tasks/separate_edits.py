@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.edits import Row, common_starts, edit_of, ranked
+from tam.tasks.edits import Pair, Row, common_starts, edit_of, first_different, ranked
 
 Step = tuple[int | None, int | None]
 """One step of a partial edit: the token to delete and the one to insert, each or None; twice None: keep."""
@@ -111,7 +111,7 @@ class SeparateEdits:
         members: The tokens of one of the two classes, such as those that are `alternating`.
     """
 
-    def __init__(self, rows: Sequence[tuple[Row, Row]], members: Collection[int]) -> None:
+    def __init__(self, rows: Sequence[Pair], members: Collection[int]) -> None:
         self._rows, self._members = rows, members
 
     def answers(self, support: Sequence[int], asked: Sequence[int], most: int) -> list[list[Row]]:
@@ -124,15 +124,10 @@ class SeparateEdits:
         edits = [partial_edits(*self._rows[row]) for row in support]
         starts = ranked([start for start, _ in edits], self._likeness(asked, support, 1), support, asked)
         ends = ranked([end for _, end in edits], self._likeness(asked, support, -1), support, asked)
-        answers: list[list[Row]] = []
-        for row, start, end in zip(asked, starts, ends, strict=True):
-            best = dict[Row, None]()
-            for answer in self._made(self._rows[row][0], start[:_TRIED], end[:_TRIED]):
-                best[answer] = None
-                if len(best) == most:
-                    break
-            answers.append([*best])
-        return answers
+        return [
+            first_different(self._made(self._rows[row][0], start[:_TRIED], end[:_TRIED]), most)
+            for row, start, end in zip(asked, starts, ends, strict=True)
+        ]
 
     def _made(self, x: Row, starts: Sequence[Steps], ends: Sequence[Steps]) -> Iterator[Row]:
         """Answers by these edits, best first; an edit of the end is loosened before one of the beginning."""

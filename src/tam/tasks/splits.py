@@ -16,11 +16,15 @@ def draw_splits(names: Collection[str], seed: int) -> dict[str, str]:
     """
     if len(names) < 3:
         raise FormatError(f"there must be at least 3 tasks, for train, valid and test: got {len(names)}")
-    ordered = sorted(names)
-    drawn = [ordered[index] for index in Rng("split", seed).permutation(len(ordered)).tolist()]
+    drawn = _shuffled(names, Rng("split", seed))
     held_out = max(1, (len(drawn) + 5) // 10)
     test, valid, train = drawn[:held_out], drawn[held_out : 2 * held_out], drawn[2 * held_out :]
     return dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid") | dict.fromkeys(test, "test")
+
+
+def _shuffled(names: Iterable[str], rng: Rng) -> list[str]:
+    ordered = sorted(names)
+    return [ordered[index] for index in rng.permutation(len(ordered)).tolist()]
 
 
 def assign_splits(content: Any, names: Collection[str]) -> dict[str, str]:
@@ -91,8 +95,7 @@ def draw_fold(names: Collection[str], fold: Fold, seed: int) -> dict[str, str]:
         raise FormatError(
             f"there must be at least {fold.total} tasks for {fold.total} folds: got {len(names)}"
         )
-    ordered = sorted(names)
-    drawn = [ordered[index] for index in Rng("fold", seed).permutation(len(ordered)).tolist()]
+    drawn = _shuffled(names, Rng("fold", seed))
     return {name: _role(place % fold.total, fold.number, fold.total) for place, name in enumerate(drawn)}
 
 

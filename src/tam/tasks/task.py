@@ -1,6 +1,6 @@
 """A task: examples of one rule, stored as compact integer arrays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -69,6 +69,17 @@ class Sequences:
         """The token ids of one row, without padding."""
         return self.ids[index, : self.lengths[index]]
 
+    def tuples(self) -> list[tuple[int, ...]]:
+        """The token ids of all rows, without padding."""
+        return [tuple(self.row(index).tolist()) for index in range(len(self))]
+
+    def token_sets(self) -> tuple[Integers, NDArray[np.bool_]]:
+        """The tokens that occur, and which of them occur in each row, `[rows, tokens]`."""
+        tokens, places = np.unique(self.flat, return_inverse=True)
+        occurs = np.zeros((len(self), len(tokens)), dtype=bool)
+        occurs[np.repeat(np.arange(len(self)), self.lengths), places] = True
+        return tokens, occurs
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
@@ -110,6 +121,16 @@ class Task:
         """Classification or transduction."""
         return "classification" if isinstance(self.y, Classes) else "transduction"
 
+    @property
+    def sequences(self) -> tuple[Sequences, ...]:
+        """X and, in transduction, y."""
+        return (self.x,) if isinstance(self.y, Classes) else (self.x, self.y)
+
+    def pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The token ids of every input and its answer; transduction only."""
+        assert isinstance(self.y, Sequences)
+        return list(zip(self.x.tuples(), self.y.tuples(), strict=True))
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -121,3 +142,12 @@ class Task:
 
     def __iter__(self) -> Iterator[Example]:
         return (self[index] for index in range(len(self)))
+
+
+def used_tokens(tasks: Iterable[Task], vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Which tokens of their vocabulary occur in these tasks."""
+    used = np.zeros(len(vocabulary), dtype=bool)
+    for task in tasks:
+        for part in task.sequences:
+            used[part.flat] = True
+    return used

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tam.errors import shown
 from tam.io import replacing
 from tam.tasks.jsonl_schema import LINE_LIMIT, FormatError, check_not_a_table, located
-from tam.tasks.task import Classes, Integers, Kind, Sequences, Task
+from tam.tasks.task import Classes, Integers, Kind, Sequences, Task, used_tokens
 from tam.tasks.vocabulary import Token, Vocabulary, sort_key
 
 
@@ -109,7 +109,7 @@ class TaskSet:
         and read back has the same fingerprint.
         """
         digest = hashlib.sha256()
-        tokens, rank = self._used_tokens()
+        tokens, rank = _ranks(self.vocabulary.tokens, np.flatnonzero(used_tokens(self, self.vocabulary)))
         digest.update(_line(tokens))
         for split in sorted(self.splits):
             for task in self.splits[split]:
@@ -123,15 +123,6 @@ class TaskSet:
                         labels, label_rank = _ranks(part.labels, np.unique(part.ids))
                         digest.update(_line(labels) + label_rank[part.ids].astype("<u4").tobytes())
         return digest.hexdigest()
-
-    def _used_tokens(self) -> tuple[list[Token], NDArray[np.uint32]]:
-        """The tokens that occur in examples, sorted, and the rank of every id among them."""
-        used = np.zeros(len(self.vocabulary), dtype=bool)
-        for task in self:
-            used[task.x.flat] = True
-            if isinstance(task.y, Sequences):
-                used[task.y.flat] = True
-        return _ranks(self.vocabulary.tokens, np.flatnonzero(used))
 
     def write(self, path: str | Path) -> None:
         """Write the tasks as JSONL, one per line; `read_tasks` reads back the same content.

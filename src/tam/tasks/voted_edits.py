@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tam.tasks.edits import EditRule, Row
+from tam.tasks.edits import EditRule, Pair, Row
 from tam.tasks.separate_edits import SeparateEdits
 
 FURTHER = 0.3  # share of its rule's votes for each answer but the best
@@ -26,7 +26,7 @@ class VotedEdits:
 
     def __init__(
         self,
-        rows: Sequence[tuple[Row, Row]],
+        rows: Sequence[Pair],
         others: Sequence[Mapping[int, Row]],
         members: Collection[int] | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class VotedEdits:
             hits, count = sum(right.values()) - right.get(row, 0), len(members) - (row in right)
             weight = self._votes(rule, (hits + 0.5) / (count + 1))
             for number, answer in enumerate(answers):
-                share = weight * (1.0 if number == 0 else FURTHER)
+                share = weight * (FURTHER if number else 1.0)
                 votes[row][answer] = votes[row].get(answer, 0.0) + share
 
     def _votes(self, rule: EditRule | SeparateEdits, accuracy: float) -> float:

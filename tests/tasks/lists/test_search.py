@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tam
-from tam.tasks.edits import Row
+from tam.tasks.edits import Pair, Row
 from tam.tasks.lists.grammar import UNDEFINED
 from tam.tasks.lists.search import ListRule, draw_distinct, explain_some
 from tam.tasks.voted_edits import VotedEdits
@@ -18,11 +18,11 @@ ROW = st.lists(st.integers(0, 9), max_size=5).map(tuple)
 ROWS = st.lists(st.tuples(ROW, ROW), min_size=2, max_size=6)
 
 
-def rule_for(rows: list[tuple[Row, Row]], known: list[int], draws: int = DRAWS) -> ListRule:
+def rule_for(rows: list[Pair], known: list[int], draws: int = DRAWS) -> ListRule:
     return ListRule(rows, VotedEdits(rows, [{}] * len(rows)), range(10), known, draws)
 
 
-def slowly(rows: list[tuple[Row, Row]], known: list[int], support: list[int], asked: int) -> dict[Row, float]:
+def slowly(rows: list[Pair], known: list[int], support: list[int], asked: int) -> dict[Row, float]:
     """The votes for each answer to one row."""
     votes: dict[Row, float] = {}
     others = [row for row in support if row != asked]
@@ -48,7 +48,7 @@ def slowly(rows: list[tuple[Row, Row]], known: list[int], support: list[int], as
 
 @settings(max_examples=25)
 @given(ROWS, st.data())
-def test_answers_are_those_of_the_definition(rows: list[tuple[Row, Row]], data: st.DataObject) -> None:
+def test_answers_are_those_of_the_definition(rows: list[Pair], data: st.DataObject) -> None:
     everything = list(range(len(rows)))
     known = data.draw(st.lists(st.sampled_from(everything), unique=True, min_size=1))
     support = data.draw(st.lists(st.sampled_from(known), unique=True))

@@ -4,10 +4,12 @@ import os
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+T = TypeVar("T")
 
 _C: Any = torch._C  # pyright: ignore[reportPrivateUsage]
 _PRIVATE = (
@@ -23,21 +25,22 @@ _SKIP = "tam: depth of no_weight_gradients"
 
 def plain() -> AbstractContextManager[None]:
     """Turn both engines off in this context; the environment variable `TAM_PLAIN=1` does so everywhere."""
-    return _turned_on(_plain)
+    return having(_plain, True)
 
 
 def twice_differentiable() -> AbstractContextManager[None]:
     """Use only code with a second derivative in this context; the GPU engine has only a first."""
-    return _turned_on(_twice)
+    return having(_twice, True)
 
 
 @contextmanager
-def _turned_on(switch: ContextVar[bool]) -> Generator[None]:
-    token = switch.set(True)
+def having(variable: ContextVar[T], value: T) -> Generator[None]:
+    """Give a variable this value in this context."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        switch.reset(token)
+        variable.reset(token)
 
 
 @contextmanager

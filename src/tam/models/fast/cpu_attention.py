@@ -17,7 +17,7 @@ from tam.models.fast.weights import BlockWeights
 from tam.models.rotary import Rotation
 
 
-class Attention(Layer):
+class SoftmaxAttention(Layer):
     """Softmax attention of Q queries to L keys and values, in N batches."""
 
     def __init__(self, factor: float) -> None:
@@ -76,11 +76,11 @@ class Mixing(Layer):
     cache_grads: Sequence[Tensor | None]
 
     def __init__(
-        self, weights: BlockWeights[Tensor], heads: int, read: slice, rotation: Rotation | None = None
+        self, weights: BlockWeights[Tensor], heads: int, read: slice, rotation: Rotation | None
     ) -> None:
         self.query, self.key_value = Affine(*weights.query), Affine(*weights.key_value)
         self.heads, self.read, self.rotation = heads, read, rotation
-        self.attention = Attention((weights.query[0].shape[-1] // heads) ** -0.5)
+        self.attention = SoftmaxAttention((weights.query[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, cached: Sequence[Tensor]) -> Tensor:
         """Attend, from the K places `[G, R, K, d]` to `[G, R · Q, d]`."""
@@ -174,7 +174,7 @@ class Mixing(Layer):
         return x.view(groups, rows * places, -1)
 
 
-class Reading(Layer):
+class SinglePlace(Layer):
     """Multi-head attention from a single place, without a cache.
 
     It does not need keys and values of every place. For the weights W of a head, the scores are
@@ -190,7 +190,7 @@ class Reading(Layer):
         keys, values = self._by_head(weights.key_value[0])
         self.to_places = Affine(keys.mT)
         self.to_values = Affine(values, self._by_head(weights.key_value[1].mT)[1].mT)
-        self.attention = Attention((weights.query[0].shape[-1] // heads) ** -0.5)
+        self.attention = SoftmaxAttention((weights.query[0].shape[-1] // heads) ** -0.5)
 
     def forward(self, normed: Tensor, bias: Tensor | None, _: Sequence[Tensor]) -> Tensor:
         """Attend, from all places `[G, R, L, d]` to `[G, R, d]`."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tam.models.conditioning import Modulation
 from tam.models.fast import context
-from tam.models.fast.cpu_attention import Mixing, Reading
+from tam.models.fast.cpu_attention import Mixing, SinglePlace
 from tam.models.fast.cpu_layers import Affine, Gelu, Layer, Needs, Norm
 from tam.models.fast.weights import PER_BLOCK, BlockWeights
 from tam.models.rotary import Rotation
@@ -73,7 +73,7 @@ class _Passes(Layer):
         self.mlp_norm, self.inner, self.outer = Norm(*w.mlp_norm), Affine(*w.mlp_inner), Affine(*w.mlp_out)
         places = range(hidden.shape[2])[self.read]
         if len(places) == 1 and not x_cache and self.rotation is None:
-            self.mixing = Reading(w, self.heads, places[0])
+            self.mixing = SinglePlace(w, self.heads, places[0])
         else:
             self.mixing = Mixing(w, self.heads, self.read, self.rotation)
         vectors, cached = _split_cache(x_cache)

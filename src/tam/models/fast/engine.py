@@ -68,7 +68,7 @@ def transform(
 
 
 def x_cache(
-    network: Transformer, vectors: Tensor, mask: Mask, positions: Tensor | None = None
+    network: Transformer, vectors: Tensor, mask: Mask, positions: Tensor | None
 ) -> tuple[Tensor, ...]:
     """Compute for x what `transform` can reuse, `[R, …]` each; empty if that would not help.
 

@@ -60,18 +60,10 @@ def move_weights(
     betas: Betas,
     epsilon: float,
 ) -> None:
-    """Update θ with Adam by the clipped mean gradient over `count` task-steps, and clear the gradient.
+    """Update θ with Adam by the mean of `count` gradients, clipped to norm `clip`, and clear their sum.
 
-    Args:
-        vectors: θ, the sum of gradients, and Adam's moments, in float32.
-        pieces: Locations of the rows of tables: a row with gradient 0 is not updated.
-        count: Number of gradients in the sum; if 0, nothing is updated.
-        rate: The learning rate.
-        norm: Output: the norm of the mean gradient before clipping.
-        moves: Number of updates so far; incremented unless `count` is 0.
-        clip: Largest norm of the mean gradient.
-        betas: Adam's betas.
-        epsilon: Adam's epsilon.
+    The rows of tables whose gradient is 0 are not updated; nothing is, if `count` is 0. Else this increments
+    `moves`, the number of updates. `norm` becomes the norm of the mean gradient before clipping.
     """
     assert all(vector.dtype == torch.float32 and vector.is_contiguous() for vector in vectors)
     logs = {"log_beta1": math.log(betas[0]), "log_beta2": math.log(betas[1])}

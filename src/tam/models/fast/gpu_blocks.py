@@ -70,15 +70,15 @@ def transform(
         mask = mask._replace(seen=mask.seen[:, places:])
     hidden = hidden.float().contiguous()
     if mask.valid is None:
-        out = run(network, hidden, [], slice(first, last), causal=mask.causal, x_cache=cache)
-        return network.norm(out.view(rows, last - first, width))
-    packing, source, place = pack(mask.valid)
-    packed = Rearrange.apply(hidden.flatten(0, 1), source, place).view(hidden.shape)
-    out = run(network, packed, packing, read, causal=mask.causal, x_cache=cache)
-    at = source % length
-    is_read = (source >= 0) & (at >= first) & (at < last)
-    to = torch.where(is_read, source // length * (last - first) + at - first, -1)
-    out = Rearrange.apply(out, place.view(rows, length)[:, first:last].flatten(), to)
+        out = run(network, hidden, [], read, causal=mask.causal, x_cache=cache)
+    else:
+        packing, source, place = pack(mask.valid)
+        packed = Rearrange.apply(hidden.flatten(0, 1), source, place).view(hidden.shape)
+        out = run(network, packed, packing, read, causal=mask.causal, x_cache=cache)
+        at = source % length
+        is_read = (source >= 0) & (at >= first) & (at < last)
+        to = torch.where(is_read, source // length * (last - first) + at - first, -1)
+        out = Rearrange.apply(out, place.view(rows, length)[:, first:last].flatten(), to)
     return network.norm(out.view(rows, last - first, width))
 
 

@@ -13,7 +13,7 @@ from tam.models.fast.gpu_device import launch
 from tam.models.fast.gpu_packing import room_for
 
 
-class Block(NamedTuple):
+class FoldedBlock(NamedTuple):
     """One block's weights in the layout of the kernels."""
 
     w_qkv: Tensor
@@ -26,11 +26,11 @@ class Block(NamedTuple):
     b_out: Tensor
 
 
-def block_of(matrices: Tensor, biases: Tensor, width: int) -> Block:
+def block_of(matrices: Tensor, biases: Tensor, width: int) -> FoldedBlock:
     """One block's weights, given as one row of matrices and one of biases."""
     w_qkv, w_o, w_inner, w_out = matrices.split([n * width**2 for n in (3, 1, 4, 4)])
     squares = (w_qkv.view(-1, width), w_o.view(-1, width), w_inner.view(-1, width), w_out.view(width, -1))
-    return Block(*squares, *biases.split([n * width for n in (3, 1, 4, 1)]))
+    return FoldedBlock(*squares, *biases.split([n * width for n in (3, 1, 4, 1)]))
 
 
 class Kept(NamedTuple):
@@ -56,7 +56,7 @@ class XCache(NamedTuple):
 class Projection(NamedTuple):
     """Destination of a block's queries, keys and values, with its weights and what its LayerNorm keeps."""
 
-    block: Block
+    block: FoldedBlock
     kept: Kept
     qkv: Tensor
 
@@ -237,7 +237,7 @@ class Kernels:
 
     def project_backward(
         self,
-        block: Block,
+        block: FoldedBlock,
         g_qkv: Tensor,
         g_residual: Tensor,
         kept: Kept,
@@ -256,7 +256,7 @@ class Kernels:
 
     def mlp_forward(
         self,
-        block: Block,
+        block: FoldedBlock,
         h: Tensor,
         mixed: Tensor,
         kept: Kept,
@@ -279,7 +279,7 @@ class Kernels:
 
     def mlp_backward(
         self,
-        block: Block,
+        block: FoldedBlock,
         g: tuple[Tensor, Tensor],
         kept: Kept,
         to: tuple[Tensor, Tensor],
@@ -301,7 +301,7 @@ class Kernels:
             mixtures, g_kept, inner, g_inner, self._count(places), weights=weights,
         )  # fmt: skip
 
-    def _mlp_weights(self, name: str, block: Block) -> tuple[Any, Any, Any]:
+    def _mlp_weights(self, name: str, block: FoldedBlock) -> tuple[Any, Any, Any]:
         """Descriptors of the weights around and in the MLP."""
         width, part = self.width, self.launch(name)["part"]
         return (

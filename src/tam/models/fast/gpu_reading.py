@@ -28,7 +28,7 @@ class Weights(NamedTuple):
     bias: Tensor
 
 
-class Answers(NamedTuple):
+class ScoredAnswers(NamedTuple):
     """The answers to score, and where the rows are in their sequences."""
 
     y: Tensor  # tokens [R, Q − 1], or classes [R]
@@ -49,7 +49,7 @@ class Answers(NamedTuple):
 class Reading:
     """Launches of the kernels, with the arguments that they share."""
 
-    def __init__(self, hidden: Tensor, weights: Weights, answers: Answers, matrix: Tensor) -> None:
+    def __init__(self, hidden: Tensor, weights: Weights, answers: ScoredAnswers, matrix: Tensor) -> None:
         """`matrix` is the linear layer's weight in the dtype of matrix products, bfloat16 or float32."""
         import triton.language as tl
 
@@ -130,7 +130,7 @@ class Reading:
         return (-(-len(self._hidden) // _SPAN),)
 
 
-def read(hidden: Tensor, weights: Weights, answers: Answers) -> Tensor:
+def read(hidden: Tensor, weights: Weights, answers: ScoredAnswers) -> Tensor:
     """Log-probabilities of the parts of the answers, `[R, Q]`, 0 in their padding.
 
     Matrix products are in bfloat16 under autocast, else in float32.
@@ -141,7 +141,7 @@ def read(hidden: Tensor, weights: Weights, answers: Answers) -> Tensor:
 
 class _Read(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, answers: Answers, half: bool, hidden: Tensor, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, answers: ScoredAnswers, half: bool, hidden: Tensor, *weights: Tensor) -> Tensor:
         given = Weights(*weights)
         matrix = given.weight.to(torch.bfloat16 if half else torch.float32)
         log_prob, totals = Reading(hidden, given, answers, matrix).forward()

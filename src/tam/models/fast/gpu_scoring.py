@@ -12,7 +12,7 @@ from tam.models.batch import Batch
 from tam.models.conditioning import Condition
 from tam.models.fast import gpu_blocks, gpu_sequence
 from tam.models.fast.gpu_launch import XCache
-from tam.models.fast.gpu_reading import MOST_OUTCOMES, Answers, Weights, read
+from tam.models.fast.gpu_reading import MOST_OUTCOMES, ScoredAnswers, Weights, read
 from tam.models.fast.gpu_sequence import Layout, Parts, Tokens, layout_of, vectors_of
 from tam.models.layers import Embedding
 from tam.models.transformer import Transformer
@@ -65,7 +65,7 @@ def score(model: "Model", condition: Condition, batch: Batch) -> Tensor:
     reads = 1 if y_length is None else batch.y.shape[-1] + 1
     among = (layout.length, first) if layout.packing else (reads, 0)
     count = layout.count if layout.packing else layout.sequences * reads
-    answers = Answers(
+    answers = ScoredAnswers(
         batch.y.flatten(0, 1).contiguous(), y_length, batch.classes, layout.source, count, *among, reads
     )
     norm, head = backbone.norm, model.head

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tam.tasks.edits import Row
+from tam.tasks.edits import Pair, Row
 from tam.tasks.lists.grammar import Expression, Grammar
 from tam.tasks.lists.programs import DEPTHS, FORMS, answer_of
 from tam.tasks.rng import Dice, Rng
-from tam.tasks.task import Sequences
 from tam.tasks.taskset import TaskSet
 from tam.tasks.voted_edits import FURTHER, VotedEdits
 
@@ -30,7 +29,6 @@ _TRIED = 3
 _SAMPLED_TASKS = 20
 """Training tasks sampled; a tenth of them must have a program that is right on half of their examples."""
 
-Example = tuple[Row, Row]
 Unreadable = tuple[int | None, ...]
 """Numbers, with None for tokens that are not numbers."""
 
@@ -90,10 +88,8 @@ def explain_some(tasks: TaskSet, draws: int) -> bool:
     explained = 0
     sample = tasks.train[:: math.ceil(len(tasks.train) / _SAMPLED_TASKS)]
     for task in sample:
-        assert isinstance(task.y, Sequences)
         rows = tuple(
-            (tuple(numbers[id] for id in task.x.row(row)), tuple(numbers[id] for id in task.y.row(row)))
-            for row in range(len(task))
+            (tuple(numbers[id] for id in x), tuple(numbers[id] for id in y)) for x, y in task.pairs()
         )
         right = answers_of_programs(rows, tuple(range(len(rows)))[:_TRIED], draws, 1 + max(numbers)).right
         explained += bool(2 * right.sum(1).max(initial=0) >= len(rows))
@@ -113,7 +109,7 @@ class ListRule:
 
     def __init__(
         self,
-        rows: Sequence[Example],
+        rows: Sequence[Pair],
         edits: VotedEdits,
         numbers: Sequence[int],
         known: Sequence[int],

@@ -22,13 +22,7 @@ from tam.models.fast.kernels.losses import chosen_rows, loss_gradients, task_los
 from tam.models.fast.kernels.mlp import mlp_backward, mlp_forward
 from tam.models.fast.kernels.project import project_backward, project_forward
 from tam.models.fast.kernels.reading import finish_weights, read_backward, read_forward, read_weights
-from tam.models.fast.kernels.sequence import (
-    assemble,
-    gather,
-    pack_places,
-    task_gradients,
-    token_gradients,
-)
+from tam.models.fast.kernels.sequence import assemble, gather, pack_places, task_gradients, token_gradients
 from tam.models.fast.kernels.weights import fold, norm_gradients, unfold, weight_gradients
 
 __all__ = [

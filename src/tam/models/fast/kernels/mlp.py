@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.fast.kernels.parts import among_all, dot, normal, standard, standard_backward
+from tam.models.fast.kernels.parts import among_all, cdf_and_density, dot, keep_standard, standard_backward
 from tam.models.fast.kernels.project import project
 
 
@@ -33,15 +33,12 @@ def mlp_forward(
     h += tl.load(b_o + column)[None, :]
     for start in range(0, D, part):
         h += dot(mixed.load([row, start]), w_o.load([0, start]).T, dtype)
-    x_hat, inverse = standard(h, D)
-    x = x_hat.to(dtype)
-    normed.store([row, 0], x)
-    tl.store(inverses + place, inverse, mask=place < P)
+    x = keep_standard(h, row, place, normed, inverses, P, D, dtype)
     h += tl.load(b_out + column)[None, :]
     for start in range(0, 4 * D, part):
         a = dot(x, w_inner.load([start, 0]).T, dtype)
         a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
-        below, _density = normal(a, dtype)
+        below, _density = cdf_and_density(a, dtype)
         h += dot(a * below, w_out.load([0, start]).T, dtype)
     h_out.store([row, 0], h)
     if not last:
@@ -69,7 +66,7 @@ def mlp_backward(
         w = w_inner.load([start, 0])
         a = dot(x, w.T, dtype)
         a += tl.load(b_inner + start + tl.arange(0, part))[None, :]
-        below, density = normal(a, dtype)
+        below, density = cdf_and_density(a, dtype)
         slope = below + a * density
         g_a = (dot(g, w_out.load([0, start]), dtype) * slope).to(dtype)
         if weights:

@@ -21,6 +21,16 @@ def standard(h, D: tl.constexpr):
 
 
 @triton.jit
+def keep_standard(h, row, place, normed, inverses, P, D: tl.constexpr, dtype: tl.constexpr):
+    """Standardise the vector of every place in `dtype`, and keep the result and the inverse deviations."""
+    x_hat, inverse = standard(h, D)
+    x = x_hat.to(dtype)
+    normed.store([row, 0], x)
+    tl.store(inverses + place, inverse, mask=place < P)
+    return x
+
+
+@triton.jit
 def standard_backward(g, x_hat, inverse, D: tl.constexpr):
     """The gradient before standardising, from the one after it."""
     mean, along = tl.sum(g, 1) / D, tl.sum(g * x_hat, 1) / D
@@ -28,7 +38,7 @@ def standard_backward(g, x_hat, inverse, D: tl.constexpr):
 
 
 @triton.jit
-def normal(a, dtype: tl.constexpr):
+def cdf_and_density(a, dtype: tl.constexpr):
     """Distribution function and density of the standard normal: GELU is a · Φ(a), its slope Φ(a) + a · φ(a).
 
     In float32, Φ is formula 7.1.26 of Abramowitz and Stegun, with an error of at most 3e-7; it uses φ, which

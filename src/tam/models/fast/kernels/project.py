@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tam.models.fast.kernels.parts import among_read, dot, standard, standard_backward
+from tam.models.fast.kernels.parts import among_read, dot, keep_standard, standard_backward
 
 
 @triton.jit
@@ -12,10 +12,7 @@ def project(
     D: tl.constexpr, part: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     """Compute queries, keys and values from h, which is standardised first."""
-    x_hat, inverse = standard(h, D)
-    x = x_hat.to(dtype)
-    normed.store([row, 0], x)
-    tl.store(inverses + place, inverse, mask=place < P)
+    x = keep_standard(h, row, place, normed, inverses, P, D, dtype)
     for start in range(0, 3 * D, part):
         y = dot(x, w_qkv.load([start, 0]).T, dtype)
         y += tl.load(b_qkv + start + tl.arange(0, part))[None, :]
