@@ -60,6 +60,15 @@ def test_a_trial_keeps_nothing(http: TestClient, model: tam.Learner) -> None:
     assert http.get("/tasks").json() == {"tasks": [], "total": 0}
 
 
+def test_text_is_split_and_booleans_are_labels(http: TestClient) -> None:
+    given = [{"x": "1 2 3", "y": True}, {"x": [4], "y": False}]
+    learned = http.post("/tasks", json={"name": "text", "examples": given}).json()
+    assert learned["examples"] == [{"x": [1, 2, 3], "y": "true"}, {"x": [4], "y": "false"}]
+    rows = [{"task": "text", "x": x} for x in ("3 2 1", [3, 2, 1])]
+    of_text, of_tokens = http.post("/predict", json={"rows": rows}).json()["rows"]
+    assert of_text == of_tokens
+
+
 def test_another_model_is_used_by_its_name(http: TestClient, served: dict[str, Served]) -> None:
     body = {"model": "sequences", "examples": [{"x": [1, 2], "y": [2]}], "inputs": [[3]], "answers": 3}
     (row,) = http.post("/adapt", json=body).json()["rows"]
@@ -101,7 +110,7 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/predict", {"rows": [{"task": "a", "x": [99]}]}, 422, "input 0: unknown token 99"),
     ("/predict", {"rows": [{"task": "a", "x": [1] * 6}]}, 422, "input 0: 6 tokens; the model takes up to 5"),
     ("/predict", {"rows": [{"task": "a", "x": [1]}] * 65}, 422, "at most 64 rows: got 65"),
-    ("/predict", {"rows": [{"task": "a", "x": [1.5]}]}, 422, "rows.0.x.0"),
+    ("/predict", {"rows": [{"task": "a", "x": [1.5]}]}, 422, "rows.0.x.tokens.0"),
     ("/predict", {"rows": [{"task": "\ud800", "x": [1]}]}, 404, "there is no task"),
     ("/predict", {"rows": [{"task": "a", "x": [1]}], "model": "none"}, 404, "there is no model 'none'"),
     ("/tasks", {"name": "b", "examples": examples(1) * 33}, 422, "at most 64 examples: got 66"),

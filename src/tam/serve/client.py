@@ -117,7 +117,7 @@ class Client:
         ]
 
     def tasks(self, search: str | None = None, limit: int = 100, offset: int = 0) -> list[Listed]:
-        """List stored tasks, sorted by name."""
+        """List at most `limit` stored tasks, sorted by name."""
         tasks = self._ask("GET", "/tasks", limit=limit, offset=offset, search=search or "")["tasks"]
         return [Listed(**(one | {"loss": infinite_if_none(one["loss"])})) for one in tasks]
 

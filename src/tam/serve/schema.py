@@ -2,11 +2,16 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 Token = StrictInt | StrictStr
 Sequence = list[Token]
 Reply = Token | Sequence
+Input = Annotated[
+    Annotated[Sequence, Tag("tokens")] | Annotated[StrictStr, Tag("text")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "tokens"),
+    Field(description="Tokens, or text, which is split as in training."),
+]
 
 ModelName = Annotated[str | None, Field(description="A model of /models; by default the first.")]
 Answers = Annotated[
@@ -27,8 +32,8 @@ class _Request(BaseModel):
 class Example(_Request):
     """An input and its answer: a label, or tokens."""
 
-    x: Sequence
-    y: Reply
+    x: Input
+    y: Reply | StrictBool
 
 
 class _Examples(_Request):
@@ -59,7 +64,7 @@ class NewTask(_Examples):
 class Trial(_Examples):
     """A task to learn without storing it, and inputs to answer with it."""
 
-    inputs: list[Sequence] = []
+    inputs: list[Input] = []
     answers: Answers = 1
 
 
@@ -67,7 +72,7 @@ class Row(_Request):
     """An input, and the stored task to answer it with."""
 
     task: StrictStr
-    x: Sequence
+    x: Input
 
 
 class Rows(_Request):

@@ -48,7 +48,7 @@ def fitting_options(tasks: TaskSet, given: Mapping[str, Any]) -> GenerateOptions
     )
     fitting = {
         "examples": max(_FEWEST_EXAMPLES, int(np.median([len(task) for task in tasks.train]))),
-        "values": min(_MOST_VALUES, 1 + max(1, *map(int, tokens))),
+        "values": min(_MOST_VALUES, 1 + max((1, *map(int, tokens)))),
         "shortest": int(x.min()),
         "longest": max(1, int(x.max())),
         "longest_answer": max(1, int(y.max())),
