@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tam
@@ -62,7 +63,9 @@ def test_a_server_from_start_to_stop(folder: Path, model: tam.Learner, tmp_path:
             assert [one.name for one in client.tasks()] == sorted(names)
             assert [one.name for one in client.tasks("50*")] == ["50%2F?#"]
             assert {one.name for one in client.nearest("a/b")} == {*names} - {"a/b"}
-            assert client.adapt(pairs(1)).labels == (0, 1)
+            assert client.adapt([("1 2", np.int64(0)), (np.array([3]), True)]).labels == (0, "true")
+            of_text, of_array = client.predict_proba("a/b", ["1 2", np.array([1, 2])])
+            assert of_text == of_array
             client.rename("a/b", "c")
             client.annotate("c", "notes")
             client.remove("ä ☃")

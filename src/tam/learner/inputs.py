@@ -1,10 +1,10 @@
 """Check what users give, in their own tokens and labels, and convert it to a model's ids."""
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tam.tasks.task import Classes, Example, Integers, Label, Sequences, Task, c
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import TextSplitter, text_splitter
 from tam.tasks.vocabulary import Token, Vocabulary, listed, plain_label, plain_token, sort_key
+
+X = TypeVar("X")
+Y = TypeVar("Y")
 
 
 class ExamplesError(UserError):
@@ -91,7 +94,14 @@ class Intake:
 
     def plain(self, name: str, examples: Iterable[Any]) -> list[Example]:
         """Convert the examples of a task to plain values, and text to tokens."""
-        return plain_examples(name, examples, self._split, text_answers=self.spec.kind == "transduction")
+        return [Example(x, y) for x, y in plain_pairs(name, examples, self._tokens, self._answer)]
+
+    def _tokens(self, row: Any) -> list[Token]:
+        return self._split(row) if isinstance(row, str) else plain_tokens(row)
+
+    def _answer(self, value: Any) -> Label | list[Token]:
+        is_text = isinstance(value, str) and self.spec.kind == "transduction"
+        return self._split(value) if is_text else plain_answer(value)
 
     @cached_property
     def _split(self) -> TextSplitter:
@@ -116,7 +126,7 @@ class Intake:
         ids = self.ids
         for number, row in enumerate(items):
             try:
-                tokens.append(_plain_tokens(row, self._split))
+                tokens.append(self._tokens(row))
                 self._check_length(tokens[-1], self.spec.longest_x)
                 id_rows.append(ids.pair(tokens[-1])[0])
             except UserError as error:
@@ -202,45 +212,45 @@ class Intake:
         return Sequences.from_flat(flat, rows.lengths, len(self.vocabulary))
 
 
-def plain_examples(
-    name: str, examples: Iterable[Any], split: TextSplitter | None = None, *, text_answers: bool = False
-) -> list[Example]:
-    """Convert the examples of a task to plain values, whether or not a model knows their tokens.
+def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:
+    """Convert the examples of a task to plain values, whether or not a model knows their tokens."""
+    return [Example(x, y) for x, y in plain_pairs(name, examples, plain_tokens, plain_answer)]
 
-    Args:
-        name: The task, for errors.
-        examples: Pairs of an input and its answer.
-        split: Splits inputs that are text; without it, they are an error.
-        text_answers: Whether to split answers that are text, too; else they are labels.
-    """
+
+def plain_pairs(
+    name: str, examples: Iterable[Any], x_of: Callable[[Any], X], y_of: Callable[[Any], Y]
+) -> list[tuple[X, Y]]:
+    """Convert the inputs and answers of a task's examples; errors name the task and the example."""
     pairs = listed(examples)
     if not pairs:
         raise ExamplesError(name, f"expected pairs of an input and its answer, not {shown(examples)}")
-    found: list[Example] = []
+    found: list[tuple[X, Y]] = []
     for number, pair in enumerate(pairs):
         try:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UserError(f"expected a pair of an input and its answer, not {shown(pair)}")
             with _prefixed("x"):
-                x = _plain_tokens(pair[0], split)
+                x = x_of(pair[0])
             with _prefixed("y"):
-                y = _plain_answer(pair[1], split if text_answers else None)
+                y = y_of(pair[1])
         except UserError as error:
             raise ExamplesError(name, str(error), number) from None
-        found.append(Example(x, y))
+        found.append((x, y))
     return found
 
 
-def _plain_answer(value: Any, split: TextSplitter | None) -> Label | list[Token]:
-    if listed(value) is not None or (split is not None and isinstance(value, str)):
-        return _plain_tokens(value, split)
+def plain_answer(value: Any) -> Label | list[Token]:
+    """Convert a label or a list of tokens to plain values."""
+    if listed(value) is not None:
+        return plain_tokens(value)
     if (label := plain_label(value)) is None:
         raise UserError(f"expected a label or a list of tokens, not {shown(value)}")
     return label
 
 
-def _plain_tokens(row: Any, split: TextSplitter | None) -> list[Token]:
-    tokens = split(row) if split is not None and isinstance(row, str) else listed(row)
+def plain_tokens(row: Any) -> list[Token]:
+    """Convert any sequence of tokens to a list of plain values."""
+    tokens = listed(row)
     if tokens is None:
         raise UserError(f"expected a list of tokens, not {shown(row)}")
     if set(map(type, tokens)) <= {int, str}:

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from tam.errors import UserError
 from tam.io import infinite_if_none
-from tam.learner.inputs import listed
+from tam.learner.inputs import listed, plain_answer, plain_pairs, plain_tokens
 from tam.learner.learner import Examples, Inputs
 from tam.learner.task_embedding import TaskEmbedding
 from tam.store.store import Neighbour
-from tam.store.stored import Listed, StoredTask, encodable_examples
+from tam.store.stored import Listed, StoredTask, check_encodable
 from tam.tasks.task import Label
 from tam.tasks.vocabulary import Token
 
@@ -102,7 +102,7 @@ class Client:
 
         Args:
             tasks: The name of the task, or one name per input.
-            inputs: In your own tokens.
+            inputs: In your own tokens, or as text.
             beams: For sequences, the number of beams.
         """
         return [row["answer"] for row in self._rows(tasks, inputs, beams)]
@@ -143,7 +143,9 @@ class Client:
         self._ask("DELETE", _path(name))
 
     def _examples(self, name: str, examples: Examples, primitives: Iterable[str]) -> dict[str, Any]:
-        pairs = [example._asdict() for example in encodable_examples(name, examples)]
+        found = plain_pairs(f"task {name!r}", examples, _input, plain_answer)
+        check_encodable(name, found)
+        pairs = [{"x": x, "y": y} for x, y in found]
         return self._named({"examples": pairs, "primitives": list(primitives)})
 
     def _named(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +158,7 @@ class Client:
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")
         if not given:
             return []
-        rows = [{"task": name, "x": listed(x)} for name, x in zip(names, given, strict=True)]
+        rows = [{"task": name, "x": _input(x)} for name, x in zip(names, given, strict=True)]
         return self._ask("POST", "/predict", self._named({"rows": rows, "answers": answers}))["rows"]
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int) -> Any:
@@ -169,6 +171,11 @@ class Client:
         if answer.is_success:
             return answer.json() if answer.content else None
         raise ServerError(f"{self.address}: {_reason(answer)}", answer.status_code)
+
+
+def _input(x: Any) -> str | list[Token]:
+    """Tokens as plain values; text is sent as it is, since the server splits it."""
+    return x if isinstance(x, str) else plain_tokens(x)
 
 
 def _reason(answer: "httpx.Response") -> str:

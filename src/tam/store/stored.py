@@ -105,8 +105,13 @@ def checked_notes(notes: Any) -> str:
 def encodable_examples(name: str, examples: Iterable[Any]) -> list[Example]:
     """Convert examples to plain values, and check that they can be encoded as UTF-8."""
     found = plain_examples(f"task {name!r}", examples)
+    check_encodable(name, found)
+    return found
+
+
+def check_encodable(name: str, examples: object) -> None:
+    """Raise an error unless the examples of a task can be encoded as UTF-8."""
     try:
-        json_text(found).encode()
+        json_text(examples).encode()
     except UnicodeEncodeError:
         raise ExamplesError(f"task {name!r}", "strings must not contain a lone surrogate") from None
-    return found
