@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tam.learner.learner import load
+from tam.learner.learner import Learner, load
 from tam.store.store import Store
+from tam.tasks.sources import tasks_from
 from tests.commands.own import Said, write_examples
 from tests.in_process import tam
 
@@ -60,6 +61,18 @@ def test_sentences_are_split_into_words(
     tam("eval", run, "--tasks", str(file))
     tam("train", str(file), *NEAREST, "--text", "characters", "--out", str(tmp_path / "characters"))
     assert NOTE not in capsys.readouterr().err
+
+
+def test_one_word_is_text_to_a_model_of_sentences(tmp_path: Path) -> None:
+    table, lines = tmp_path / "tasks.csv", tmp_path / "tasks.jsonl"
+    write_table(table)
+    write_lines(lines)
+    pairs = [(one["x"], one["y"]) for one in EXAMPLES]
+    for source in (table, lines, dict.fromkeys("abc", pairs)):
+        learner = Learner("nearest", preset="smoke", shots=(1,)).fit(tasks_from(source))
+        learner.save(tmp_path / "saved")
+        for one in (learner, load(tmp_path / "saved")):
+            assert one.predict(one.adapt([("card", "yes"), ("the app", "no")]), ["card"]) == ["yes"]
 
 
 def test_lists_and_symbols_are_read_as_ever(finished: Path, tmp_path: Path, said: Said) -> None:

@@ -106,7 +106,7 @@ class _Talk:
         text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
             max_x=self.spec.longest_x,
             classes=self.spec.classes,
-            split="" if self.text else ", separated by spaces",
+            split=", separated by spaces" if self.text in (None, "words") else "",
         )
         enter = "Enter shows another hidden rule, " if self.hidden else ""
         print(f"\nYour turn. {text}")

@@ -170,12 +170,12 @@ def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Co
     if file.suffix.lower() in schema.TABLES:
         yield from tasks_in(read_table(file, columns), ids, text=text, kind=kind)
         return
-    split = None if text is None else text_splitter(text)
+    ids.text, split = text, None if text is None else text_splitter(text)
     for place, (number, line) in enumerate(_text_lines(file)):
         with located(where := f"{file}:{number}"):
             value = schema.parse_json(line)
             if place == 0 and text is None and is_prose(_inputs(value)):
-                split = text_splitter("words")
+                ids.text, split = "words", text_splitter("words")
             task = schema.task_of(value, where, ids, split)
         yield task
 

@@ -62,8 +62,8 @@ def tasks_in(
                 )
             _add(row, groups)
     everything = [row for group in groups.values() for row in group]
-    x = iter(_sequences(everything, "x", text))
-    y = iter(_sequences(everything, "y", text) if actual == "transduction" else _labels(everything))
+    x = iter(_sequences(everything, "x", text, ids))
+    y = iter(_sequences(everything, "y", text, ids) if actual == "transduction" else _labels(everything))
     if kind is None and actual == "classification":
         _check_labels(groups)
     for name, (first, *others) in groups.items():
@@ -109,8 +109,8 @@ def _list_in(value: Any) -> Any:
     return value
 
 
-def _sequences(rows: list[Row], what: str, text: str | None) -> list[list[Token]]:
-    """The tokens of all inputs or answers."""
+def _sequences(rows: list[Row], what: str, text: str | None, ids: Ids) -> list[list[Token]]:
+    """The tokens of all inputs or answers; notes in `ids` how text was split."""
     split = text_splitter("words" if text is None else text)
     sequences: list[list[Token]] = []
     words, others = set[Token](), set[Token]()
@@ -121,6 +121,8 @@ def _sequences(rows: list[Row], what: str, text: str | None) -> list[list[Token]
             is_text = isinstance(value, str)
             sequences.append(split(value) if is_text else _tokens(value, what))
             (words if is_text else others).update(sequences[-1])
+    if text or words:
+        ids.text = text or "words"
     if text is None and all(map(_is_integer, words)) and not any(isinstance(token, str) for token in others):
         return [[int(token) for token in tokens] for tokens in sequences]
     return sequences
