@@ -95,7 +95,7 @@ class _Talk:
         self.benchmark: str = packed.benchmark or self.spec.kind
         self.is_known = packed.benchmark is not None
         self.text = learner.text_
-        self.words = Words(learner.vocabulary_.tokens, self.text)
+        self.words = Words(learner.vocabulary_, self.text)
         self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self.hidden = list(packed.tasks)
         self.examples: list[tuple[list[Any], Any]] = []

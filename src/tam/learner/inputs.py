@@ -96,13 +96,13 @@ class Intake:
     @cached_property
     def _split(self) -> TextSplitter:
         """Splits text as in training, and only text with several words if the model was trained on tokens."""
-        split, integers = text_splitter(self.text or "words"), self.vocabulary.integers
+        split = text_splitter(self.text or "words")
 
         def tokens_of(text: str) -> list[Token]:
             tokens = split(text)
             if self.text is None and len(tokens) < 2:
                 raise UserError(f"expected a list of tokens, or several words, not {shown(text)}")
-            return tokens if self.text not in (None, "words") else [integers.get(str(t), t) for t in tokens]
+            return tokens if self.text not in (None, "words") else self.vocabulary.of_words(tokens)
 
         return tokens_of
 

@@ -8,7 +8,7 @@ from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, Ids, Line, check_split, located, parse_json, task_of
 from tam.tasks.task import Kind, Label
 from tam.tasks.text import text_splitter
-from tam.tasks.vocabulary import Token, listed, plain_label, plain_token
+from tam.tasks.vocabulary import Token, is_integer, listed, plain_label, plain_token
 
 _ROWS_TO_JUDGE = 4
 _GIVE_KIND = (
@@ -123,7 +123,7 @@ def _sequences(rows: list[Row], what: str, text: str | None, ids: Ids) -> list[l
             (words if is_text else others).update(sequences[-1])
     if text or words:
         ids.text = text or "words"
-    if text is None and all(map(_is_integer, words)) and not any(isinstance(token, str) for token in others):
+    if text is None and all(map(is_integer, words)) and not any(isinstance(token, str) for token in others):
         return [[int(token) for token in tokens] for tokens in sequences]
     return sequences
 
@@ -149,15 +149,9 @@ def _labels(rows: list[Row]) -> list[Label]:
             with located(row.where):
                 raise FormatError(f"y must be a label, an integer or a string: got {_given(value)}")
         labels.append(label)
-    if all(row.written for row in rows) and all(map(_is_integer, labels)):
+    if all(row.written for row in rows) and all(map(is_integer, labels)):
         return [int(label) for label in labels]
     return labels
-
-
-def _is_integer(word: Token) -> bool:
-    """Whether a word is an integer as Python writes it: `03` and `+3` are not."""
-    digits = str(word).removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 1000 and str(int(word)) == word
 
 
 def _given(value: Any) -> str:
