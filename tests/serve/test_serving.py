@@ -63,6 +63,12 @@ def test_a_server_from_start_to_stop(folder: Path, model: tam.Learner, tmp_path:
             assert [one.name for one in client.tasks("50*")] == ["50%2F?#"]
             assert {one.name for one in client.nearest("a/b")} == {*names} - {"a/b"}
             assert client.adapt(pairs(1)).labels == (0, 1)
+            client.learn("text", [("1 2", True), ([3], False)])
+            assert client.task("text").examples == [([1, 2], "true"), ([3], "false")]
+            assert client.predict("text", ["1 2"]) == client.predict("text", [[1, 2]])
+            with pytest.raises(tam.UserError, match="list of inputs: got '1 2'"):
+                client.predict("text", "1 2")
+            client.remove("text")
             client.rename("a/b", "c")
             client.annotate("c", "notes")
             client.remove("ä ☃")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import infinite_if_none
 from tam.learner.inputs import listed
 from tam.learner.learner import Examples, Inputs
@@ -102,7 +102,7 @@ class Client:
 
         Args:
             tasks: The name of the task, or one name per input.
-            inputs: In your own tokens.
+            inputs: In your own tokens, or text.
             beams: For sequences, the number of beams.
         """
         return [row["answer"] for row in self._rows(tasks, inputs, beams)]
@@ -143,20 +143,21 @@ class Client:
         self._ask("DELETE", _path(name))
 
     def _examples(self, name: str, examples: Examples, primitives: Iterable[str]) -> dict[str, Any]:
-        pairs = [example._asdict() for example in encodable_examples(name, examples)]
+        pairs = [example._asdict() for example in encodable_examples(name, examples, _unsplit)]
         return self._named({"examples": pairs, "primitives": list(primitives)})
 
     def _named(self, body: dict[str, Any]) -> dict[str, Any]:
         return body if self.model is None else body | {"model": self.model}
 
     def _rows(self, tasks: str | Iterable[str], inputs: Inputs, answers: int) -> list[dict[str, Any]]:
-        given = listed(inputs) or []
+        if (given := listed(inputs)) is None:
+            raise UserError(f"inputs must be a list of inputs: got {shown(inputs)}")
         names = [tasks] * len(given) if isinstance(tasks, str) else list(tasks)
         if len(names) != len(given):
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")
         if not given:
             return []
-        rows = [{"task": name, "x": listed(x)} for name, x in zip(names, given, strict=True)]
+        rows = [{"task": name, "x": x if isinstance(x, str) else listed(x)} for name, x in zip(names, given, strict=True)]
         return self._ask("POST", "/predict", self._named({"rows": rows, "answers": answers}))["rows"]
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int) -> Any:
@@ -169,6 +170,11 @@ class Client:
         if answer.is_success:
             return answer.json() if answer.content else None
         raise ServerError(f"{self.address}: {_reason(answer)}", answer.status_code)
+
+
+def _unsplit(text: str) -> Any:
+    """Text as it is: the server splits it as the model does."""
+    return text
 
 
 def _reason(answer: "httpx.Response") -> str:

@@ -9,6 +9,7 @@ from tam.io import OBJECT, STRING, Part, check_parts, is_list_of, json_text
 from tam.learner.inputs import ExamplesError, plain_examples
 from tam.learner.task_embedding import TaskEmbedding
 from tam.tasks.task import Example
+from tam.tasks.text import TextSplitter
 
 LONGEST_NAME = 200
 
@@ -102,9 +103,11 @@ def checked_notes(notes: Any) -> str:
     return notes
 
 
-def encodable_examples(name: str, examples: Iterable[Any]) -> list[Example]:
+def encodable_examples(
+    name: str, examples: Iterable[Any], split: TextSplitter | None = None
+) -> list[Example]:
     """Convert examples to plain values, and check that they can be encoded as UTF-8."""
-    found = plain_examples(f"task {name!r}", examples)
+    found = plain_examples(f"task {name!r}", examples, split)
     try:
         json_text(found).encode()
     except UnicodeEncodeError:
