@@ -157,7 +157,10 @@ class Client:
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")
         if not given:
             return []
-        rows = [{"task": name, "x": x if isinstance(x, str) else listed(x)} for name, x in zip(names, given, strict=True)]
+        rows = [
+            {"task": name, "x": x if isinstance(x, str) else listed(x)}
+            for name, x in zip(names, given, strict=True)
+        ]
         return self._ask("POST", "/predict", self._named({"rows": rows, "answers": answers}))["rows"]
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int) -> Any:
