@@ -75,12 +75,23 @@ def test_one_word_is_text_to_a_model_of_sentences(tmp_path: Path) -> None:
             assert one.predict(one.adapt([("card", "yes"), ("the app", "no")]), ["card"]) == ["yes"]
 
 
-def test_lists_and_symbols_are_read_as_ever(finished: Path, tmp_path: Path, said: Said) -> None:
+def test_single_words_are_words_of_which_training_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "tasks.csv"
+    rows = [f"{task},{x},{x}ed" for task in "abc" for x in ("walk", "talk", "jump")]
+    table.write_text("\n".join(["task,x,y", *rows]))
+    tam("train", str(table), *NEAREST, "--kind", "transduction", "--out", str(tmp_path / "run"))
+    assert NOTE in capsys.readouterr().err
+
+
+def test_lists_and_symbols_are_read_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, lines = tmp_path / "tasks.csv", tmp_path / "tasks.jsonl"
     rows = [f"{task},{x},{y}" for task in "abc" for x, y in (("1 2", 0), ("2 1", 1), ("[1]", 0), ("2", 1))]
     table.write_text("\n".join(["task,x,y", *rows]))
     tam("train", str(table), *NEAREST, "--out", str(tmp_path / "run"))
     assert json.loads((tmp_path / "run" / "learner.json").read_text())["vocabulary"] == [1, 2]
+    assert NOTE not in capsys.readouterr().err
     lines.write_text(json.dumps({"task": "a", "kind": "classification", "examples": [{"x": "1 2", "y": 0}]}))
     with pytest.raises(SystemExit, match="to split text, give text"):
         tam("tasks", str(lines))

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from tam.tasks.tables import Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import is_prose, text_splitter
-
-_ROWS_TO_JUDGE = 20
 
 
 def read_tasks(
@@ -131,16 +128,6 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     if not examples:
         raise TasksFileError(f'{path}: no examples: there must be a line with "x" and "y" for each')
     return examples, questions
-
-
-def has_text(path: str | Path, columns: str | None = None) -> bool:
-    """Whether a file of tasks begins with text of several words, which is split into words by default."""
-    file, _ = _locate(path_of(path), None, None)
-    if not file.is_file():  # a pipe cannot be read twice
-        return False
-    if file.suffix.lower() in schema.TABLES:
-        return is_prose([row.x for row in islice(read_table(file, _columns(columns)), _ROWS_TO_JUDGE)])
-    return any(is_prose(_inputs(schema.parse_json(line))) for _, line in islice(_text_lines(file), 1))
 
 
 def _inputs(task: Any) -> list[Any]:
