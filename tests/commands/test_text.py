@@ -113,8 +113,9 @@ def test_a_model_remembers_how_its_text_is_split(how: str, tmp_path: Path, said:
     text = str(tmp_path / "mine.json") if how == "tokenizer" else how
     words = ("--preset", "smoke", "--shots", "1", "--positions", "rotary", "--text", text)
     tam("train", str(table), *words, "--out", str(run))
-    tam("pack", str(run), "--out", str(packed))
     (tmp_path / "mine.json").unlink()
+    tam("eval", str(run))
+    tam("pack", str(run), "--out", str(packed))
     load(packed).save(saved)
     old = json.loads((run / "learner.json").read_text())
     assert old.pop("text") == {"tokenizer": "tokenizer.json"}.get(how, how)
