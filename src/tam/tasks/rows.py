@@ -156,8 +156,12 @@ def _labels(rows: list[Row]) -> list[Label]:
 
 def _given(value: Any) -> str:
     """Format a value for a message; an empty cell of a table is nothing."""
-    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "nothing" if is_missing else shown(value)
+    return "nothing" if is_missing(value) else shown(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a table has nothing here: None, or NaN in a data frame."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _check_labels(groups: dict[str, list[Row]]) -> None:
