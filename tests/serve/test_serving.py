@@ -66,7 +66,7 @@ def test_a_server_from_start_to_stop(folder: Path, model: tam.Learner, tmp_path:
             client.learn("text", [("1 2", True), ([3], False)])
             assert client.task("text").examples == [([1, 2], "true"), ([3], "false")]
             assert client.predict("text", ["1 2"]) == client.predict("text", [[1, 2]])
-            with pytest.raises(tam.UserError, match="list of inputs: got '1 2'"):
+            with pytest.raises(tam.UserError, match="or text for each: got '1 2'"):
                 client.predict("text", "1 2")
             client.remove("text")
             client.rename("a/b", "c")

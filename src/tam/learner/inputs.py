@@ -112,7 +112,9 @@ class Intake:
             return rows
         items, tokens, id_rows = listed(rows), list[list[Token]](), list[list[int]]()
         if items is None:
-            raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
+            raise UserError(
+                f"inputs must be a list, with a list of tokens or text for each: got {shown(rows)}"
+            )
         ids = self.ids
         for number, row in enumerate(items):
             try:

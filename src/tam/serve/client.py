@@ -151,7 +151,9 @@ class Client:
 
     def _rows(self, tasks: str | Iterable[str], inputs: Inputs, answers: int) -> list[dict[str, Any]]:
         if (given := listed(inputs)) is None:
-            raise UserError(f"inputs must be a list of inputs: got {shown(inputs)}")
+            raise UserError(
+                f"inputs must be a list, with a list of tokens or text for each: got {shown(inputs)}"
+            )
         names = [tasks] * len(given) if isinstance(tasks, str) else list(tasks)
         if len(names) != len(given):
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")
