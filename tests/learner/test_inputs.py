@@ -102,6 +102,8 @@ def test_text_is_split_as_in_training() -> None:
         plain.inputs([["a"], "a"])  # perhaps one input, not two
     characters = replace(TRANSDUCER, vocabulary=of_words, text="characters")
     assert characters.plain("t", [("ab", "b")]) == [(["a", "b"], ["b"])]
+    with pytest.raises(UserError, match="example 0: y: expected a list of tokens, not True"):
+        characters.plain("t", [("ab", True)])
 
 
 def test_booleans_are_labels() -> None:

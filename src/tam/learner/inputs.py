@@ -234,7 +234,7 @@ def plain_examples(
 
 
 def _plain_answer(value: Any, split: TextSplitter | None) -> Label | list[Token]:
-    if listed(value) is not None or (split is not None and isinstance(value, str)):
+    if split is not None or listed(value) is not None:
         return _plain_tokens(value, split)
     if (label := plain_label(value)) is None:
         raise UserError(f"expected a label or a list of tokens, not {shown(value)}")
