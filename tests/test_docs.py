@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from blocks.page import BLOCKS, fill
 from blocks.results import Results
 from make import files
+from tam.cli.main import COMMANDS
 from tam.experiments.jobs import all_jobs
 from tam.tasks.benchmark import VERSION
 from tam.tasks.classification import LABELLING, SUBSEQUENCE
 from tam.tasks.integers import ELEMENTWISE
+from tests.in_process import tam
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +87,15 @@ def test_published_runs_are_those_of_the_list() -> None:
         if not file.name.endswith(".error.json"):
             assert json.loads(file.read_text())["name"] in names, file
             assert re.sub("-[0-9a-f]{8}$", "", file.stem) in names, file
+
+
+def test_commands_on_the_pages_have_options_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in COMMANDS.values():
+        monkeypatch.setattr(kind, "run", lambda _: None, raising=False)
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(r"^```bash\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["tam"] and words[1:2] != ["reproduce"]:
+                    tam(*words[1:])

@@ -64,6 +64,18 @@ def test_runs_on_other_data_have_a_table_of_their_own(
     assert "difference" in printed
 
 
+def test_labels_and_sequences_of_one_file_have_a_table_each(tmp_path: Path, said: Said) -> None:
+    table, runs = tmp_path / "tasks.csv", [str(tmp_path / "labels"), str(tmp_path / "sequences")]
+    rows = [f"{task},{x},{y}" for task in "abc" for x, y in (("1 2", "no"), ("2", "yes")) * 3]
+    table.write_text("\n".join(["task,x,y", *rows]))
+    for run, kind in zip(runs, ("classification", "transduction"), strict=True):
+        words = ("--preset", "smoke", "--method", "nearest", "--shots", "1", "--kind", kind, "--out", run)
+        tam("train", str(table), *words)
+    printed = said("compare", *runs, "--tasks", str(table))
+    assert "difference" not in printed
+    assert printed.index("accuracy at k =") < printed.index("exact match at k =")
+
+
 def test_a_run_is_scored_on_the_tasks_of_a_file(
     finished: Path, small_tasks: Path, tmp_path: Path, said: Said
 ) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tam.learner.learner import load
+from tam.learner.learner import Learner, load
 from tam.store.store import Store
+from tam.tasks.sources import tasks_from
 from tests.commands.own import Said, write_examples
 from tests.in_process import tam
 
@@ -62,12 +63,35 @@ def test_sentences_are_split_into_words(
     assert NOTE not in capsys.readouterr().err
 
 
-def test_lists_and_symbols_are_read_as_ever(finished: Path, tmp_path: Path, said: Said) -> None:
+def test_one_word_is_text_to_a_model_of_sentences(tmp_path: Path) -> None:
+    table, lines = tmp_path / "tasks.csv", tmp_path / "tasks.jsonl"
+    write_table(table)
+    write_lines(lines)
+    pairs = [(one["x"], one["y"]) for one in EXAMPLES]
+    for source in (table, lines, dict.fromkeys("abc", pairs)):
+        learner = Learner("nearest", preset="smoke", shots=(1,)).fit(tasks_from(source))
+        learner.save(tmp_path / "saved")
+        for one in (learner, load(tmp_path / "saved")):
+            assert one.predict(one.adapt([("card", "yes"), ("the app", "no")]), ["card"]) == ["yes"]
+
+
+def test_single_words_are_words_of_which_training_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "tasks.csv"
+    rows = [f"{task},{x},{x}ed" for task in "abc" for x in ("walk", "talk", "jump")]
+    table.write_text("\n".join(["task,x,y", *rows]))
+    tam("train", str(table), *NEAREST, "--kind", "transduction", "--out", str(tmp_path / "run"))
+    assert NOTE in capsys.readouterr().err
+
+
+def test_lists_and_symbols_are_read_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, lines = tmp_path / "tasks.csv", tmp_path / "tasks.jsonl"
     rows = [f"{task},{x},{y}" for task in "abc" for x, y in (("1 2", 0), ("2 1", 1), ("[1]", 0), ("2", 1))]
     table.write_text("\n".join(["task,x,y", *rows]))
     tam("train", str(table), *NEAREST, "--out", str(tmp_path / "run"))
     assert json.loads((tmp_path / "run" / "learner.json").read_text())["vocabulary"] == [1, 2]
+    assert NOTE not in capsys.readouterr().err
     lines.write_text(json.dumps({"task": "a", "kind": "classification", "examples": [{"x": "1 2", "y": 0}]}))
     with pytest.raises(SystemExit, match="to split text, give text"):
         tam("tasks", str(lines))
@@ -89,8 +113,9 @@ def test_a_model_remembers_how_its_text_is_split(how: str, tmp_path: Path, said:
     text = str(tmp_path / "mine.json") if how == "tokenizer" else how
     words = ("--preset", "smoke", "--shots", "1", "--positions", "rotary", "--text", text)
     tam("train", str(table), *words, "--out", str(run))
-    tam("pack", str(run), "--out", str(packed))
     (tmp_path / "mine.json").unlink()
+    tam("eval", str(run))
+    tam("pack", str(run), "--out", str(packed))
     load(packed).save(saved)
     old = json.loads((run / "learner.json").read_text())
     assert old.pop("text") == {"tokenizer": "tokenizer.json"}.get(how, how)

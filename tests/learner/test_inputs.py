@@ -96,10 +96,14 @@ def test_text_is_split_as_in_training() -> None:
     plain = Intake(CLASSIFIER.spec, of_words, None)
     assert plain.plain("t", [("1 a 2", "a b"), (["a"], 0)]) == [([1, "a", 2], "a b"), (["a"], 0)]
     assert plain.inputs(["2 b"]).tokens == [[2, "b"]]
+    integers = Intake(CLASSIFIER.spec, Vocabulary([1, 2]), None)
+    assert integers.plain("t", [("1 57 a", 0)]) == [([1, 57, "a"], 0)]
     with pytest.raises(UserError, match=r"^input 1: .* several words, not 'a'"):
         plain.inputs([["a"], "a"])  # perhaps one input, not two
     characters = replace(TRANSDUCER, vocabulary=of_words, text="characters")
     assert characters.plain("t", [("ab", "b")]) == [(["a", "b"], ["b"])]
+    with pytest.raises(UserError, match="example 0: y: expected a list of tokens, not True"):
+        characters.plain("t", [("ab", True)])
 
 
 def test_booleans_are_labels() -> None:

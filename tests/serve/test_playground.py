@@ -203,3 +203,22 @@ def test_the_map_of_stored_tasks(page: "Page", address: str) -> None:
     assert page.get_by_role("tab", name="Guess").get_attribute("aria-selected") == "true"
     page.get_by_text("transduction", exact=True).click()
     page.get_by_text("rewrites a sequence").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "x"),
+    [("words", "no, 5 zebras", ["no,", "5", "zebras"]), ("characters", "a b", ["a", " ", "b"])],
+)
+def test_text_is_typed_as_it_is_trained(
+    text: str, typed: str, x: list[str], browser: "Browser", tmp_path: Path
+) -> None:
+    """Words that training never saw included."""
+    tasks = {name: [("a cab", "taxi"), ("a bed 5", "hotel")] * 4 for name in "abc"}
+    learner = tam.Learner(preset="smoke", steps=1, hints=0, shots=(1,)).fit(tam.tasks_from(tasks, text=text))
+    learner.save(tmp_path / text)
+    with server(str(tmp_path / text)) as (_, found), watched(browser, found, width=PHONE, dark=True) as page:
+        page.goto("/#teach")
+        page.get_by_label("Input of an example").fill(typed)
+        page.get_by_label("Its answer").fill("hotel")
+        asked = trial(page, lambda: page.keyboard.press("Enter"))
+        assert asked["examples"] == [{"x": x, "y": "hotel"}]

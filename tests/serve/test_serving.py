@@ -10,6 +10,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,9 +64,14 @@ def test_a_server_from_start_to_stop(folder: Path, model: tam.Learner, tmp_path:
             assert [one.name for one in client.tasks()] == sorted(names)
             assert [one.name for one in client.tasks("50*")] == ["50%2F?#"]
             assert {one.name for one in client.nearest("a/b")} == {*names} - {"a/b"}
-            assert client.adapt([("1 2", np.int64(0)), (np.array([3]), True)]).labels == (0, "true")
-            of_text, of_array = client.predict_proba("a/b", ["1 2", np.array([1, 2])])
-            assert of_text == of_array
+            assert client.adapt(pairs(1)).labels == (0, 1)
+            array: Any = np.array([1, 2])
+            client.learn("text", [("1 2", True), ([3], False)])
+            assert client.task("text").examples == [([1, 2], "true"), ([3], "false")]
+            assert client.predict("text", ["1 2"]) == client.predict("text", [array])
+            with pytest.raises(tam.UserError, match="or text for each: got '1 2'"):
+                client.predict("text", "1 2")
+            client.remove("text")
             client.rename("a/b", "c")
             client.annotate("c", "notes")
             client.remove("ä ☃")

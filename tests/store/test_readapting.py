@@ -109,6 +109,13 @@ def test_tasks_that_do_not_fit_are_named_before_any_work(store: tam.Store, learn
     tam.Store(store.path, learner).close()
 
 
+def test_labels_are_no_text_to_a_model_of_sequences(store: tam.Store, learner: tam.Learner) -> None:
+    examples = [([1], "1 2"), ([2], "2 1")]
+    store.put("t", learner.adapt(examples), examples)
+    with pytest.raises(tam.UserError, match="answers are labels, and those of the model are sequences"):
+        store.readapt(untrained("tam", "transduction"))
+
+
 def test_an_empty_store_becomes_one_of_the_new_model(tmp_path: Path, learner: tam.Learner) -> None:
     new = another(learner, seed=1)
     with tam.Store(tmp_path / "a.db", learner) as store:

@@ -117,5 +117,10 @@ def test_fixed_supports_from_memory_and_tables(tmp_path: Path) -> None:
     cells = [f"{name},{' '.join(map(str, x))},{y},{role}" for name, x, y, role in every]
     table.write_text("\n".join(["task,x,y,role", *cells]))
     assert tam.read_tasks(table).fingerprint == expected
+    pd = pytest.importorskip("pandas")
+    table.write_text("\n".join(["task,x,y,role", *cells, "free,1,a,", "free,2,b,"]))
+    for source in (table, pd.read_csv(table)):
+        by_name = {task.name: task for task in tam.tasks_from(source)}
+        assert (by_name["free"].support, by_name["a"].support) == (None, 2)
     with pytest.raises(UserError, match=r"^task 'a', query 0: expected a pair"):
         tam.tasks_from({"a": {"support": support, "query": [3]}})

@@ -33,7 +33,8 @@ class Compare(ScoredRuns):
         firsts: dict[str, tuple[str, Opened]] = {}
         for name, folder in zip(self.run_folders, self.folders, strict=True):
             opened = self.open(folder)
-            data = str(self.tasks or opened.result["fingerprint"])
+            kind = opened.result["kind"]
+            data = f"{self.tasks} {kind}" if self.tasks else opened.result["fingerprint"]
             first_name, first = firsts.setdefault(data, (name, opened))
             own, opened = opened.protocol, score_alike(opened, first)
             if (protocol := opened.protocol) != own:
@@ -47,7 +48,5 @@ class Compare(ScoredRuns):
                 if key not in known:
                     known[key] = floors(opened.tasks[split], protocol)
                 of_run = f"{name} ({opened.result['method']})"
-                compared.append(
-                    Compared(data, f"{title}, {split}", of_run, opened.result["kind"], scores, known[key])
-                )
+                compared.append(Compared(data, f"{title}, {split}", of_run, kind, scores, known[key]))
         print(comparison(compared))

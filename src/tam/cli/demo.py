@@ -95,7 +95,8 @@ class _Talk:
         self.benchmark: str = packed.benchmark or self.spec.kind
         self.is_known = packed.benchmark is not None
         self.text = learner.text_
-        self.words = Words(learner.vocabulary_.tokens, self.text)
+        self.words = Words(learner.vocabulary_, self.text)
+        self.between = "" if self.text == "characters" else " "
         self.colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self.hidden = list(packed.tasks)
         self.examples: list[tuple[list[Any], Any]] = []
@@ -106,7 +107,7 @@ class _Talk:
         text = (_HELP[self.benchmark] if self.is_known else _OWN).format(
             max_x=self.spec.longest_x,
             classes=self.spec.classes,
-            split="" if self.text else ", separated by spaces",
+            split=", separated by spaces" if self.text in (None, "words") else "",
         )
         enter = "Enter shows another hidden rule, " if self.hidden else ""
         print(f"\nYour turn. {text}")
@@ -194,7 +195,7 @@ class _Talk:
         each_truth: list[Any] = [None] * len(inputs) if truths is None else truths
         if self.benchmark != "pathfinding":
             for x, chance, truth in zip(inputs, chances, each_truth, strict=True):
-                print(answer_line(x, chance, truth))
+                print(answer_line(x, chance, truth, self.between))
         else:
             print(grids(inputs, answers, colour=self.colour))
             for answer, truth in zip(answers, each_truth, strict=True):
@@ -232,7 +233,7 @@ class _Talk:
         if self.benchmark == "pathfinding":
             print(grids([x for x, _ in given[:3]], [y for _, y in given[:3]], colour=self.colour))
         else:
-            print(example_lines(given[:5], indent=3))
+            print(example_lines(given[:5], indent=3, between=self.between))
         self.examples, self.rule = given, None
         right = self._ask([x for x, _ in asked], [y for _, y in asked])
         print(f"{right} of {len(asked)} new inputs right.")

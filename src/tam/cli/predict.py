@@ -60,7 +60,7 @@ class Predict:
         path_of(self.run_folder, "RUN")
         learner = load(self.run_folder)
         rule = TaskEmbedding.load(path_of(self.rule, "FILE"))
-        words = Words(learner.vocabulary_.tokens, self.text or learner.text_)
+        words = Words(learner.vocabulary_, self.text or learner.text_)
         inputs = list(self._read(words))
         rows = [one.tokens for one in inputs]
         try:

@@ -180,10 +180,8 @@ def note_on_splits(tasks: "TaskSet") -> str:
 
 def note_on_text(tasks: "TaskSet") -> str:
     """Note that the text of a file was split into words, and how to split it otherwise; empty if not."""
-    from tam.tasks.jsonl import has_text
-
-    options = {name: str(value) for name, value in tasks.options.items()}
-    if "path" not in options or "text" in options or not has_text(options["path"], options.get("columns")):
+    is_text = any(isinstance(token, str) for token in tasks.vocabulary.tokens)
+    if tasks.text is None or "path" not in tasks.options or "text" in tasks.options or not is_text:
         return ""
     return "inputs are text, split into words at white space; otherwise, --text characters or tokenizer.json"
 

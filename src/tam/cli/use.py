@@ -118,7 +118,7 @@ class Adapt:
         rule.save(out)
         print(f"learned from {examples} with loss {rule.loss:.3f}; written to {out}")
         is_pieces = learner.model_.spec.encoder is not None or tokenizer_named(text) is not None
-        some_input = "some text" if is_pieces else Words(learner.vocabulary_.tokens, text).show(first[0])
+        some_input = "some text" if is_pieces else Words(learner.vocabulary_, text).show(first[0])
         split = () if self.text is None else ("--text", self.text)
         print(f"next: tam predict {shlex.join((self.run_folder, self.out, some_input, *split))}")
 
@@ -161,7 +161,7 @@ def split_text(
     examples: Iterable[tuple[Any, Any]], text: str | None, learner: "Learner"
 ) -> list[tuple[Any, Any]]:
     """Split the text of examples into tokens; `text` is how, by default into words."""
-    words, in_answers = Words(learner.vocabulary_.tokens, text), learner.model_.spec.kind == "transduction"
+    words, in_answers = Words(learner.vocabulary_, text), learner.model_.spec.kind == "transduction"
     return [
         (
             words.read(x) if isinstance(x, str) else x,

@@ -27,12 +27,11 @@ def note_unknown(
 class Words:
     """Reads and shows tokens as words, or as a JSON list where words would be ambiguous."""
 
-    def __init__(self, tokens: Iterable[int | str], text: str | None = None) -> None:
+    def __init__(self, vocabulary: "Vocabulary", text: str | None = None) -> None:
         from tam.tasks.text import text_splitter
 
-        self._tokens = set(tokens)
+        self._vocabulary = vocabulary
         self._split = None if text in (None, "words") else text_splitter(text)
-        self._integers = {str(token): token for token in self._tokens if isinstance(token, int)}
 
     def is_one_word(self, text: str) -> bool:
         """Whether this is a single word, perhaps one token of an unquoted input."""
@@ -55,14 +54,14 @@ class Words:
         return self.read(value["x"]) if isinstance(value["x"], str) else value["x"]
 
     def read(self, text: str) -> list[Any]:
-        """Read tokens, or a JSON list of them; a word becomes an integer if the vocabulary has it as one."""
+        """Read tokens, or a JSON list of them; words become integers as in `Vocabulary.of_words`."""
         from tam.tasks.jsonl_schema import FormatError, parse_json
 
         if self._split is not None:
             tokens: list[Any] = self._split(text)
         else:
-            tokens = [self._integers.get(word, word) for word in text.split()]
-        if not text.lstrip().startswith("[") or self._tokens.issuperset(tokens):
+            tokens = self._vocabulary.of_words(text.split())
+        if not text.lstrip().startswith("[") or all(token in self._vocabulary for token in tokens):
             return tokens
         try:
             value = parse_json(text)

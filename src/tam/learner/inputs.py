@@ -100,19 +100,18 @@ class Intake:
         return self._split(row) if isinstance(row, str) else plain_tokens(row)
 
     def _answer(self, value: Any) -> Label | list[Token]:
-        is_text = isinstance(value, str) and self.spec.kind == "transduction"
-        return self._split(value) if is_text else plain_answer(value)
+        return self._tokens(value) if self.spec.kind == "transduction" else plain_answer(value)
 
     @cached_property
     def _split(self) -> TextSplitter:
         """Splits text as in training, and only text with several words if the model was trained on tokens."""
-        split, integers = text_splitter(self.text or "words"), self.vocabulary.integers
+        split = text_splitter(self.text or "words")
 
         def tokens_of(text: str) -> list[Token]:
             tokens = split(text)
             if self.text is None and len(tokens) < 2:
                 raise UserError(f"expected a list of tokens, or several words, not {shown(text)}")
-            return tokens if self.text not in (None, "words") else [integers.get(str(t), t) for t in tokens]
+            return tokens if self.text not in (None, "words") else self.vocabulary.of_words(tokens)
 
         return tokens_of
 
@@ -122,7 +121,9 @@ class Intake:
             return rows
         items, tokens, id_rows = listed(rows), list[list[Token]](), list[list[int]]()
         if items is None:
-            raise UserError(f"inputs must be a list with a list of tokens for each: got {shown(rows)}")
+            raise UserError(
+                f"inputs must be a list, with a list of tokens or text for each: got {shown(rows)}"
+            )
         ids = self.ids
         for number, row in enumerate(items):
             try:

@@ -12,7 +12,7 @@ _BAR = 10
 _GRIDS_BESIDE = 3
 
 
-def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None) -> str:
+def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = None, between: str = " ") -> str:
     """An answer with its probability and, if the truth is known, whether it is right.
 
     >>> answer_line([3, 1], {"yes": 0.8, "no": 0.2})
@@ -23,10 +23,10 @@ def answer_line(x: Sequence[Any], chances: Mapping[Any, float], truth: Any = Non
     best = max(chances, key=lambda answer: chances[answer])
     chance = chances[best]
     bar = ("█" * round(_BAR * chance)).ljust(_BAR, "·")
-    line = f"   {value_words(x)}  →  {value_words(best)}  {bar} {100 * chance:.0f} %"
+    line = f"   {value_words(x, between)}  →  {value_words(best, between)}  {bar} {100 * chance:.0f} %"
     if truth is None:
         return line
-    return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {value_words(truth)}'}"
+    return f"{line}  {'✓' if is_right(best, truth) else f'✗ it is {value_words(truth, between)}'}"
 
 
 def is_right(answer: Any, truth: Any) -> bool:

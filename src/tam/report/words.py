@@ -57,23 +57,23 @@ def k_heads(shots: Iterable[int]) -> list[str]:
     return [f"k = {k}" for k in shots]
 
 
-def value_words(value: object) -> str:
-    """An input or an answer as text.
+def value_words(value: object, between: str = " ") -> str:
+    """An input or an answer as text, with something between tokens.
 
-    >>> value_words([3, 1]), value_words("yes"), value_words([])
-    ('3 1', 'yes', '(empty)')
+    >>> value_words([3, 1]), value_words("yes"), value_words([]), value_words(["a", "b"], "")
+    ('3 1', 'yes', '(empty)', 'ab')
     """
-    return " ".join(map(str, value)) or "(empty)" if isinstance(value, list | tuple) else str(value)
+    return between.join(map(str, value)) or "(empty)" if isinstance(value, list | tuple) else str(value)
 
 
-def example_lines(examples: Iterable[tuple[Sequence[Any], Any]], indent: int) -> str:
+def example_lines(examples: Iterable[tuple[Sequence[Any], Any]], indent: int, between: str = " ") -> str:
     """Examples as `x  →  y`, one per line.
 
     >>> print(example_lines([([3, 1], "yes"), ([10, 1], "no")], indent=3))
        3 1   →  yes
        10 1  →  no
     """
-    pairs = [(value_words(x), value_words(y)) for x, y in examples]
+    pairs = [(value_words(x, between), value_words(y, between)) for x, y in examples]
     width = max(len(x) for x, _ in pairs)
     return "\n".join(f"{' ' * indent}{x.ljust(width)}  →  {y}" for x, y in pairs)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tam.errors import UserError
+from tam.errors import UserError, shown
 from tam.io import infinite_if_none
 from tam.learner.inputs import listed, plain_answer, plain_pairs, plain_tokens
 from tam.learner.learner import Examples, Inputs
@@ -102,7 +102,7 @@ class Client:
 
         Args:
             tasks: The name of the task, or one name per input.
-            inputs: In your own tokens, or as text.
+            inputs: In your own tokens, or text.
             beams: For sequences, the number of beams.
         """
         return [row["answer"] for row in self._rows(tasks, inputs, beams)]
@@ -152,7 +152,10 @@ class Client:
         return body if self.model is None else body | {"model": self.model}
 
     def _rows(self, tasks: str | Iterable[str], inputs: Inputs, answers: int) -> list[dict[str, Any]]:
-        given = listed(inputs) or []
+        if (given := listed(inputs)) is None:
+            raise UserError(
+                f"inputs must be a list, with a list of tokens or text for each: got {shown(inputs)}"
+            )
         names = [tasks] * len(given) if isinstance(tasks, str) else list(tasks)
         if len(names) != len(given):
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")

@@ -1,5 +1,6 @@
 """Responses to mistakes in requests: a status and a reason."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from tam.errors import UserError, printable
 from tam.serve import schema
 from tam.serve.batching import ClosedError, QueueFullError
 from tam.store.store import OtherModelError, TaskExistsError, UnknownTaskError
+
+_ALTERNATIVE = re.compile(r"tokens|text|int|str|bool|list\[.*")
 
 _REASONS: dict[int, str] = {
     400: "The body is not JSON.",
@@ -60,5 +63,13 @@ def answer_errors(app: FastAPI) -> None:
             return JSONResponse({"error": "the header Content-Type must be application/json"}, 422)
         if first["type"] == "json_invalid":
             return JSONResponse({"error": f"the body must be JSON: see character {first['loc'][-1]}"}, 400)
-        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        return JSONResponse({"error": printable(f"{place}: {first['msg']}")}, 422)
+        place = _place(first["loc"])
+        reason, *others = (one["msg"] for one in error.errors() if _place(one["loc"]) == place)
+        reason = " or ".join((reason, *(other.removeprefix("Input should be ") for other in others)))
+        return JSONResponse({"error": printable(f"{place}: {reason}")}, 422)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Where in a request an error is, without the alternatives of the schema that were tried there."""
+    parts = [str(part) for part in location[1:]]
+    return ".".join(part for part in parts if not _ALTERNATIVE.fullmatch(part)) or str(location[0])

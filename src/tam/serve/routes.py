@@ -17,6 +17,7 @@ from tam.serve.problems import RESPONSES
 from tam.serve.served import Answer, Served
 from tam.store.store import TaskExistsError
 from tam.store.stored import StoredTask, checked_name, checked_notes
+from tam.tasks.text import tokenizer_named
 
 Named = Annotated[str | None, Query(description="A model of /models; by default the first.")]
 
@@ -201,6 +202,8 @@ def _described(name: str, served: Served) -> schema.ModelOut:
         kind=spec.kind,
         method=learner.config.method,
         vocabulary=list(learner.vocabulary_.tokens),
+        unknown=spec.unknown_tokens or spec.encoder is not None,
+        text="tokenizer" if tokenizer_named(learner.text_) else learner.text_,
         max_x=spec.max_x,
         max_y=spec.max_y or 0,
         classes=spec.classes or 0,

@@ -200,6 +200,11 @@ class ModelOut(BaseModel):
     kind: str
     method: str
     vocabulary: Sequence
+    unknown: Annotated[bool, Field(description="Whether inputs may have other tokens.")]
+    text: Annotated[
+        str | None,
+        Field(description="characters, words or tokenizer: how text was split; null for lists of tokens."),
+    ]
     max_x: int
     max_y: int
     classes: int

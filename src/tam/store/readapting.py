@@ -55,8 +55,12 @@ def _check_all(database: Database, connection: sqlite3.Connection, learner: Lear
     """Raise an error before hours of work if the model cannot learn some of the tasks."""
     problems: list[str] = []
     for name, examples, primitives in connection.execute(f"SELECT name, examples, primitives {_PENDING}"):
+        pairs = examples_of(examples)
+        if learner.model_.spec.kind == "transduction" and any(isinstance(y, str) for _, y in pairs):
+            problems.append(f"task {name!r}: its answers are labels, and those of the model are sequences")
+            continue
         try:
-            learner.intake.task(f"task {name!r}", examples_of(examples), primitives_of(primitives))
+            learner.intake.task(f"task {name!r}", pairs, primitives_of(primitives))
         except (ExamplesError, PrimitivesError) as error:
             problems.append(str(error))
     if problems:

@@ -82,7 +82,7 @@ def assemble(
         made["seed"] = seed
     if fold is not None:
         made["fold"] = str(fold)
-    return TaskSet(splits, next(iter(splits.values()))[0].vocabulary, made, partial)
+    return TaskSet(splits, next(iter(splits.values()))[0].vocabulary, made, partial, ids.text)
 
 
 def test_tasks(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from tam.tasks.tables import Columns, read_table
 from tam.tasks.task import Kind, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.text import is_prose, text_splitter
-
-_ROWS_TO_JUDGE = 20
 
 
 def read_tasks(
@@ -133,16 +130,6 @@ def read_questions(path: str | Path) -> tuple[dict[int, tuple[Any, Any]], dict[i
     return examples, questions
 
 
-def has_text(path: str | Path, columns: str | None = None) -> bool:
-    """Whether a file of tasks begins with text of several words, which is split into words by default."""
-    file, _ = _locate(path_of(path), None, None)
-    if not file.is_file():  # a pipe cannot be read twice
-        return False
-    if file.suffix.lower() in schema.TABLES:
-        return is_prose([row.x for row in islice(read_table(file, _columns(columns)), _ROWS_TO_JUDGE)])
-    return any(is_prose(_inputs(schema.parse_json(line))) for _, line in islice(_text_lines(file), 1))
-
-
 def _inputs(task: Any) -> list[Any]:
     """The inputs of a task in JSONL; none if it is malformed."""
     try:
@@ -170,12 +157,12 @@ def _read(file: Path, ids: Ids, text: str | None, kind: Kind | None, columns: Co
     if file.suffix.lower() in schema.TABLES:
         yield from tasks_in(read_table(file, columns), ids, text=text, kind=kind)
         return
-    split = None if text is None else text_splitter(text)
+    ids.text, split = text, None if text is None else text_splitter(text)
     for place, (number, line) in enumerate(_text_lines(file)):
         with located(where := f"{file}:{number}"):
             value = schema.parse_json(line)
             if place == 0 and text is None and is_prose(_inputs(value)):
-                split = text_splitter("words")
+                ids.text, split = "words", text_splitter("words")
             task = schema.task_of(value, where, ids, split)
         yield task
 

@@ -54,6 +54,9 @@ def located(place: str) -> Generator[None]:
 class Ids(dict[Token, int]):
     """Provisional ids of tokens, in order of appearance; final ids need all tokens."""
 
+    text: str | None = None
+    """How text was split, as in `text_splitter`; None if all inputs were lists of tokens."""
+
     def __missing__(self, token: Token) -> int:
         self[token] = len(self)
         return self[token]

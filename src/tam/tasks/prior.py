@@ -32,7 +32,7 @@ def with_prior(tasks: TaskSet, prior: TaskSet) -> TaskSet:
     taken = {task.name for task in tasks}
     splits = {split: _recoded(members, vocabulary) for split, members in tasks.splits.items()}
     splits["train"] += _recoded(tuple(task for task in prior if task.name not in taken), vocabulary)
-    return TaskSet(splits, vocabulary, {**tasks.options, "prior": dict(prior.options)})
+    return TaskSet(splits, vocabulary, {**tasks.options, "prior": dict(prior.options)}, text=tasks.text)
 
 
 def fitting_options(tasks: TaskSet, given: Mapping[str, Any]) -> GenerateOptions:

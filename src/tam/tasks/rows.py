@@ -8,7 +8,7 @@ from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, Ids, Line, check_split, located, parse_json, task_of
 from tam.tasks.task import Kind, Label
 from tam.tasks.text import text_splitter
-from tam.tasks.vocabulary import Token, listed, plain_label, plain_token
+from tam.tasks.vocabulary import Token, is_integer, listed, plain_label, plain_token
 
 _ROWS_TO_JUDGE = 4
 _GIVE_KIND = (
@@ -62,8 +62,8 @@ def tasks_in(
                 )
             _add(row, groups)
     everything = [row for group in groups.values() for row in group]
-    x = iter(_sequences(everything, "x", text))
-    y = iter(_sequences(everything, "y", text) if actual == "transduction" else _labels(everything))
+    x = iter(_sequences(everything, "x", text, ids))
+    y = iter(_sequences(everything, "y", text, ids) if actual == "transduction" else _labels(everything))
     if kind is None and actual == "classification":
         _check_labels(groups)
     for name, (first, *others) in groups.items():
@@ -109,8 +109,8 @@ def _list_in(value: Any) -> Any:
     return value
 
 
-def _sequences(rows: list[Row], what: str, text: str | None) -> list[list[Token]]:
-    """The tokens of all inputs or answers."""
+def _sequences(rows: list[Row], what: str, text: str | None, ids: Ids) -> list[list[Token]]:
+    """The tokens of all inputs or answers; notes in `ids` how text was split."""
     split = text_splitter("words" if text is None else text)
     sequences: list[list[Token]] = []
     words, others = set[Token](), set[Token]()
@@ -121,7 +121,9 @@ def _sequences(rows: list[Row], what: str, text: str | None) -> list[list[Token]
             is_text = isinstance(value, str)
             sequences.append(split(value) if is_text else _tokens(value, what))
             (words if is_text else others).update(sequences[-1])
-    if text is None and all(map(_is_integer, words)) and not any(isinstance(token, str) for token in others):
+    if text or words:
+        ids.text = text or "words"
+    if text is None and all(map(is_integer, words)) and not any(isinstance(token, str) for token in others):
         return [[int(token) for token in tokens] for tokens in sequences]
     return sequences
 
@@ -147,21 +149,19 @@ def _labels(rows: list[Row]) -> list[Label]:
             with located(row.where):
                 raise FormatError(f"y must be a label, an integer or a string: got {_given(value)}")
         labels.append(label)
-    if all(row.written for row in rows) and all(map(_is_integer, labels)):
+    if all(row.written for row in rows) and all(map(is_integer, labels)):
         return [int(label) for label in labels]
     return labels
 
 
-def _is_integer(word: Token) -> bool:
-    """Whether a word is an integer as Python writes it: `03` and `+3` are not."""
-    digits = str(word).removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 1000 and str(int(word)) == word
-
-
 def _given(value: Any) -> str:
     """Format a value for a message; an empty cell of a table is nothing."""
-    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "nothing" if is_missing else shown(value)
+    return "nothing" if is_missing(value) else shown(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a table has nothing here: None, or NaN in a data frame."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _check_labels(groups: dict[str, list[Row]]) -> None:

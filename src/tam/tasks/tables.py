@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
-from tam.tasks.rows import Row
+from tam.tasks.rows import Row, is_missing
 
 _SPLIT_NAMES = {
     "train": "train",
@@ -82,7 +82,9 @@ def _row(
     given = values.get(columns.split) if split is None else split
     in_split = None if given is None else _SPLIT_NAMES.get(str(given).lower(), given)
     task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
-    return Row(where, task, x, y, in_split, role=values.get(columns.role), written=written)
+    role = values.get(columns.role)
+    role = None if role == "" or is_missing(role) else role
+    return Row(where, task, x, y, in_split, role=role, written=written)
 
 
 def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:

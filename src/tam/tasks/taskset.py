@@ -30,6 +30,8 @@ class TaskSet:
     vocabulary: Vocabulary
     options: Mapping[str, object] = field(default_factory=dict)
     partial: bool = False
+    text: str | None = None
+    """How text was split, as in `text_splitter`; None if all inputs were lists of tokens."""
 
     def __post_init__(self) -> None:
         others = set(self.splits) - {"train", "valid", *self.test_splits}

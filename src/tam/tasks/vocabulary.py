@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,12 @@ def plain_token(value: Any) -> Token | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def is_integer(word: Token) -> bool:
+    """Whether a word is an integer as Python writes it: `03` and `+3` are not."""
+    digits = str(word).removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 1000 and str(int(word)) == word
 
 
 def plain_label(value: Any) -> Token | None:
@@ -95,10 +102,20 @@ class Vocabulary:
         """The tokens with these ids."""
         return [self.tokens[index] for index in ids]
 
-    @property
-    def integers(self) -> dict[str, int]:
-        """The tokens that are integers, by their digits."""
-        return {str(token): token for token in self.tokens if isinstance(token, int)}
+    @cached_property
+    def _only_integers(self) -> bool:
+        return all(isinstance(token, int) for token in self.tokens)
+
+    def of_words(self, words: Iterable[Token]) -> list[Token]:
+        """Words as tokens: an integer if the vocabulary has that one, or has only integers.
+
+        >>> Vocabulary([1, 2]).of_words(["1", "57", "x"]), Vocabulary([1, "x"]).of_words(["1", "57"])
+        ([1, 57, 'x'], [1, '57'])
+        """
+        return [
+            int(word) if is_integer(word) and (self._only_integers or int(word) in self) else word
+            for word in words
+        ]
 
     def like(self, other: "Vocabulary") -> "Vocabulary":
         """This vocabulary, with integers for their digits or the reverse, where `other` has only those.

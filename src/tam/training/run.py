@@ -91,10 +91,16 @@ def _named_tasks(source: Mapping[str, Any], progress: Progress | None) -> TaskSe
 
 
 def read_config(path: Path) -> tuple[Config, dict[str, Any]]:
-    """Read a config file: the config, and where its tasks come from."""
+    """Read a config file: the config, and where its tasks come from.
+
+    A tokenizer that is gone is replaced by the copy beside the file.
+    """
     values = read_json(path)
     if not isinstance(source := values.pop("tasks", None), dict):
         raise UserError(f"{path}: tasks must be an object with the name of a benchmark or a path")
+    text, copy = source.get("text"), path.with_name(TOKENIZER).absolute()
+    if text not in (None, "characters", "words") and tokenizer_named(text) is None and exists(copy):
+        source["text"] = str(copy)
     try:
         return Config.from_json(values), source
     except UserError as error:

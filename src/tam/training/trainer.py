@@ -268,8 +268,7 @@ class Trainer:
     def saved(self) -> Saved:
         """The current model, with the best weights at each k if it was validated."""
         best = read_best(self.folder, self.config, self.setup.spec) if self.state.best else {}
-        vocabulary, split = self.setup.ids.vocabulary, self.tasks.options.get("text")
-        text = None if split is None else str(split)
+        vocabulary, text = self.setup.ids.vocabulary, self.tasks.text
         return Saved(self.config, self.model, vocabulary, self.primitives, self.choices, best, text)
 
     def write_checkpoint(self) -> None:

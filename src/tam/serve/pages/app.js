@@ -21,7 +21,7 @@ const at = (id) => document.getElementById(id);
 let model, shown, made = {};
 
 function about() {
-  const own = `It takes up to ${plural(model.max_x, "token")} from a vocabulary of ${model.vocabulary.length}.`;
+  const own = `The inputs of its tasks have up to ${plural(model.max_x, "token")} from a vocabulary of ${model.vocabulary.length}.`;
   return ABOUT[model.benchmark] ?? `${model.name}: ${model.kind}, learned with ${model.method}. ${own}`;
 }
 

@@ -36,7 +36,7 @@ export function segments(name, choices, chosen, take) {
       h("span", {}, text)));
 }
 
-export const tokens = (values) => h("span", { class: "tokens" }, values.map((one) => h("b", {}, String(one))));
+export const tokens = (values) => h("span", { class: "tokens" }, [values].flat().map((one) => h("b", {}, String(one))));
 
 /** A sequence of tokens, or a label in its colour. */
 export function answer(value, hue) {

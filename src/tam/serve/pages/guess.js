@@ -1,9 +1,9 @@
 // A game: you and the model see the same examples of a hidden rule, and answer the same questions.
 
-import { answer, button, h, percent, same, tokens, words } from "./dom.js";
+import { answer, button, h, percent, same, tokens } from "./dom.js";
 import { bigGrid, smallGrid } from "./grid.js";
 import { OFFSET, blocked, judge } from "./paths.js";
-import { IS_PATH, attempt, hiddenTask, hues, learn, parse } from "./shared.js";
+import { IS_PATH, attempt, hiddenTask, hues, learn, parse, typed } from "./shared.js";
 
 const ROUNDS = 6;
 
@@ -51,11 +51,11 @@ export function guessView(model) {
       return h("div", {}, ask, h("div", { class: "row choices" }, all.map((label) =>
         button(String(label), () => check(label), { class: `label hue${hue(label)}`, "aria-label": `Answer ${label}` }))));
     }
-    const typed = h("input", { "aria-label": "Your answer", placeholder: words(current.x), required: true, autocomplete: "off" });
+    const given = h("input", { "aria-label": "Your answer", placeholder: typed(model, current.x), required: true, autocomplete: "off" });
     return h("div", {}, ask, h("form", { class: "row", onsubmit: (event) => {
       event.preventDefault();
-      attempt(async () => check(parse(model, typed.value)));
-    } }, typed, h("button", { class: "main" }, "Answer")));
+      attempt(async () => check(parse(model, given.value)));
+    } }, given, h("button", { class: "main" }, "Answer")));
   }
 
   function pathQuestion(current) {

@@ -33,12 +33,15 @@ export const learn = (model, examples, inputs, answers) =>
 
 export const hiddenTask = (model, number) => ask(`hidden/${number}?model=${encodeURIComponent(model.name)}`);
 
-/** Parse typed text into tokens of the model. */
+/** Split typed text into tokens as the model does; what a tokenizer splits stays text, for the server. */
 export function parse(model, text) {
-  const known = new Set(model.vocabulary);
-  return text.trim().split(/[\s,]+/).filter(Boolean).map((word) => {
-    const token = known.has(word) ? word : /^-?\d+$/.test(word) ? Number(word) : word;
-    if (!known.has(token))
+  if (model.text === "tokenizer") return text.trim();
+  if (model.text === "characters") return [...text];
+  const known = new Set(model.vocabulary), numbers = model.vocabulary.every(Number.isInteger);
+  return text.trim().split(model.text ? /\s+/ : /[\s,]+/).filter(Boolean).map((word) => {
+    const isNumber = /^-?\d+$/.test(word) && (numbers || known.has(Number(word)));
+    const token = isNumber ? Number(word) : word;
+    if (!known.has(token) && !model.unknown)
       throw new Error(`${word} is not a token of the model; its tokens are ${words(model.vocabulary.slice(0, 16))}${model.vocabulary.length > 16 ? " …" : ""}`);
     return token;
   });
@@ -46,6 +49,9 @@ export function parse(model, text) {
 
 export const randomInput = (model) =>
   Array.from({ length: model.max_x }, () => model.vocabulary[Math.floor(Math.random() * model.vocabulary.length)]);
+
+/** Tokens as one would type them. */
+export const typed = (model, tokens) => tokens.join(model.text === "characters" ? "" : " ");
 
 /** Number the colours of labels, in order of appearance. */
 export function hues() {

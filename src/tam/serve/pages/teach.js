@@ -2,7 +2,7 @@
 
 import { newest } from "./api.js";
 import { answer, button, h, percent, s, same, tokens, words } from "./dom.js";
-import { attempt, hiddenTask, hues, keepForm, learn, parse, plural, randomInput, seconds, tell } from "./shared.js";
+import { attempt, hiddenTask, hues, keepForm, learn, parse, plural, randomInput, seconds, tell, typed } from "./shared.js";
 
 const INPUTS = 6, FIRST = 4, SHOWN = 14;
 
@@ -14,9 +14,9 @@ export function teachView(model) {
   const rows = h("ul", { class: "answers", "aria-label": "Answers to new inputs" });
   const status = h("p", { class: "quiet", role: "status" });
   const ruleName = h("p", { class: "rule" });
-  const x = h("input", { placeholder: words(randomInput(model)), "aria-label": "Input of an example", required: true, inputmode: "text" });
-  const y = h("input", { placeholder: labels ? "label" : words(randomInput(model)), "aria-label": "Its answer", required: true });
-  const asked = h("input", { placeholder: words(randomInput(model)), "aria-label": "A new input", required: true });
+  const x = h("input", { placeholder: typed(model, randomInput(model)), "aria-label": "Input of an example", required: true, inputmode: "text" });
+  const y = h("input", { placeholder: labels ? "label" : typed(model, randomInput(model)), "aria-label": "Its answer", required: true });
+  const asked = h("input", { placeholder: typed(model, randomInput(model)), "aria-label": "A new input", required: true });
   const next = button("Next example", () => step(), { class: "main", id: "next" });
 
   const form = h("form", { class: "row", onsubmit: (event) => {
