@@ -17,7 +17,7 @@ _GIVE_KIND = (
 )
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One example; `where` it came from is the beginning of errors about it."""
 
     where: str
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 def tasks_in(
-    rows: Iterable[Row], ids: Ids, *, text: str | None = None, kind: Kind | None = None
+    rows: Iterable[TableRow], ids: Ids, *, text: str | None = None, kind: Kind | None = None
 ) -> Iterator[Line]:
     """Yield the tasks of these rows, in order of first appearance.
 
@@ -47,7 +47,7 @@ def tasks_in(
     """
     if kind is not None and kind not in get_args(Kind):
         raise UserError(f"kind must be 'classification' or 'transduction': got {shown(kind)}")
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[TableRow]] = {}
     actual = kind
     for row in rows:
         with located(row.where):
@@ -78,7 +78,7 @@ def tasks_in(
             yield task_of(value, first.where, ids)
 
 
-def _add(row: Row, groups: dict[str, list[Row]]) -> None:
+def _add(row: TableRow, groups: dict[str, list[TableRow]]) -> None:
     """Add a row to those of its task."""
     name = plain_token(row.task)
     if name is None or name == "":
@@ -109,7 +109,7 @@ def _list_in(value: Any) -> Any:
     return value
 
 
-def _sequences(rows: list[Row], what: str, text: str | None, ids: Ids) -> list[list[Token]]:
+def _sequences(rows: list[TableRow], what: str, text: str | None, ids: Ids) -> list[list[Token]]:
     """The tokens of all inputs or answers; notes in `ids` how text was split."""
     split = text_splitter("words" if text is None else text)
     sequences: list[list[Token]] = []
@@ -140,7 +140,7 @@ def _tokens(value: Any, what: str) -> list[Token]:
     return tokens
 
 
-def _labels(rows: list[Row]) -> list[Label]:
+def _labels(rows: list[TableRow]) -> list[Label]:
     """The labels of all rows; those of a text file are integers if all of them can be."""
     labels: list[Label] = []
     for row in rows:
@@ -164,7 +164,7 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _check_labels(groups: dict[str, list[Row]]) -> None:
+def _check_labels(groups: dict[str, list[TableRow]]) -> None:
     """Raise an error if labels look like sequences: in most tasks with enough examples, all differ."""
     judged = [group for group in groups.values() if len(group) >= _ROWS_TO_JUDGE and group[0].kind is None]
     different = [group for group in judged if len({plain_label(row.y) for row in group}) == len(group)]

@@ -8,7 +8,7 @@ from tam.errors import UserError, shown
 from tam.tasks.assemble import Splitting, assemble
 from tam.tasks.jsonl import read_tasks
 from tam.tasks.jsonl_schema import FormatError, Ids, located
-from tam.tasks.rows import Row, tasks_in
+from tam.tasks.rows import TableRow, tasks_in
 from tam.tasks.tables import Columns, is_table, table_rows
 from tam.tasks.task import Kind
 from tam.tasks.taskset import TaskSet
@@ -77,7 +77,7 @@ def tasks_from(
     return assemble(lines, ids, "the tasks", Splitting.read(splits, seed, fold), options)
 
 
-def _rows(source: Any, columns: Columns) -> Iterator[Row]:
+def _rows(source: Any, columns: Columns) -> Iterator[TableRow]:
     """Yield the examples of data in memory."""
     if is_table(source):
         return table_rows(source, columns)
@@ -97,11 +97,11 @@ def _rows(source: Any, columns: Columns) -> Iterator[Row]:
     return _of_items(items, columns)
 
 
-def _named(tasks: Mapping[Any, Any], split: str | None) -> Iterator[Row]:
+def _named(tasks: Mapping[Any, Any], split: str | None) -> Iterator[TableRow]:
     return (row for name, examples in tasks.items() for row in _examples(name, examples, split=split))
 
 
-def _of_items(items: list[Any], columns: Columns) -> Iterator[Row]:
+def _of_items(items: list[Any], columns: Columns) -> Iterator[TableRow]:
     """Yield the examples of a list, whose items are examples or tasks."""
     places: dict[str, str] = {}  # of tasks, by name
     for number, item in enumerate(items):
@@ -122,10 +122,10 @@ def _of_items(items: list[Any], columns: Columns) -> Iterator[Row]:
             own = {"kind": item.get("kind"), "primitives": item.get("primitives", ())}
             yield from _examples(name, examples, split=split, **own)
         else:
-            yield Row(place, name, item[columns.x], item[columns.y], split, item.get(columns.role))
+            yield TableRow(place, name, item[columns.x], item[columns.y], split, item.get(columns.role))
 
 
-def _examples(name: Any, examples: Any, role: str | None = None, **of_task: Any) -> Iterator[Row]:
+def _examples(name: Any, examples: Any, role: str | None = None, **of_task: Any) -> Iterator[TableRow]:
     """Yield the examples of a task; those of its support or query get that `role`."""
     if isinstance(examples, Mapping):
         for part, members in examples.items():
@@ -145,4 +145,4 @@ def _examples(name: Any, examples: Any, role: str | None = None, **of_task: Any)
                 pair = pair["x"], pair["y"]
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise FormatError(f"expected a pair of x and y: got {shown(pair)}")
-        yield Row(where, name, pair[0], pair[1], role=role, **of_task)
+        yield TableRow(where, name, pair[0], pair[1], role=role, **of_task)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tam.errors import UserError, shown
 from tam.tasks.jsonl_schema import FormatError, TasksFileError, located
-from tam.tasks.rows import Row, is_missing
+from tam.tasks.rows import TableRow, is_missing
 
 _SPLIT_NAMES = {
     "train": "train",
@@ -49,14 +49,14 @@ class Columns(NamedTuple):
 COLUMNS = Columns()
 
 
-def read_table(file: Path, columns: Columns = COLUMNS) -> Iterator[Row]:
+def read_table(file: Path, columns: Columns = COLUMNS) -> Iterator[TableRow]:
     """Yield the rows of a file."""
     return _parquet(file, columns) if file.suffix.lower() == ".parquet" else _csv(file, columns)
 
 
 def table_rows(
     table: Any, columns: Columns = COLUMNS, source: str = "the table", split: str | None = None
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yield the rows of a data frame, a pyarrow table or a dataset, perhaps all in one split."""
     is_frame = not hasattr(table, "column_names")
     _check_columns(list(map(str, table.columns if is_frame else table.column_names)), columns, source)
@@ -78,13 +78,13 @@ def is_table(value: Any) -> bool:
 
 def _row(
     where: str, values: Mapping[str, Any], columns: Columns, split: str | None = None, written: bool = False
-) -> Row:
+) -> TableRow:
     given = values.get(columns.split) if split is None else split
     in_split = None if given is None else _SPLIT_NAMES.get(str(given).lower(), given)
     task, x, y = (values[name] for name in (columns.task, columns.x, columns.y))
     role = values.get(columns.role)
     role = None if role == "" or is_missing(role) else role
-    return Row(where, task, x, y, in_split, role=role, written=written)
+    return TableRow(where, task, x, y, in_split, role=role, written=written)
 
 
 def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
@@ -100,7 +100,7 @@ def _check_columns(names: Sequence[str], columns: Columns, where: str) -> None:
             raise TasksFileError(f"{where}: columns must differ: {name!r} occurs {names.count(name)} times")
 
 
-def _csv(file: Path, columns: Columns) -> Iterator[Row]:
+def _csv(file: Path, columns: Columns) -> Iterator[TableRow]:
     delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
     with located(str(file)), open(file, encoding="utf-8-sig", newline="") as stream:
         lines = _csv_lines(csv.reader(stream, delimiter=delimiter, strict=True), file)
@@ -130,7 +130,7 @@ def _csv_lines(reader: Any, file: Path) -> Iterator[tuple[str, list[str]]]:
             yield where, cells
 
 
-def _parquet(file: Path, columns: Columns) -> Iterator[Row]:
+def _parquet(file: Path, columns: Columns) -> Iterator[TableRow]:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import read_table as read
