@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tam.cli.options import Name, optional
 from tam.cli.use import error_in, split_text
 from tam.cli.words import Words
-from tam.errors import UserError
+from tam.errors import UserError, counted
 from tam.io import path_of
 
 if TYPE_CHECKING:
@@ -166,19 +166,16 @@ class _Talk:
         self.examples.append(example)
         self.rule = None
         count = len(self.examples)
-        print(f"   {count} example{'s' if count > 1 else ''}. Another, or an input to answer?")
+        print(f"   {counted(count, 'example')}. Another, or an input to answer?")
 
     def _learn(self, examples: list[tuple[list[Any], Any]]) -> "TaskEmbedding":
-        from tam.pretrained.card import FIT_A_VECTOR
-
         started = time.monotonic()
         rule = self.learner.adapt(examples, searches=_SEARCHES)
         fitted = ""
-        if self.learner.config.method in FIT_A_VECTOR:
+        if self.learner.method.fits_vector:
             fitted = f": {self.learner.model_.task_size} numbers were fitted; the network did not change"
         print(
-            f"Learned from {len(examples)} example{'s' if len(examples) > 1 else ''} in "
-            f"{time.monotonic() - started:.1f} s{fitted}."
+            f"Learned from {counted(len(examples), 'example')} in {time.monotonic() - started:.1f} s{fitted}."
         )
         return rule
 
@@ -211,7 +208,7 @@ class _Talk:
         name, examples = self.hidden.pop(0)
         asked = min(_ASKED[self.benchmark], max(1, len(examples) // 3))
         given = min(_GIVEN[self.benchmark], len(examples) - asked)
-        print(f"\nA rule that training never showed, from {given} example{'s' if given > 1 else ''}, such as")
+        print(f"\nA rule that training never showed, from {counted(given, 'example')}, such as")
         kept = self.examples, self.rule
         try:
             self._show_rule(examples[:given], examples[given : given + asked])

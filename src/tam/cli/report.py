@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from tam.errors import UserError
+from tam.errors import UserError, counted
 from tam.io import path_of, replacing
 
 
@@ -34,7 +34,7 @@ class Report:
             raise UserError(f"--out must be the name of an HTML file, such as report.html: got {self.out}")
         if self.run_folders:
             runs = read_runs([path_of(folder, "RUN") for folder in self.run_folders])
-            text, what = own_page(runs), f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+            text, what = own_page(runs), counted(len(runs), "run")
         else:
             results = Results(path_of(self.results, "--results"))
             text, what = published_page(results), f"{len(results.runs)} published runs"

@@ -119,13 +119,8 @@ class Intake:
         """Check and convert inputs; those already `Checked` are returned unchanged."""
         if isinstance(rows, Checked):
             return rows
-        items, tokens, id_rows = listed(rows), list[list[Token]](), list[list[int]]()
-        if items is None:
-            raise UserError(
-                f"inputs must be a list, with a list of tokens or text for each: got {shown(rows)}"
-            )
-        ids = self.ids
-        for number, row in enumerate(items):
+        tokens, id_rows, ids = list[list[Token]](), list[list[int]](), self.ids
+        for number, row in enumerate(listed_inputs(rows)):
             try:
                 tokens.append(self._tokens(row))
                 self._check_length(tokens[-1], self.spec.longest_x)
@@ -211,6 +206,13 @@ class Intake:
         if rows.lengths.max(initial=0) > longest or (flat < 0).any():
             return None
         return Sequences.from_flat(flat, rows.lengths, len(self.vocabulary))
+
+
+def listed_inputs(rows: Any) -> list[Any]:
+    """A list of inputs, each tokens or text."""
+    if (items := listed(rows)) is None:
+        raise UserError(f"inputs must be a list, with a list of tokens or text for each: got {shown(rows)}")
+    return items
 
 
 def plain_examples(name: str, examples: Iterable[Any]) -> list[Example]:

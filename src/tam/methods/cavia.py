@@ -28,6 +28,7 @@ class CAVIA(CaviaSettings, Method):
     """CAVIA with its settings."""
 
     version: ClassVar[int] = 2
+    fits_vector: ClassVar[bool] = True
 
     @property
     def allows_kernels(self) -> bool:

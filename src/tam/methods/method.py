@@ -61,6 +61,9 @@ class Method(Protocol):
     keeps_support: ClassVar[bool] = False
     """Whether a task's state is its packed support: a list of examples, not a point in a vector space."""
 
+    fits_vector: ClassVar[bool] = False
+    """Whether a task is learned by fitting its vector alone, with the network as it is."""
+
     classification_only: ClassVar[bool] = False
     """Whether answers must be classes, not sequences."""
 

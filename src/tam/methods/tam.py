@@ -30,6 +30,7 @@ class TAM(TamSettings, Method):
     """TAM with its settings."""
 
     version: ClassVar[int] = 3
+    fits_vector: ClassVar[bool] = True
 
     def spec(self, spec: ModelSpec, tasks: int) -> ModelSpec:
         """A network conditioned on z, with a proposer and a table of all tasks' z if settings need them."""

@@ -14,8 +14,6 @@ from tam.pretrained import names
 from tam.tasks.task import metric_of
 
 FILE = "card.json"
-FIT_A_VECTOR = ("tam", "cavia")
-"""Methods that fit a task's vector alone and leave the network as it is."""
 
 _PARTS = ("name", "kind", "tasks", "method", "parameters", "bytes", "scores", "vocabulary", "run")
 
@@ -126,6 +124,8 @@ _WHERE = "# this folder's path; on the Hugging Face hub, hf://OWNER/NAME\n"
 
 def readme(card: Mapping[str, Any]) -> str:
     """Render the card as Markdown, headed by the fields that the Hugging Face hub reads."""
+    from tam.methods import METHODS
+
     name, run, scored, tasks = card["name"], card["run"], card["scored"], card["tasks"]
     scores = card["scores"]
     metric, ours = metric_of(card["kind"]), name in names()
@@ -133,7 +133,7 @@ def readme(card: Mapping[str, Any]) -> str:
     fits = f": it fits a vector of {card['task_size']} numbers and stays as it is"
     about = (
         f"A network with {card['parameters']:,} weights that learns a new task like those of "
-        f"`{benchmark or file}` from a few examples{fits if card['method'] in FIT_A_VECTOR else ''}. "
+        f"`{benchmark or file}` from a few examples{fits if METHODS[card['method']].fits_vector else ''}. "
         f"{_ABOUT.get(benchmark, '')}"
     )
     shots = [f"k = {score['k']}" for score in scores["packed"]]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tam.errors import UserError, shown
+from tam.errors import UserError
 from tam.io import infinite_if_none
-from tam.learner.inputs import listed, plain_answer, plain_pairs, plain_tokens
+from tam.learner.inputs import listed_inputs, plain_answer, plain_pairs, plain_tokens
 from tam.learner.learner import Examples, Inputs
 from tam.learner.task_embedding import TaskEmbedding
 from tam.store.store import Neighbour
@@ -152,10 +152,7 @@ class Client:
         return body if self.model is None else body | {"model": self.model}
 
     def _rows(self, tasks: str | Iterable[str], inputs: Inputs, answers: int) -> list[dict[str, Any]]:
-        if (given := listed(inputs)) is None:
-            raise UserError(
-                f"inputs must be a list, with a list of tokens or text for each: got {shown(inputs)}"
-            )
+        given = listed_inputs(inputs)
         names = [tasks] * len(given) if isinstance(tasks, str) else list(tasks)
         if len(names) != len(given):
             raise UserError(f"tasks must be one name or one per input: got {len(names)} for {len(given)}")

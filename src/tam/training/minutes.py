@@ -14,7 +14,7 @@ from typing import Any
 
 from tam.config.config import Config
 from tam.config.sections import Protocol
-from tam.errors import UserError
+from tam.errors import UserError, counted
 from tam.evaluation.protocol import choose
 from tam.io import MALFORMED, exists, read_json
 from tam.tasks.taskset import TaskSet
@@ -341,7 +341,7 @@ def _network_in_words(config: Config) -> str:
     network = config.network
     if network.encoder is not None:
         return "the encoder"
-    return f"{network.layers} layer{'s' if network.layers > 1 else ''} of width {network.width}"
+    return f"{counted(network.layers, 'layer')} of width {network.width}"
 
 
 def _duration(seconds: float) -> str:

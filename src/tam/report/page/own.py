@@ -7,6 +7,7 @@ from typing import Any
 
 from tam import __version__
 from tam.config.config import differing
+from tam.errors import counted
 from tam.io import infinite_if_none, json_text
 from tam.report.compare import Estimate
 from tam.report.curve import CEILING, OURS, TITLES, rows_of
@@ -28,13 +29,10 @@ def own_page(runs: Sequence[OwnRun]) -> str:
     groups = _by_tasks(runs)
     parts = [_scores(group, place) for place, group in enumerate(groups)]
     labels = ", ".join(run.label for run in runs)
-    words = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
+    words = counted(len(runs), "run")
     unfinished = [run.label for run in runs if run.result is None]
     note = f" Not finished: {', '.join(unfinished)}." if unfinished else ""
-    lead = (
-        f"{words} on {len(groups)} task set{'s' if len(groups) > 1 else ''}. "
-        f"Errors are 95 % intervals over test tasks.{note}"
-    )
+    lead = f"{words} on {counted(len(groups), 'task set')}. Errors are 95 % intervals over test tasks.{note}"
     title = tag("h1", labels if len(runs) < 4 else f"{words} side by side")
     header = tag("header", title, paragraph(lead, class_="lead"))
     return page(f"tam: {labels}", header, [*parts, _settings(runs)], f"Made by tam {__version__}.")

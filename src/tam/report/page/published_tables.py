@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from tam.errors import counted
 from tam.experiments.jobs import stem
 from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, time_to_quality_rows
 from tam.report.compare import Estimate
@@ -66,7 +67,7 @@ def _effort(runs: Sequence[Facts]) -> Markup | str:
     if not runs:
         return "–"
     trials = max(one.runs for one in estimates_of(runs, "accuracy").values())
-    count = f"{trials} run{'s' if trials > 1 else ''}{' for each k' if len(runs) > trials else ''}"
+    count = f"{counted(trials, 'run')}{' for each k' if len(runs) > trials else ''}"
     steps = [run["steps"] for run in runs]
     lines = [f"{span(steps)} steps" if any(steps) else "no training"]
     if any(run["gpu_seconds"] for run in runs):
