@@ -45,16 +45,19 @@ class InterruptedRunError(Exception):
     """The run stopped early and can be resumed from its last checkpoint."""
 
 
+OUT_OF_MEMORY = "out of memory: use a smaller network, or fewer tasks or rows per step"
+_OF_TORCH = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
+
+
 @contextmanager
 def report_out_of_memory() -> Generator[None]:
-    """Turn out-of-memory errors of Python, numpy and torch into a UserError."""
+    """Turn out-of-memory errors of Python, numpy, torch and CUDA into a UserError."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        in_torch = "OutOfMemoryError" in type(error).__name__ or "can't allocate memory" in str(error)
-        if not (in_torch or isinstance(error, MemoryError)):
+        if not (isinstance(error, MemoryError) or any(words in str(error) for words in _OF_TORCH)):
             raise
-        raise UserError("out of memory: use a smaller network, or fewer tasks or rows per step") from None
+        raise UserError(OUT_OF_MEMORY) from None
 
 
 def shown(value: object) -> str:

@@ -9,11 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
+from tam.errors import OUT_OF_MEMORY
 from tam.experiments.job import Job
 from tam.experiments.results import Folders, result_of, status
 from tam.experiments.run_here import Here
 from tam.experiments.run_workers import Worker, Workers
 from tam.experiments.runner import Runner, next_job
+from tam.experiments.work import Ending, Order
 from tam.training.folder import alone_in
 from tests.experiments.small import PUBLISHED, reproduce, small, wait_for
 
@@ -102,6 +104,56 @@ def test_it_ends_in_time(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> N
     assert not runner.running
     assert not runner.failed
     assert not (folders.runs / "third.log").exists()
+
+
+class Crowded:
+    """An executor whose jobs end at once, out of memory if another runs; job `greedy` always is."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+        self.most: list[int] = []
+
+    def start(self, order: Order) -> "Crowded.Attempt":
+        """Start a job."""
+        self.running.append(order.job.name)
+        self.most.append(len(self.running))
+        return self.Attempt(self, order)
+
+    class Attempt:
+        """A job of it."""
+
+        def __init__(self, executor: "Crowded", order: Order) -> None:
+            self.executor, self.order, self.polls = executor, order, 0
+
+        def ending(self) -> Ending | None:
+            """Look three times before it ends, so that others start."""
+            self.polls += 1
+            if self.polls < 3:
+                return None
+            crowd, name = self.executor.running, self.order.job.name
+            short = len(crowd) > 2 or name == "greedy"
+            crowd.remove(name)
+            if short:
+                return Ending("failed", OUT_OF_MEMORY, OUT_OF_MEMORY)
+            return Ending("finished")
+
+        def stop(self) -> None: ...
+        def kill(self) -> None: ...
+
+
+def test_out_of_memory_beside_others_is_tried_again_with_fewer(
+    folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executor = Crowded()
+    runner = Runner(folders, executor, at_once=4)
+    runner.run([small(name) for name in ("greedy", "a", "b", "c", "d")])
+    out = capsys.readouterr().out
+    assert "greedy: out of memory beside 3 other jobs: continues when one of them has ended" in out
+    assert {name for name in "abcd" if f"{name}: finished" in out} == set("abcd")
+    assert [job.name for job in runner.failed] == ["greedy"]  # also alone
+    assert status(small("greedy"), folders) == (False, f"failed: {OUT_OF_MEMORY}")
+    assert max(executor.most) == 4
+    assert executor.most[-1] == 1
 
 
 def test_who_is_next(folders: Folders) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from tam.errors import UserError
+from tam.errors import UserError, counted
 from tam.experiments import results
 from tam.experiments.job import Job
 from tam.experiments.results import Folders, Status, with_budget, write_error
@@ -63,6 +63,7 @@ class Running:
 class Runner:
     """Runs jobs in order, skipping those that are done; stops after some seconds, if given.
 
+    If a job runs out of memory beside others, it continues later and fewer run at once from then on.
     `status` returns whether a job is done; by default, whether it has its result.
     """
 
@@ -138,6 +139,11 @@ class Runner:
                 _say(one.job, "another process is working on it")
             elif ending.kind == "stopped" or one.asked_to_stop:
                 _say_stopped(one.job, one.started)
+            elif ending.out_of_memory and self.running:
+                self._waiting.insert(0, one.job)
+                self.at_once = len(self.running)
+                count = counted(self.at_once, "other job")
+                _say(one.job, f"out of memory beside {count}: continues when one of them has ended")
             else:
                 write_error(one.job, self.folders, ending.error, ending.log[-LOG_CHARACTERS:])
                 self.failed.append(one.job)

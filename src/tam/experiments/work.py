@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from tam.config.config import Config
-from tam.errors import InterruptedRunError, UserError, report_out_of_memory
+from tam.errors import OUT_OF_MEMORY, InterruptedRunError, UserError, report_out_of_memory
 from tam.experiments.budget import gpu_seconds, step_times, steps_within
 from tam.experiments.diary import Diary
 from tam.experiments.job import Job
@@ -63,6 +63,11 @@ class Ending(NamedTuple):
     kind: Literal["finished", "stopped", "claimed", "failed"]
     error: str = ""
     log: str = ""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it failed for lack of memory, perhaps only because others used the same GPU."""
+        return self.error == OUT_OF_MEMORY
 
 
 EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 75, "claimed": 76}

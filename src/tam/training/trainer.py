@@ -253,6 +253,8 @@ class Trainer:
                 if distribution.rank() == 0:
                     header = {"best": best.to_json()}
                     write_tensors(best_file(self.folder, k), self.model.state_dict(), header)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()  # training needs less memory, and others may share the GPU
         return scores
 
     def diverged(self, what: str) -> DivergedError:
