@@ -29,6 +29,7 @@ BLOCKS: dict[str, Callable[[Results], str]] = {
     "reproduction": tam_runs.reproduction,
     "learning curves": tam_runs.learning_curves,
     "levers": tam_runs.levers,
+    "ablations": tam_runs.ablations,
     "quick": tam_runs.quick,
     "on a CPU": tam_runs.on_a_cpu,
     "map": tam_runs.embedding_map,

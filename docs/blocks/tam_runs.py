@@ -5,7 +5,7 @@ from statistics import fmean
 
 from blocks.results import Results
 from blocks.words import NOT_RUN, is_better, mean_score, signed_difference, table
-from tam.report.collect import BENCHMARKS, Facts, estimates_of, time_to_quality_rows
+from tam.report.collect import ABLATIONS, BENCHMARKS, Facts, estimates_of, time_to_quality_rows
 from tam.report.compare import Estimate
 from tam.report.words import (
     UNIT,
@@ -16,6 +16,7 @@ from tam.report.words import (
     number,
     score_words,
     seconds_words,
+    span,
 )
 
 
@@ -162,6 +163,24 @@ def levers(results: Results) -> str:
             rows += [[words, *_differences(run, metric, before)] for words, (run, *_) in moved.items()]
             parts.append(table([f"{title}, {metric}", "outer steps", *k_heads(results.shots)], rows))
     return "\n\n".join(parts) or NOT_RUN
+
+
+def ablations(results: Results) -> str:
+    """Tables of the paper's ablations, on classification: ours, and in brackets the paper's."""
+    parts = []
+    for title, rows_of in ABLATIONS.items():
+        rows = []
+        for name, (runs_of, backbone, method) in rows_of.items():
+            runs = results.runs_of(f"{runs_of}-classification")
+            ours = estimates_of(runs, "accuracy")
+            printed = zip(results.shots, results.paper["ablations"][backbone][method], strict=True)
+            cells = (
+                f"{mean_score('accuracy', ours[k]) if k in ours else '–'}\u00a0({100 * theirs:.0f})"
+                for k, theirs in printed
+            )
+            rows.append([name, span([run["steps"] for run in runs]) if runs else "–", *cells])
+        parts.append(table([f"{title}, % right", "outer steps", *k_heads(results.shots)], rows))
+    return "\n\n".join(parts)
 
 
 def quick(results: Results) -> str:

@@ -65,6 +65,21 @@ ROWS: dict[str, list[Row]] = {
 }
 """The rows of the paper's tables and ours."""
 
+ABLATIONS = {
+    "Where the task embedding enters": {
+        "Input token": ("tam-token-ablation", "transformer", "tam"),
+        "Adapters": ("tam-adapter-ablation", "adapter", "tam"),
+        "Layer norm": ("tam-norm-ablation", "norm", "tam"),
+    },
+    "LSTM and transformer": {
+        "LSTM, multitask": ("multitask-lstm-architecture", "lstm", "multitask"),
+        "LSTM, TAM": ("tam-lstm-architecture", "lstm", "tam"),
+        "Transformer, multitask": ("multitask-table1", "transformer", "multitask"),
+        "Transformer, TAM": ("tam-token-ablation", "transformer", "tam"),
+    },
+}
+"""For each row of a table: the stem of our runs, and the keys of the paper's numbers in paper.json."""
+
 
 class Results:
     """The paper's numbers, facts about the benchmarks, and the finished runs that still count."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tam import __version__
 from tam.experiments.jobs import MAPPED
-from tam.report.collect import BENCHMARKS, SWEEPS, Results, reproduce_command
+from tam.report.collect import ABLATIONS, BENCHMARKS, SWEEPS, Results, reproduce_command
 from tam.report.compare import VERDICTS, Verdict
 from tam.report.page import published_figures, published_tables
 from tam.report.page.html import Markup, figures, made_by, missing, page, paragraph, section, tag
@@ -164,7 +164,7 @@ def _levers(results: Results) -> Markup:
 
 def _ablations(results: Results) -> Markup:
     parts = [paragraph("The paper reports no errors here, so “within error” means within our error.")]
-    for title, group in zip(published_tables.ABLATIONS, ("ablation", "architecture"), strict=True):
+    for title, group in zip(ABLATIONS, ("ablation", "architecture"), strict=True):
         parts += [tag("h3", title), published_tables.ablation_table(results, title), _made(group)]
     return section("ablations", "Ablations", *parts)
 

@@ -4,27 +4,20 @@ from collections.abc import Mapping, Sequence
 
 from tam.errors import counted
 from tam.experiments.jobs import stem
-from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of, time_to_quality_rows
+from tam.report.collect import (
+    ABLATIONS,
+    BENCHMARKS,
+    ROWS,
+    Facts,
+    Results,
+    estimates_of,
+    time_to_quality_rows,
+)
 from tam.report.compare import Estimate
 from tam.report.curve import TITLES
 from tam.report.page.html import Markup, html_table, join, tag
 from tam.report.page.scores import cell, chip, estimate_words
 from tam.report.words import SCALE, UNIT, capitalised, k_heads, number, score_words, seconds_words, span
-
-ABLATIONS = {
-    "Where the task embedding enters": {
-        "Input token": ("tam-token-ablation", "transformer", "tam"),
-        "Adapters": ("tam-adapter-ablation", "adapter", "tam"),
-        "Layer norm": ("tam-norm-ablation", "norm", "tam"),
-    },
-    "LSTM and transformer": {
-        "LSTM, multitask": ("multitask-lstm-architecture", "lstm", "multitask"),
-        "LSTM, TAM": ("tam-lstm-architecture", "lstm", "tam"),
-        "Transformer, multitask": ("multitask-table1", "transformer", "multitask"),
-        "Transformer, TAM": ("tam-token-ablation", "transformer", "tam"),
-    },
-}
-"""For each row of a table: the stem of our runs, and the keys of the paper's numbers in paper.json."""
 
 
 def methods_table(results: Results, group: str, name: str) -> Markup:
