@@ -96,6 +96,17 @@ def test_each_task_may_have_a_rate_of_its_own(plain_spec: ModelSpec) -> None:
         torch.testing.assert_close(together[task : task + 1], alone)
 
 
+def test_every_start_gets_a_search_at_every_rate(plain_spec: ModelSpec) -> None:
+    model, batch = knowing(plain_spec), make_batch(plain_spec)
+    at_two = replace(METHOD, starts=5, search_rates=(1.0, 3.0))
+    (mixed,) = at_two.adapt(model, batch, (3,), RATE)
+    alone = [METHOD.adapt(model, batch, (3,), RATE * times)[0] for times in at_two.search_rates]
+    slow, fast = (states.unflatten(1, (3, -1))[..., 1:] for states in alone)
+    expected = [slow[:, 0], fast[:, 0], slow[:, 1], fast[:, 1], slow[:, 2]]
+    torch.testing.assert_close(mixed.unflatten(1, (5, -1))[..., 1:], torch.stack(expected, 1))
+    assert not torch.equal(slow, fast)
+
+
 def test_searches_without_a_known_embedding_have_weight_zero(plain_spec: ModelSpec) -> None:
     """The model knows five embeddings, so that six searches are all there are."""
     model, batch = knowing(plain_spec), make_batch(plain_spec)

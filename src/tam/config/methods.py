@@ -61,6 +61,9 @@ class TamSettings(MethodSettings):
     starts: int = 1
     """Number of searches for a new task's z: the first starts at 0 (the paper), the others at the embeddings
     of training tasks or primitives that fit its examples best. Their answers are averaged."""
+    search_rates: tuple[float, ...] = (1.0,)
+    """With several starts: multiples of the learning rate. Every place to start from gets a search at each of
+    them, so there are fewer such places."""
     support: Literal["all", "mixed"] = "all"
     """Fit z to all rows (the paper), or in some tasks to a small random support; θ always learns from all."""
     small_share: float | None = None
@@ -75,6 +78,9 @@ class TamSettings(MethodSettings):
         check_numbers(self, "at least", 1, "inner_steps", "patience", "starts")
         check_numbers(self, "at least", 0, "inner_rate", "small_share", "small_after", "warm_share")
         check_numbers(self, "at most", 1, "small_share", "warm_share")
+        check_numbers(self, "above", 0, "search_rates")
+        if not self.search_rates:
+            raise SettingError("search_rates must have one value or more: got ()")
         if self.small_sizes is not None:
             check_sizes(self, "small_sizes")
         if self.proposer and not self.learn_blank:

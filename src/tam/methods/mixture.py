@@ -7,6 +7,7 @@ the searches, weighted by the likelihood each assigns to the support and, for se
 Shapes: B tasks, N rows per task, M searches, S components of a task embedding, Y width of y, V tokens.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -25,21 +26,33 @@ _TOKENS_AT_ONCE = {"cpu": 10_000, "cuda": 2_000_000}
 
 
 def fit_mixtures(
-    model: Model, support: Batch, start: Tensor, searches: int, steps: Sequence[int], rate: Rate
+    model: Model,
+    support: Batch,
+    start: Tensor,
+    searches: int,
+    steps: Sequence[int],
+    rate: Rate,
+    multiples: Sequence[float] = (1.0,),
 ) -> list[Tensor]:
-    """Learn B tasks, each by M searches, of which the first starts at `start`, `[B, S]`; θ is fixed.
+    """Learn B tasks, each by M searches; θ is fixed.
+
+    The first searches start at `start`, `[B, S]`. There is one from every start at each of the `multiples` of
+    the learning rate.
 
     Returns:
         For each number of steps one row per task, `[B, M · (1 + S)]`: weight and z of every search. Searches
         without a known embedding to start from have weight 0.
     """
-    starts = torch.cat([start.unsqueeze(0), nearest_known(model, support, searches - 1)])
-    repeated = support.repeat(len(starts))
-    rates = rate.repeat(len(starts)) if isinstance(rate, Tensor) else rate
+    others = nearest_known(model, support, math.ceil(searches / len(multiples)) - 1)
+    starts = torch.cat([start.unsqueeze(0), others])
+    times = start.new_tensor(multiples).repeat(len(starts))[:searches]
+    starts = starts.repeat_interleave(len(multiples), dim=0)[:searches]
+    rates = torch.outer(times, torch.as_tensor(rate).to(times).expand(support.tasks))
+    search, repeated = Search(starts.flatten(0, 1), rates.flatten()), support.repeat(len(starts))
     missing = (searches - len(starts)) * (1 + model.task_size)
     return [
         F.pad(_weighted(model, z, support), (0, missing))
-        for z in fit_embeddings(Search(starts.flatten(0, 1), rates), model, repeated, steps)
+        for z in fit_embeddings(search, model, repeated, steps)
     ]
 
 

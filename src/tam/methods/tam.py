@@ -90,7 +90,7 @@ class TAM(TamSettings, Method):
             with torch.no_grad():
                 start = model.propose(support)
         if self.starts > 1:
-            return fit_mixtures(model, support, start, self.starts, steps, rate)
+            return fit_mixtures(model, support, start, self.starts, steps, rate, self.search_rates)
         return fit_embeddings(Search(start, rate), model, support, steps)
 
     def outcomes(self, model: Model, states: Tensor, batch: Batch) -> Tensor:
