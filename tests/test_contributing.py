@@ -13,7 +13,7 @@ from tam.cli import main
 from tam.config.config import Config
 from tam.methods import METHODS, TAM
 from tam.tasks.benchmark import FAMILIES
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes
 from tam.tasks.rng import Rng
 from tam.tasks.task import Integers, Sequences
 from tam.tasks.vocabulary import Vocabulary
@@ -43,11 +43,11 @@ class Shifts(Family):
     slots = (("add 1", "add 2", "add 3"),)
     functions = targets = np.arange(3)
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         """See `Family.examples`."""
         x = np.arange(4 * count).reshape(count, 4) % 4
         lengths = np.full(count, 4)
-        return Examples(Sequences(x, lengths), Sequences((x + recipe[0] + 1) % 4, lengths))
+        return ExampleArrays(Sequences(x, lengths), Sequences((x + recipe[0] + 1) % 4, lengths))
 
     def answers(self, recipes: Recipes, x: Integers) -> Answers:
         """See `Family.answers`."""

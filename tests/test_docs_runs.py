@@ -14,7 +14,7 @@ from tam.experiments.jobs import levers as all_levers
 from tam.report.collect import LEVERS
 from tam.report.compare import Estimate
 from tam.report.page.published_figures import learning_series
-from tam.tasks.benchmark import Name
+from tam.tasks.benchmark import BenchmarkName
 
 SHOTS = (1, 5, 10, 20)
 
@@ -99,7 +99,7 @@ def test_the_reproduction_says_what_falls_short(results: Results) -> None:
 
 
 def test_levers_are_differences_to_best(results: Results) -> None:
-    assert set(LEVERS) == {lever.name for name in get_args(Name) for lever in all_levers(name)}
+    assert set(LEVERS) == {lever.name for name in get_args(BenchmarkName) for lever in all_levers(name)}
     results.runs["tam-without-warm-classification-0"] = run("classification", (0.4, 0.6, 0.8, 0.9))
     assert levers(results) == NOT_RUN  # there is nothing to compare with
     results.runs["tam-base-levers-classification-0"] = run("classification", (0.5, 0.7, 0.8, 0.9))

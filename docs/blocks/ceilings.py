@@ -4,7 +4,7 @@ import json
 
 from blocks.results import Results
 from blocks.words import table
-from tam.report.collect import BENCHMARKS, Facts, set_name
+from tam.report.collect import BENCHMARK_TITLES, Facts, set_name
 from tam.report.words import k_heads, score_words
 
 
@@ -12,7 +12,7 @@ def all_ceilings(results: Results, compositional: bool) -> str:
     """Table of the paper's best scores and the ceiling, for each k that has a ceiling."""
     shots = results.tasks["ceiling"]["shots"]
     rows = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric, best = results.metric(name), results.paper_best(name, compositional)
         ceiling = results.task_set(name, compositional)["ceiling"]
         printed = [score_words(metric, best[k]) if k in best else "" for k in shots]
@@ -33,7 +33,7 @@ def how_measured(results: Results) -> str:
 def reference(results: Results) -> str:
     """The package's reference scores as JSON: the paper's methods and the ceiling."""
     scores: dict[str, Facts] = {}
-    for name in BENCHMARKS:
+    for name in BENCHMARK_TITLES:
         for compositional in (False, True):
             paper = results.paper_scores(name, compositional)
             ceiling = results.task_set(name, compositional)["ceiling"]

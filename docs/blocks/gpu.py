@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from blocks.results import Results
 from blocks.words import table
-from tam.report.collect import BENCHMARKS, Facts
+from tam.report.collect import BENCHMARK_TITLES, Facts
 
 
 def steps(results: Results) -> str:
@@ -25,7 +25,7 @@ def steps(results: Results) -> str:
 
 
 def _place(step: Facts) -> tuple[bool, int, str, str]:
-    benchmark = list(BENCHMARKS).index(step["benchmark"])
+    benchmark = list(BENCHMARK_TITLES).index(step["benchmark"])
     return step["preset"] == "best", benchmark, step["kernels"], step["theta_update"]
 
 
@@ -33,9 +33,8 @@ def _words(step: Facts) -> str:
     """Describe an outer step."""
     best = f", preset best: {step['tasks']} × {step['rows']}" if step["preset"] == "best" else ""
     plain = "" if step["kernels"] == "ours" else ", plain code"
-    return (
-        f"{BENCHMARKS[step['benchmark']]}{best}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
-    )
+    title = BENCHMARK_TITLES[step["benchmark"]]
+    return f"{title}{best}, T = {step['inner_steps']}, θ {step['theta_update']}{plain}"
 
 
 def _must(step: Facts) -> str:

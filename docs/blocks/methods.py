@@ -5,7 +5,7 @@ from collections import Counter
 from blocks.results import Results
 from blocks.words import NOT_RUN, mean_score, table
 from tam.experiments.jobs import stem
-from tam.report.collect import BENCHMARKS, ROWS, Facts, estimates_of
+from tam.report.collect import BENCHMARK_TITLES, ROWS, Facts, estimates_of
 from tam.report.compare import VERDICTS, Verdict
 from tam.report.curve import TITLES
 from tam.report.words import as_printed, in_prose, k_heads, span
@@ -16,7 +16,7 @@ _TABLES = {"table1": "Table 1, every method", "table2": "Table 2, compositional 
 def tables(results: Results, group: str) -> str:
     """A table of every benchmark: all methods that were run, in one of the paper's tables."""
     parts = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric = results.metric(name)
         better = "% right, higher is better" if metric == "accuracy" else "perplexity, lower is better"
         rows = _rows(results, group, name)
@@ -31,8 +31,8 @@ def _caption(results: Results, group: str) -> str:
     runs = [run for run in results.runs.values() if run["group"] == group and run["steps"]]
     devices = " or ".join(sorted({run["device"] for run in runs}))
     seconds = {
-        f"{run['budget_seconds']:.0f} on {BENCHMARKS[name].lower()}": None
-        for name in BENCHMARKS
+        f"{run['budget_seconds']:.0f} on {BENCHMARK_TITLES[name].lower()}": None
+        for name in BENCHMARK_TITLES
         for run in runs
         if run["tasks"]["name"] == name
     }
@@ -105,6 +105,7 @@ def _worse(results: Results, group: str) -> str:
     order = [title for _, title, _ in ROWS[group]]
     by_method = sorted(found.items(), key=lambda one: order.index(one[0][0]))
     parts = [
-        f"{method}, {BENCHMARKS[name].lower()} at k = {in_prose(ks)}" for (method, name), ks in by_method
+        f"{method}, {BENCHMARK_TITLES[name].lower()} at k = {in_prose(ks)}"
+        for (method, name), ks in by_method
     ]
     return f" Worse: {'; '.join(parts)}."

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from blocks.results import Results
 from blocks.words import NOT_RUN, is_better, mean_score, signed_difference, table
-from tam.report.collect import ABLATIONS, BENCHMARKS, Facts, estimates_of, time_to_quality_rows
+from tam.report.collect import ABLATIONS, BENCHMARK_TITLES, Facts, estimates_of, time_to_quality_rows
 from tam.report.compare import Estimate
 from tam.report.words import (
     UNIT,
@@ -23,10 +23,10 @@ from tam.report.words import (
 def best(results: Results, ceiling: bool = False) -> str:
     """Table of the preset `best`, the paper's TAM and the best of the paper's methods."""
     rows: list[list[str]] = []
-    for name in BENCHMARKS:
+    for name in BENCHMARK_TITLES:
         rows += _beside_the_paper(results, name, ceiling)
     shown = table(["", "", "training", *k_heads(results.shots)], rows, left=(0, 1))
-    found = [run for name in BENCHMARKS for run in results.headline(name)]
+    found = [run for name in BENCHMARK_TITLES for run in results.headline(name)]
     return f"{shown}\n\n{_about_best(results, found) if found else NOT_RUN}"
 
 
@@ -38,7 +38,7 @@ def _beside_the_paper(results: Results, name: str, ceiling: bool) -> Iterator[li
         for mean, error in zip(paper["mean"], paper["error"], strict=True)
     ]
     hours = results.paper["hours"][name]
-    yield [f"{BENCHMARKS[name]}, {metric}", "the paper's TAM", f"{hours:g} h", *printed]
+    yield [f"{BENCHMARK_TITLES[name]}, {metric}", "the paper's TAM", f"{hours:g} h", *printed]
     top = results.paper_best(name)
     yield ["", "the paper's best", "", *(score_words(metric, top[k]) for k in results.shots)]
     runs = results.headline(name)
@@ -65,12 +65,12 @@ def _about_best(results: Results, found: list[Facts]) -> str:
     """A caption: the number of runs behind each mean, and of cells that are better than the paper's."""
     marks = [
         _marked(results, name, k, ours)
-        for name in BENCHMARKS
+        for name in BENCHMARK_TITLES
         for k, ours in estimates_of(results.headline(name), results.metric(name)).items()
     ]
     than_all = sum(mark.startswith("**") for mark in marks)
     than_tam = sum(mark.startswith("*") for mark in marks)
-    trials = {len(results.headline(name)) for name in BENCHMARKS} - {0}
+    trials = {len(results.headline(name)) for name in BENCHMARK_TITLES} - {0}
     return (
         f"Ours: mean ± standard deviation over {_or(trials)} initialisations; training time on one "
         f"{_or({run['device'] for run in found})}, without compilation and validation. "
@@ -81,9 +81,9 @@ def _about_best(results: Results, found: list[Facts]) -> str:
 
 def _time_to_paper(results: Results) -> str:
     """A sentence on the time until TAM is as good as the paper's, unless a benchmark has none."""
-    runs = [run for name in BENCHMARKS for run in results.runs_of(f"tam-time-{name}")]
+    runs = [run for name in BENCHMARK_TITLES for run in results.runs_of(f"tam-time-{name}")]
     reached = [run["seconds_to_paper"] for run in runs]
-    if None in reached or len(reached) < len(BENCHMARKS):
+    if None in reached or len(reached) < len(BENCHMARK_TITLES):
         return ""
     return (
         " With fewer steps, ours validates as well as the paper's TAM at k = 5, 10 and 20 after "
@@ -98,7 +98,7 @@ def _or(values: set[int] | set[str]) -> str:
 def intervals(results: Results) -> str:
     """The 95 % intervals over test tasks, for one run of `best`."""
     parts = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric = results.metric(name)
         found: dict[int, list[float]] = {}
         for run in results.headline(name):
@@ -115,7 +115,11 @@ def reproduction(results: Results) -> str:
     """Table of the preset `paper`, with the difference from the paper's TAM."""
     rows, short = [], []
     for name, run in results.reproductions.items():
-        title, metric, theirs = BENCHMARKS[name], results.metric(name), results.paper_scores(name)["tam"]
+        title, metric, theirs = (
+            BENCHMARK_TITLES[name],
+            results.metric(name),
+            results.paper_scores(name)["tam"],
+        )
         _, *row = _differences(run, metric, theirs)
         rows.append([f"{title}, {metric}", number(run["steps"]), seconds_words([run["gpu_seconds"]]), *row])
         ours = _means(run, metric)
@@ -154,7 +158,7 @@ def learning_curves(results: Results) -> str:
 def levers(results: Results) -> str:
     """Tables of `best` and of runs with one lever moved, for the same GPU-seconds."""
     parts = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         base, moved = next(iter(results.short(name)), None), results.moved_levers(name)
         if base is not None and moved:
             metric = results.metric(name)

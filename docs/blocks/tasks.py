@@ -2,7 +2,7 @@
 
 from blocks.results import Results
 from blocks.words import table
-from tam.report.collect import BENCHMARKS
+from tam.report.collect import BENCHMARK_TITLES
 from tam.report.words import number, span
 
 
@@ -10,7 +10,7 @@ def sizes(results: Results) -> str:
     """Table of the sizes of the six task sets."""
     rows = []
     for compositional in (False, True):
-        for name, title in BENCHMARKS.items():
+        for name, title in BENCHMARK_TITLES.items():
             facts = results.task_set(name, compositional)
             tasks = " / ".join(number(count) for count in facts["tasks"].values())
             examples = " / ".join(number(count) for count in facts["examples"].values())
@@ -67,7 +67,7 @@ def path_lengths(results: Results) -> str:
 
 def training_tasks(results: Results) -> str:
     """Table of the number of training tasks to draw from, in each hold-out."""
-    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARK_TITLES]
     rows = []
     for holdout, small in enumerate(results.tasks["classification_n11_holdouts"]):
         rows.append([str(holdout), number(small), *(number(each[holdout]["train"]) for each in sets)])
@@ -76,7 +76,7 @@ def training_tasks(results: Results) -> str:
 
 def test_tasks(results: Results) -> str:
     """Table of the number of tasks with an unseen primitive to draw from, in each hold-out."""
-    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARKS]
+    sets = [results.task_set(name, compositional=True)["holdouts"] for name in BENCHMARK_TITLES]
     rows = []
     for holdout in range(len(sets[0])):
         counts = (each[holdout]["test_by_unseen_slot"] for each in sets)
@@ -107,7 +107,7 @@ def known_labels(results: Results) -> str:
 def unseen(results: Results) -> str:
     """Table of the number of held-out primitives per slot."""
     rows = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         facts = results.task_set(name, compositional=True)
         pairs = zip(facts["unseen_primitives"], facts["primitives"], strict=True)
         rows.append([title, *(f"{held} of {number(of)}" for held, of in pairs)])

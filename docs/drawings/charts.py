@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from blocks.results import Results
-from tam.report.collect import BENCHMARKS
+from tam.report.collect import BENCHMARK_TITLES
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
 from tam.report.page.chart import Point, Series, line_panel, scatter_panel
@@ -48,7 +48,7 @@ def _lines(title: str, note: str, series: Sequence[Series], x: Axis, y: Axis) ->
 def quality(results: Results) -> str:
     """Quality against k, ours beside the paper's."""
     panels = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric, series = results.metric(name), quality_series(results, name)
         x, y = k_axis(metric, results.shots), score_axis(metric)
         panels.append(_lines(title, better_is(metric), series, x, y))
@@ -60,7 +60,7 @@ def learning(results: Results) -> str:
     panels = []
     for name, run in results.reproductions.items():
         series, y = learning_series(results, [run], name), score_axis(results.metric(name))
-        panels.append(_lines(BENCHMARKS[name], "", series, Axis("outer steps"), y))
+        panels.append(_lines(BENCHMARK_TITLES[name], "", series, Axis("outer steps"), y))
     return _picture("The paper's settings; dotted: the paper's TAM on its test tasks", panels)
 
 

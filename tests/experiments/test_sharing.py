@@ -97,7 +97,7 @@ def test_others_are_stopped_and_go_on(sharing: ModuleType, counting: Start) -> N
 def test_nobody_is_stopped_for_ever(
     sharing: ModuleType, counting: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "LONGEST", 0.5)
+    monkeypatch.setattr(sharing, "LONGEST_PAUSE", 0.5)
     other = counting()
     other.wait_for_more()
     with pytest.raises(UserError, match="too long"), sharing.alone():

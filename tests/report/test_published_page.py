@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tam.report.collect import BENCHMARKS, Results
+from tam.report.collect import BENCHMARK_TITLES, Results
 from tam.report.page.published import published_page
 from tests.browsing import PHONE, brightness, cells, chips, small_figures, too_wide, visit
 from tests.in_process import tam
@@ -53,7 +53,7 @@ def test_every_cell_is_filled_and_marked(browser: Browser, full: Path) -> None:
         marks = chips(page)
         assert marks["missing"] == 0
         assert min(marks[name] for name in ("better", "within", "worse")) > 0
-        for name in BENCHMARKS.values():
+        for name in BENCHMARK_TITLES.values():
             table = cells(page, f"{name}: every method, ours and the paper's")
             assert all(cell.strip() for row in table.values() for cell in row[:4])
         assert page.locator("#embeddings svg").count() == 4

@@ -9,19 +9,19 @@ import pytest
 
 import tam
 from tam.errors import UserError
-from tam.tasks.benchmark import BenchmarkOptions, Name, draw_recipes, family_of, make
+from tam.tasks.benchmark import BenchmarkName, BenchmarkOptions, draw_recipes, family_of, make
 from tam.tasks.taskset import TaskSet
 
 pytestmark = pytest.mark.slow
 
-NAMES: tuple[Name, ...] = get_args(Name)
+NAMES: tuple[BenchmarkName, ...] = get_args(BenchmarkName)
 
 # The default sets
 #
 # Fingerprints were written down once. If one of them changes, the same options give other tasks:
 # raise VERSION in tam.tasks.benchmark, or cached files are read that no longer fit.
 
-DEFAULT_FINGERPRINTS: dict[Name, str] = {
+DEFAULT_FINGERPRINTS: dict[BenchmarkName, str] = {
     "classification": "5f58596e1e87574e",
     "transduction": "abe9ec9ce11fe085",
     "pathfinding": "d3baa0becbd70990",
@@ -58,7 +58,7 @@ def test_tasks_and_their_inputs_differ(default: TaskSet) -> None:
 # Small sets of all six forms
 
 SMALL: dict[str, Any] = {"train": 6, "valid": 2, "test": 2, "examples": 20}
-FORMS: dict[str, tuple[Name, dict[str, Any]]] = {
+FORMS: dict[str, tuple[BenchmarkName, dict[str, Any]]] = {
     f"{name}{' compositional' if compositional else ''}": (
         name,
         {**SMALL, "compositional": compositional, **({"n": 5} if name == "classification" else {})},

@@ -13,7 +13,7 @@ from tam.tasks.benchmark import BenchmarkOptions, draw_recipes, make
 from tam.tasks.ceiling import ceiling
 from tam.tasks.classification import ClassificationFamily
 from tam.tasks.composition import hold_out
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Sequences, Task
 from tam.tasks.transduction import TransductionFamily
@@ -126,10 +126,10 @@ class TwoCoins(Family):
     slots = (("same", "other"),)
     functions = targets = np.array([0, 1])
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         x = rng.integers(10, count)
         labels = Classes((x + recipe[0]) % 2, (0, 1))
-        return Examples(Sequences(x[:, None], np.ones_like(x)), labels)
+        return ExampleArrays(Sequences(x[:, None], np.ones_like(x)), labels)
 
     def answers(self, recipes: Recipes, x: Integers) -> Answers:
         y = (x[None] + recipes[:, :, None]) % 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tam.errors import UserError
-from tam.tasks.benchmark import BenchmarkOptions, Name, draw_recipes, family_of, make
+from tam.tasks.benchmark import BenchmarkName, BenchmarkOptions, draw_recipes, family_of, make
 from tam.tasks.composition import HoldOut, compose, hold_out
 from tam.tasks.family import Family, Recipe
 from tam.tasks.integers import random_inputs
@@ -14,9 +14,9 @@ from tam.tasks.rng import Rng
 
 pytestmark = pytest.mark.slow
 
-NAMES: tuple[Name, ...] = get_args(Name)
+NAMES: tuple[BenchmarkName, ...] = get_args(BenchmarkName)
 SIZES = {"train": 5000, "valid": 100, "test": 100}
-HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time
+HOLDOUTS: dict[BenchmarkName, tuple[int, ...]] = {  # path-finding has 970 200 recipes and takes its time
     "classification": (0, 5),
     "transduction": (0, 5),
     "pathfinding": (5,),
@@ -24,17 +24,17 @@ HOLDOUTS: dict[Name, tuple[int, ...]] = {  # path-finding has 970 200 recipes an
 
 
 @cache
-def family(name: Name) -> Family:
+def family(name: BenchmarkName) -> Family:
     return family_of(BenchmarkOptions(name=name, compositional=True))
 
 
 @cache
-def drawn(name: Name, holdout: int) -> dict[str, list[Recipe]]:
+def drawn(name: BenchmarkName, holdout: int) -> dict[str, list[Recipe]]:
     """The tasks of a set of the default size, without their examples."""
     return draw_recipes(family(name), BenchmarkOptions(name=name, compositional=True, holdout=holdout))
 
 
-def parts(name: Name, holdout: int) -> HoldOut:
+def parts(name: BenchmarkName, holdout: int) -> HoldOut:
     return hold_out(family(name), 0, holdout)
 
 
@@ -43,7 +43,7 @@ def unseen_slots(recipe: Recipe, held: HoldOut) -> list[int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_composed_tasks(name: Name) -> None:
+def test_composed_tasks(name: BenchmarkName) -> None:
     functions, targets = family(name).functions, family(name).targets
     for holdout in HOLDOUTS[name]:
         held, tasks = parts(name, holdout), drawn(name, holdout)
@@ -87,7 +87,7 @@ def test_every_test_task_labels_some_input_unlike_every_other_task(holdout: int)
     ("name", "unseen"),
     [("classification", [6, 9, 1]), ("transduction", [2, 26, 2]), ("pathfinding", [10, 10, 10])],
 )
-def test_a_tenth_of_every_slot_is_held_out(name: Name, unseen: list[int]) -> None:
+def test_a_tenth_of_every_slot_is_held_out(name: BenchmarkName, unseen: list[int]) -> None:
     draws = [*((0, holdout) for holdout in range(8)), (1, 0)]
     held_out = [hold_out(family(name), *draw) for draw in draws]
     assert len({str(held.unseen) for held in held_out}) == 9
@@ -106,7 +106,7 @@ def test_more_tasks_than_there_are_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["classification", "transduction"])
-def test_tasks_name_their_primitives(name: Name) -> None:
+def test_tasks_name_their_primitives(name: BenchmarkName) -> None:
     options = BenchmarkOptions(
         name=name, compositional=True, holdout=3, n=7, train=300, valid=20, test=20, examples=8
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes, pool, random_order
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes, pool, random_order
 from tam.tasks.rng import Rng
 from tam.tasks.task import Integers
 from tam.tasks.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ class Tiny(Family):
     def __init__(self, weights: NDArray[np.float64] | None = None) -> None:
         self.weights = weights
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         raise AssertionError("nobody asks for this here")
 
     def answers(self, recipes: Recipes, x: Integers) -> Answers:

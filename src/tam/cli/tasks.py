@@ -141,11 +141,10 @@ def source_of(name: str, options: Mapping[str, Any], reading: Mapping[str, str |
 
     `reading` has the options for reading a file; their values may be paths.
     """
-    from tam.tasks.benchmark import BenchmarkOptions
-    from tam.tasks.benchmark import Name as Benchmark
+    from tam.tasks.benchmark import BenchmarkName, BenchmarkOptions
 
     given = {option: value for option, value in options.items() if value is not None}
-    if name not in get_args(Benchmark):
+    if name not in get_args(BenchmarkName):
         if name and os.path.exists(name):
             seed = {"seed": given["seed"]} if "seed" in given else {}
             asked = {option: _absolute(value) for option, value in reading.items() if value is not None}

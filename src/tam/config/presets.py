@@ -4,7 +4,11 @@ from typing import Any, Literal
 
 Preset = Literal["smoke", "quick", "paper", "best"]
 
-BENCHMARKS = ("classification", "transduction", "pathfinding")
+BENCHMARKS: tuple[Literal["classification", "transduction", "pathfinding"], ...] = (
+    "classification",
+    "transduction",
+    "pathfinding",
+)
 
 OWN_TASKS: dict[str, Any] = {"mask_tokens": 0.02, "copy": True, "hints": 2, "programs": 100_000}
 """Changes for the user's own tasks, in every preset but paper."""

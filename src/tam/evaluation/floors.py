@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from tam.config.sections import Protocol
 from tam.evaluation.protocol import Choice, Episode, KShotScore, episodes, task_score
 from tam.tasks.edits import EditRule, Pair, Row
-from tam.tasks.task import Classes, Sequences, Task
+from tam.tasks.task import Classes, Floats, Sequences, Task
 
 SMOOTHING = 0.5
 """The share of the probability spread evenly over all answers: the default of the method `nearest`."""
-
-Floats = NDArray[np.floating[Any]]
 
 
 def floors(tasks: Sequence[Task], protocol: Protocol) -> dict[str, list[KShotScore]]:

@@ -10,7 +10,7 @@ import torch
 
 from tam.errors import UserError
 from tam.experiments.job import Job
-from tam.experiments.projection import Floats, held_out_r2
+from tam.experiments.projection import held_out_r2
 from tam.experiments.results import HEX_DIGITS, Folders, Result, Status, mismatch, result_of
 from tam.io import exists, read_json
 from tam.learner.learner import Learner, load
@@ -23,7 +23,7 @@ from tam.store.index import principal_components
 from tam.tasks.benchmark import VERSION, BenchmarkOptions, draw_recipes
 from tam.tasks.pathfinding import CELLS, SIDE, PathfindingFamily
 from tam.tasks.rng import Rng
-from tam.tasks.task import Example, Task
+from tam.tasks.task import Example, Floats, Task
 from tam.training.checkpoint import write_json
 from tam.training.run import load_tasks, read_result
 

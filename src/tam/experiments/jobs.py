@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tam.config.config import Config
 from tam.config.methods import settings_of
+from tam.config.presets import BENCHMARKS
 from tam.experiments.job import Job, Values
 
 if TYPE_CHECKING:
     from tam.config.presets import Preset
-    from tam.tasks.benchmark import Name
+    from tam.tasks.benchmark import BenchmarkName
 
-BENCHMARKS: tuple["Name", ...] = ("classification", "transduction", "pathfinding")
 SHOTS = (1, 5, 10, 20)
 SEEDS = range(4)
-HOLDOUTS = range(8)
+_HOLDOUTS = range(8)
 
 SECONDS, ABLATION_SECONDS = 20.0, 60.0
 """The most GPU-seconds per run. In Table 1 they are those of TAM with its best settings; the ablations get
@@ -85,11 +85,11 @@ ARCHITECTURE = (
 """A bidirectional LSTM instead of the transformer, with alternating minimisation and with multitask
 training. The transformer's rows reuse the token runs of the ablation and the multitask runs of Table 1."""
 
-INNER_STEPS = (1, 3, 6, 25)
+_INNER_STEPS = (1, 3, 6, 25)
 """T, the maximum number of updates of z per outer step; `best` has 12. Paper: more is better, up to 25."""
-ROWS = (16, 32, 64, 300)
+_ROWS = (16, 32, 64, 300)
 """N, examples per task in an outer step; `best` has 128 or 256. Paper: many more than k, 300."""
-TRAINING_TASKS = (20, 50, 100, 250)
+_TRAINING_TASKS = (20, 50, 100, 250)
 """Numbers of training tasks; the benchmarks have 500. Not in the paper."""
 
 CPU_SEEDS = (1, 2)
@@ -110,7 +110,11 @@ MAPPED = {"tam": 1, "multitask": 0}
 """The methods whose task embeddings are mapped, with the seed of the run: TAM's is the pretrained model.
 The paper maps only TAM."""
 
-TIMED_STEPS: dict["Name", int] = {"classification": 1_500, "transduction": 3_000, "pathfinding": 1_000}
+TIMED_STEPS: dict["BenchmarkName", int] = {
+    "classification": 1_500,
+    "transduction": 3_000,
+    "pathfinding": 1_000,
+}
 """Outer steps in the experiment `time`, whose runs are validated five times."""
 
 
@@ -147,7 +151,7 @@ def table1() -> Iterator[Job]:
 
 def table2() -> Iterator[Job]:
     """Compositional tasks; one support set for each of the 100 validation tasks."""
-    for holdout in HOLDOUTS:
+    for holdout in _HOLDOUTS:
         tasks = {"compositional": True, "holdout": holdout}
         yield from _grid("table2", TABLE2, BENCHMARKS, tasks=tasks, values={"supports": 1}, seconds=SECONDS)
 
@@ -171,11 +175,11 @@ def sweeps() -> Iterator[Job]:
     """TAM's best settings with one number changed, and unchanged with the same budget."""
     yield from _base()
     points = [
-        *(Entry(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in INNER_STEPS),
-        *(Entry(f"tam-N{rows}", "tam", {"rows": rows}) for rows in ROWS),
+        *(Entry(f"tam-T{steps}", "tam", {"inner_steps": steps}) for steps in _INNER_STEPS),
+        *(Entry(f"tam-N{rows}", "tam", {"rows": rows}) for rows in _ROWS),
     ]
     yield from _grid("sweeps", points, BENCHMARKS, seconds=SECONDS)
-    for count in TRAINING_TASKS:
+    for count in _TRAINING_TASKS:
         models = [Entry(f"tam-tasks{count}", "tam")]
         yield from _grid("sweeps", models, BENCHMARKS, tasks={"train": count}, seconds=SECONDS)
 
@@ -210,7 +214,7 @@ def on_a_cpu() -> Iterator[Job]:
     moved = (Entry(name, "tam", values) for name, values in _moved("quick", "classification"))
     for model in (*CPU_VARIANTS, *moved):
         yield _small(f"{model.name}-cpu-classification-0", model)
-    for count in TRAINING_TASKS:
+    for count in _TRAINING_TASKS:
         yield _small(f"tam-tasks{count}-cpu-classification-0", Entry("tam", "tam"), train=count)
 
 
@@ -231,11 +235,11 @@ class Lever(NamedTuple):
     added: Values | None = None
 
 
-_OLD_RATE: dict["Name", float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
+_OLD_RATE: dict["BenchmarkName", float] = {"classification": 0.03, "transduction": 0.05, "pathfinding": 0.03}
 """The inner learning rates before they were raised."""
 
 
-def levers(benchmark: "Name") -> list[Lever]:
+def levers(benchmark: "BenchmarkName") -> list[Lever]:
     """The levers that apply to a benchmark."""
     no_blank: Values = {"learn_blank": False, "proposer": False}
     all_rows: Values = {"support": "all", "small_share": None, "small_after": None, "small_sizes": None}
@@ -262,7 +266,7 @@ def without_levers() -> Iterator[Job]:
             yield Job(f"{name}-{benchmark}-0", "levers", tasks, values=values, seconds=SECONDS)
 
 
-def _moved(preset: "Preset", benchmark: "Name") -> Iterator[tuple[str, Values]]:
+def _moved(preset: "Preset", benchmark: "BenchmarkName") -> Iterator[tuple[str, Values]]:
     """Move each lever once: undo it if the preset uses it, else add it."""
     config = Config.from_preset(preset, "tam", benchmark)
     used = asdict(config.network) | asdict(config.settings)
@@ -311,7 +315,7 @@ _CLASSIFICATION_ONLY = ("matching", "prototypical")
 def _grid(
     group: str,
     models: Sequence[Entry],
-    benchmarks: Sequence["Name"],
+    benchmarks: Sequence["BenchmarkName"],
     *,
     seed: int = 0,
     tasks: Values | None = None,
@@ -352,7 +356,7 @@ def stem(model: str, group: str, benchmark: str) -> str:
     return f"{model}-{'best' if (model, group) == ('tam', 'table1') else group}-{benchmark}"
 
 
-def shots_of(method: str, benchmark: "Name") -> list[tuple[str, dict[str, Any]]]:
+def shots_of(method: str, benchmark: "BenchmarkName") -> list[tuple[str, dict[str, Any]]]:
     """The name suffix and settings of each run of a method: one run for all k, or one per k."""
     if method in _CLASSIFICATION_ONLY and benchmark != "classification":
         return []

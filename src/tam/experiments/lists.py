@@ -32,7 +32,7 @@ from tam.training.run import load_tasks, run, start
 
 SUPPORT, QUERIES = 8, slice(16, 24)
 
-SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, Any] = {
     "layers": 4,
     "width": 128,
     "heads": 4,
@@ -96,7 +96,7 @@ def settings_for(method: str, seconds: float, device: str, seed: int, **values: 
     """The settings of a run that trains for at most this many seconds."""
     most = round(seconds * (2 if device == "cpu" else 40))  # too many, so that the time ends the run
     timing = {"steps": most, "max_seconds": seconds, "validate_every": most // 4, "checkpoint_every": 200}
-    chosen = SETTINGS | (ON_CPU if device == "cpu" else {}) if method == "tam" else {}
+    chosen = _SETTINGS | (ON_CPU if device == "cpu" else {}) if method == "tam" else {}
     chosen |= {"shots": (SUPPORT,), "supports": 1, "choose_by": "accuracy", "hints": 0, "programs": 0}
     chosen |= {"precision": "float32" if device == "cpu" else "bfloat16"} | timing | values
     return Config.from_preset("quick", method, "own tasks", seed=seed, device=device, **chosen)

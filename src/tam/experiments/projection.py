@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tam.tasks.task import Floats
 
 FOLDS = 11
 """Parts into which the points are split, to hold out one at a time."""

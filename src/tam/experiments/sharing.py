@@ -21,7 +21,7 @@ from tam.training.folder import is_locked
 
 SETTLE = 1.5
 """Seconds for the GPU to finish the work that the others launched."""
-LONGEST = 60.0
+LONGEST_PAUSE = 60.0
 """Seconds after which the others continue anyway, in case the measuring process hangs."""
 
 
@@ -58,7 +58,7 @@ def alone() -> Generator[None]:
             for pid in stopped:
                 _send(pid, signal.SIGCONT)
 
-        limit = threading.Timer(LONGEST, go_on)
+        limit = threading.Timer(LONGEST_PAUSE, go_on)
         limit.start()
         try:
             stopped.extend(pid for pid in _others() if _send(pid, signal.SIGSTOP))
@@ -66,7 +66,9 @@ def alone() -> Generator[None]:
                 time.sleep(SETTLE)
             yield
             if not limit.is_alive():
-                raise UserError(f"the other processes continued after {LONGEST:g} s: measuring took too long")
+                raise UserError(
+                    f"the other processes continued after {LONGEST_PAUSE:g} s: measuring took too long"
+                )
         finally:
             limit.cancel()
             go_on()

@@ -1,4 +1,4 @@
-"""Facts about the benchmarks for the documentation: counts, sizes and ceilings.
+"""_Facts about the benchmarks for the documentation: counts, sizes and ceilings.
 
 Run `python -m tam.experiments.task_facts`; it writes results/tasks.json, in minutes.
 """
@@ -15,8 +15,16 @@ from typing import Any, get_args
 import numpy as np
 
 from tam.provenance import provenance
-from tam.tasks.benchmark import HOLDOUTS, VERSION, BenchmarkOptions, Name, draw_recipes, family_of, make
-from tam.tasks.ceiling import SHOTS, ceiling
+from tam.tasks.benchmark import (
+    HOLDOUTS,
+    VERSION,
+    BenchmarkName,
+    BenchmarkOptions,
+    draw_recipes,
+    family_of,
+    make,
+)
+from tam.tasks.ceiling import CEILING_SHOTS, ceiling
 from tam.tasks.classification import ClassificationFamily, Same
 from tam.tasks.composition import HELD_OUT, hold_out, is_new, one_unseen
 from tam.tasks.family import Family, Recipe, pool
@@ -35,7 +43,7 @@ SHOWN = (
 )
 """Commands whose output is shown in the documentation."""
 
-Facts = dict[str, Any]
+_Facts = dict[str, Any]
 
 
 def main() -> None:
@@ -43,7 +51,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     started = time.monotonic()
     n11 = ClassificationFamily(11, "outputs")
-    facts: Facts = {
+    facts: _Facts = {
         "what": "counts, sizes and ceilings of the benchmarks",
         "command": "python -m tam.experiments.task_facts",
         "benchmark_version": VERSION,
@@ -53,7 +61,7 @@ def main() -> None:
         "device": "cpu, 1 process",
         "inputs": INPUTS,
         "held_out": HELD_OUT,
-        "ceiling": {"shots": list(SHOTS), "supports": SUPPORTS, "queries": QUERIES},
+        "ceiling": {"shots": list(CEILING_SHOTS), "supports": SUPPORTS, "queries": QUERIES},
         "classification_families": [
             classification_family(n, same) for n in (5, 11, 15) for same in get_args(Same)
         ],
@@ -63,7 +71,7 @@ def main() -> None:
         "sets": {},
     }
     for compositional in (False, True):
-        for name in get_args(Name):
+        for name in get_args(BenchmarkName):
             key = f"{name}{' compositional' if compositional else ''}"
             facts["sets"][key] = benchmark_set(BenchmarkOptions(name=name, compositional=compositional))
             print(f"{time.monotonic() - started:6.0f} s  {key}", flush=True)
@@ -72,14 +80,14 @@ def main() -> None:
     write_json(Path("results/tasks.json"), facts)
 
 
-def classification_family(n: int, same: Same) -> Facts:
+def classification_family(n: int, same: Same) -> _Facts:
     """The counts of classification with n, and the number of inputs of the rarest class of any task."""
     family = ClassificationFamily(n, same)
     smallest = int(family.sizes[family.functions >= 0].min())
     return {"n": n, "same": same, **counts(family), "smallest_class": smallest}
 
 
-def counts(family: Family) -> Facts:
+def counts(family: Family) -> _Facts:
     """Count primitives, choices of primitives, choices that are tasks, and different tasks."""
     tasks = family.functions[family.functions >= 0]
     return {
@@ -90,11 +98,11 @@ def counts(family: Family) -> Facts:
     }
 
 
-def benchmark_set(options: BenchmarkOptions) -> Facts:
+def benchmark_set(options: BenchmarkOptions) -> _Facts:
     """The sizes, counts and ceiling of one task set."""
     family = family_of(options)
     tasks = make(options)
-    facts: Facts = {
+    facts: _Facts = {
         "options": {key: value for key, value in asdict(options).items() if value is not None},
         "fingerprint": tasks.fingerprint,
         "tokens": len(family.vocabulary),
@@ -113,7 +121,7 @@ def benchmark_set(options: BenchmarkOptions) -> Facts:
     if options.compositional:
         facts["unseen_primitives"] = [len(folders) for folders in hold_out(family, options.seed, 0).unseen]
         facts["holdouts"] = [holdout_facts(family, options, holdout) for holdout in range(HOLDOUTS)]
-    scores = ceiling(options, SHOTS, SUPPORTS, QUERIES)
+    scores = ceiling(options, CEILING_SHOTS, SUPPORTS, QUERIES)
     facts["metric"] = metric_of(options.name)
     facts["ceiling"] = {str(k): round(score, 4) for k, score in scores.items()}
     return facts
@@ -136,7 +144,7 @@ def agrees_with_any(family: Family, others: list[Recipe], task: Task) -> bool:
     return True
 
 
-def lengths(tasks: list[Task]) -> Facts:
+def lengths(tasks: list[Task]) -> _Facts:
     """Smallest, mean and largest number of tokens of all answers."""
     all_lengths = np.concatenate([task.y.lengths for task in tasks if isinstance(task.y, Sequences)])
     return {
@@ -152,7 +160,7 @@ def training_functions(family: Family, seed: int, holdout: int) -> Integers:
     return np.unique(pool(family, hold_out(family, seed, holdout).seen).functions)
 
 
-def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Facts:
+def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> _Facts:
     """Count the tasks to draw from: for training, and for testing by the slot of the unseen primitive."""
     train = training_functions(family, options.seed, holdout)
     parts = hold_out(family, options.seed, holdout)
@@ -161,7 +169,7 @@ def holdout_facts(family: Family, options: BenchmarkOptions, holdout: int) -> Fa
     drawn = draw_recipes(family, held)["train"]
     pools = [pool(family, allowed) for allowed in one_unseen(parts, drawn)]
     members = [tuple(every.recipes.T) for every in pools]
-    facts: Facts = {
+    facts: _Facts = {
         "train": len(train),
         "test_by_unseen_slot": [len(np.unique(family.targets[every][new[every]])) for every in members],
     }

@@ -30,7 +30,7 @@ from tam.training.heap import keep_freed_memory
 from tam.training.preflight import prepare
 from tam.training.run import load_tasks, run_alone, start
 
-VALIDATIONS = 3
+_VALIDATIONS = 3
 """Approximate number of validations of a run with a budget."""
 
 
@@ -139,7 +139,7 @@ def _planned(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> Conf
     steps = steps_within(make_method(config), times, order.job.seconds)
     if steps >= config.training.steps:
         return config
-    return config.override(steps=steps, validate_every=math.ceil(steps / VALIDATIONS))
+    return config.override(steps=steps, validate_every=math.ceil(steps / _VALIDATIONS))
 
 
 def _time_steps(order: Order, config: Config, tasks: TaskSet, diary: Diary) -> dict[int, float]:

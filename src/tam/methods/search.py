@@ -16,8 +16,8 @@ from tam.models import Batch, Model, no_weight_gradients
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_adam import TaskMoments, move_tasks, watch_tasks
 
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
 
 
 class Descent:
@@ -118,11 +118,11 @@ class Search(Descent):
 def _adam(state: TaskMoments, gradient: Tensor, active: Tensor, rate: Tensor) -> TaskMoments:
     """One Adam step on the active tasks; the rate is one for all, or one per task, `[B, 1]`."""
     if has_kernels(state.z):
-        return move_tasks(state, gradient, active, rate, betas=BETAS, epsilon=EPSILON)
-    powers = torch.stack([power * beta for power, beta in zip(state.powers, BETAS, strict=True)])
-    mean = torch.lerp(gradient, state.mean, BETAS[0])
-    square = torch.lerp(gradient.square(), state.square, BETAS[1])
-    change = rate * (mean / (1 - powers[0])) / ((square / (1 - powers[1])).sqrt() + EPSILON)
+        return move_tasks(state, gradient, active, rate, betas=_BETAS, epsilon=_EPSILON)
+    powers = torch.stack([power * beta for power, beta in zip(state.powers, _BETAS, strict=True)])
+    mean = torch.lerp(gradient, state.mean, _BETAS[0])
+    square = torch.lerp(gradient.square(), state.square, _BETAS[1])
+    change = rate * (mean / (1 - powers[0])) / ((square / (1 - powers[1])).sqrt() + _EPSILON)
     return TaskMoments(state.z - change * active.unsqueeze(1), mean, square, powers)
 
 

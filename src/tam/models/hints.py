@@ -17,7 +17,6 @@ Shapes: N rows of a task, M of them in the support, C classes, V token ids.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,7 +28,7 @@ from tam.tasks.edits import Row
 from tam.tasks.lists.search import ListRule
 from tam.tasks.rng import Rng
 from tam.tasks.separate_edits import alternating
-from tam.tasks.task import Classes, Integers, Sequences, Task
+from tam.tasks.task import Classes, Floats, Integers, Sequences, Task
 from tam.tasks.voted_edits import VotedEdits
 
 TIMES = 8
@@ -40,8 +39,6 @@ _RIDGE = 1.0
 _SURE = (-0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0)
 """Bounds of the confidence levels: a class's lead over the best other class."""
 assert len(_SURE) == HINT_LEVELS - 1
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

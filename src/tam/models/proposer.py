@@ -18,10 +18,10 @@ from tam.models.layers import EMBEDDING_STD, Embedding, Linear, normal
 from tam.models.spec import ModelSpec
 from tam.models.transformer import Transformer
 
-LAYERS = 2
+_LAYERS = 2
 # Bound on the components of a proposal. LayerNorms make the network almost invariant to the length of z, so
 # without a bound proposals keep growing, and a search with steps of a fixed length barely moves from there.
-LONGEST = 0.5
+_LONGEST = 0.5
 
 
 class Proposer(nn.Module):
@@ -36,7 +36,7 @@ class Proposer(nn.Module):
         self.x = Embedding(spec.vocabulary, max_x, width, generator)
         answers = spec.classes if spec.kind == "classification" else spec.vocabulary
         self.y = Embedding(answers, max_y, width, generator)
-        self.backbone = Transformer(layers=LAYERS, width=width, heads=spec.heads, generator=generator)
+        self.backbone = Transformer(layers=_LAYERS, width=width, heads=spec.heads, generator=generator)
         self.inner = Linear(width + 1, 4 * width, generator)
         self.out = Linear(4 * width, size, generator, std=0.0)
 
@@ -54,7 +54,7 @@ class Proposer(nn.Module):
         count = weights.sum(1, keepdim=True).clamp(min=1)
         mean = (features * weights.unsqueeze(2)).sum(1) / count
         proposed = self.out(F.gelu(self.inner(torch.cat([mean, count.log()], dim=1))))
-        return LONGEST * torch.tanh(proposed.to(torch.promote_types(proposed.dtype, torch.float32)))
+        return _LONGEST * torch.tanh(proposed.to(torch.promote_types(proposed.dtype, torch.float32)))
 
     def _read(self, batch: Batch) -> Tensor:
         """The features of each example, `[R, d]`."""

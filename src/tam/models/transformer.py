@@ -77,7 +77,9 @@ class Block(nn.Module):
         return change if self.adapters is None else self.adapters[index](change, offsets.adapter(index))
 
 
-Run = Callable[[Block, Tensor, Tensor | None, Modulation, slice, Sequence[Tensor], Rotation | None], Tensor]
+RunBlock = Callable[
+    [Block, Tensor, Tensor | None, Modulation, slice, Sequence[Tensor], Rotation | None], Tensor
+]
 """Computes a block, with the arguments of `Block.forward`; the engine for CPUs has its own."""
 
 
@@ -109,7 +111,7 @@ class Transformer(nn.Module):
         read: slice = ALL,
         x_cache: Sequence[Sequence[Tensor]] = (),
         positions: Tensor | None = None,
-        run: Run = Block.__call__,
+        run: RunBlock = Block.__call__,
     ) -> Tensor:
         """Transform a sequence of vectors.
 
@@ -144,7 +146,7 @@ class Transformer(nn.Module):
         dtype = torch.promote_types(hidden.dtype, torch.float32)
         return None if positions is None else Rotation.of(positions, self.head_size, dtype)
 
-    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None, run: Run) -> Tensor:
+    def x_cache(self, hidden: Tensor, mask: Tensor | None, positions: Tensor | None, run: RunBlock) -> Tensor:
         """Keys and values of places that see none after them, to be read by the places after them.
 
         Args:

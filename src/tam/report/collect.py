@@ -17,7 +17,7 @@ from tam.report.compare import Estimate, Verdict, estimate, verdict
 from tam.report.curve import TITLES
 from tam.report.words import SCALE, capitalised, number
 
-BENCHMARKS = {
+BENCHMARK_TITLES = {
     "classification": "Classification",
     "transduction": "Transduction",
     "pathfinding": "Path-finding",
@@ -46,10 +46,10 @@ _COUNTED = {"T": "T = {} inner steps", "N": "N = {} examples of a task", "tasks"
 """The titles of runs on a CPU, by the beginning of their names."""
 
 Facts = dict[str, Any]
-Row = tuple[str, str, str | None]
+_Row = tuple[str, str, str | None]
 """The name of a method in the names of runs, its title, and its name in the paper's table, if any."""
 
-ROWS: dict[str, list[Row]] = {
+ROWS: dict[str, list[_Row]] = {
     "table1": [
         *((method, capitalised(title), method) for method, title in TITLES.items()),
         ("maml-first", "MAML, first order", None),
@@ -176,7 +176,7 @@ class Results:
     @property
     def reproductions(self) -> dict[str, Facts]:
         """The runs of the preset `paper`, by benchmark."""
-        return {name: run for name in BENCHMARKS for run in self.runs_of(f"tam-paper-{name}")}
+        return {name: run for name in BENCHMARK_TITLES for run in self.runs_of(f"tam-paper-{name}")}
 
     def sweep(self, name: str, what: str) -> dict[int, list[Facts]]:
         """The runs of a sweep on a benchmark, by the value of the swept setting."""
@@ -201,7 +201,7 @@ class Results:
 
     def verdicts(self, table: str) -> Iterator[tuple[str, str, int, Verdict]]:
         """For each cell of one of the paper's tables: benchmark, method, k, and how ours compares."""
-        for name in BENCHMARKS:
+        for name in BENCHMARK_TITLES:
             metric, paper = self.metric(name), self.paper_estimates(name, table == "table2")
             for what, title, in_paper in ROWS[table]:
                 if in_paper in paper:
@@ -232,7 +232,7 @@ def _title_on_a_cpu(model: str) -> str:
 def time_to_quality_rows(results: Results) -> tuple[list[str], list[list[str]]]:
     """Times from process start until TAM validates as well as the paper's: the table's head and rows."""
     rows = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         runs, best = results.runs_of(f"tam-time-{name}"), results.headline(name)
         timed = ["–", "–"]
         for run in runs[:1]:

@@ -14,7 +14,7 @@ Input = Annotated[
 ]
 
 ModelName = Annotated[str | None, Field(description="A model of /models; by default the first.")]
-Answers = Annotated[
+_Answers = Annotated[
     int,
     Field(
         ge=1,
@@ -65,7 +65,7 @@ class Trial(_Examples):
     """A task to learn without storing it, and inputs to answer with it."""
 
     inputs: list[Input] = []
-    answers: Answers = 1
+    answers: _Answers = 1
 
 
 class Row(_Request):
@@ -79,7 +79,7 @@ class Rows(_Request):
     """Rows to answer, of different tasks."""
 
     rows: Annotated[list[Row], Field(min_length=1)]
-    answers: Answers = 1
+    answers: _Answers = 1
     model: ModelName = None
 
 

@@ -14,7 +14,7 @@ from tam.errors import UserError
 
 APPLICATION = 0x74616D73
 """SQLite's application id of a store; files with another one are left alone."""
-FORMAT = 1
+_FORMAT = 1
 _TIMEOUT = 30.0  # seconds to wait while another process writes
 
 # Ids are never reused, and only the name and the notes under an id can change.
@@ -38,7 +38,7 @@ _SCHEMA = (
     "CREATE INDEX tasks_by_weights ON tasks (weights)",
     f"CREATE TABLE adapted (id INTEGER PRIMARY KEY,{_EMBEDDING})",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {FORMAT}",
+    f"PRAGMA user_version = {_FORMAT}",
 )
 
 
@@ -77,8 +77,8 @@ class Database:
                 for statement in _SCHEMA:
                     self._connection.execute(statement)
             self._connection.execute("COMMIT")
-        if (found := self._number("user_version")) != FORMAT:
-            raise UserError(f"{self.path}: format must be {FORMAT} for this version: got {found}")
+        if (found := self._number("user_version")) != _FORMAT:
+            raise UserError(f"{self.path}: format must be {_FORMAT} for this version: got {found}")
 
     def _use_wal(self) -> None:
         """Let readers and a writer work concurrently; SQLite applies no timeout to this statement."""

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
-Ids = NDArray[np.int64]
+_Ids = NDArray[np.int64]
 
 
 class Points:
     """Points of one space by id, scaled to length 1."""
 
     def __init__(self, size: int) -> None:
-        self._ids: Ids = np.empty(0, np.int64)
+        self._ids: _Ids = np.empty(0, np.int64)
         self._units: Vector = np.empty((0, size), np.float32)
         self._count = 0
 
@@ -26,7 +26,7 @@ class Points:
         return self._count
 
     @property
-    def ids(self) -> Ids:
+    def ids(self) -> _Ids:
         """The ids in the order of `units`."""
         return self._ids[: self._count]
 
@@ -47,7 +47,7 @@ class Points:
         self._units[self._count : needed] = _units(np.stack(points))
         self._count = needed
 
-    def keep(self, ids: Ids) -> None:
+    def keep(self, ids: _Ids) -> None:
         """Drop all points but those with these ids."""
         kept = np.isin(self.ids, ids)
         self._ids, self._units = self.ids[kept], self.units[kept]
@@ -93,7 +93,7 @@ class Index:
             ids, points = zip(*members, strict=True)
             self._spaces.setdefault(space, Points(space[1])).add(ids, points)
 
-    def keep(self, ids: Ids) -> None:
+    def keep(self, ids: _Ids) -> None:
         """Drop all points but those with these ids."""
         for points in self._spaces.values():
             points.keep(ids)

@@ -28,7 +28,7 @@ HOLDOUTS = 8
 MOST_SHOTS, QUERY = 20, 500
 """Valid and test tasks have enough examples for a 20-shot support set and 500 queries."""
 
-Name = Literal["classification", "transduction", "pathfinding"]
+BenchmarkName = Literal["classification", "transduction", "pathfinding"]
 Progress = Callable[[int, int], None]
 """Called with the number of tasks done and their total."""
 
@@ -47,7 +47,7 @@ _RANGES = {
 class BenchmarkOptions:
     """Everything that determines a benchmark, to the last example."""
 
-    name: Name
+    name: BenchmarkName
     """classification, transduction or pathfinding."""
     seed: int = 0
     """Seed of everything random."""
@@ -123,7 +123,7 @@ def family_of(options: BenchmarkOptions) -> Family:
 
 
 def benchmark(
-    name: Name, *, seed: int = 0, compositional: bool = False, use_cache: bool = True, **options: int
+    name: BenchmarkName, *, seed: int = 0, compositional: bool = False, use_cache: bool = True, **options: int
 ) -> TaskSet:
     """Make one of the paper's benchmarks; the same arguments give the same tasks on every machine.
 

@@ -17,7 +17,7 @@ from tam.tasks.family import Answers, Family, Pool, Recipes, pool
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, Task
 
-SHOTS = (0, 1, 5, 10, 20)
+CEILING_SHOTS = (0, 1, 5, 10, 20)
 
 
 class Candidates(NamedTuple):
@@ -29,7 +29,7 @@ class Candidates(NamedTuple):
 
 def ceiling(
     options: BenchmarkOptions,
-    shots: Sequence[int] = SHOTS,
+    shots: Sequence[int] = CEILING_SHOTS,
     supports: int = 4,
     queries: int = 32,
     progress: Progress | None = None,

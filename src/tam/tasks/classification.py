@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import SettingError
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes
 from tam.tasks.integers import ELEMENTWISE, INPUTS, LENGTH, VALUES, inputs, random_codes, rows
 from tam.tasks.rng import Rng
 from tam.tasks.task import Classes, Integers, compact
@@ -153,7 +153,7 @@ class ClassificationFamily(Family):
             log_p = np.log(np.where(classes == OUTSIDE, 0, 1 / np.take_along_axis(sizes, classes, axis=1)))
         return Answers(classes[:, :, None], log_p)
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         """`count` distinct inputs, equally many of every class, in random order."""
         each = -(-count // CLASSES)
         chosen = self._first_of_each(recipe, random_codes(_FIRST_DRAW, rng), each)
@@ -166,7 +166,7 @@ class ClassificationFamily(Family):
         ids = np.repeat(np.arange(CLASSES), each)
         order = rng.permutation(len(ids))[:count]
         classes = Classes(compact(ids[order], CLASSES - 1), tuple(range(CLASSES)))
-        return Examples(rows(inputs(np.concatenate(chosen)[order])), classes)
+        return ExampleArrays(rows(inputs(np.concatenate(chosen)[order])), classes)
 
     def _first_of_each(self, recipe: Recipe, codes: Integers, each: int) -> list[Integers]:
         classes = self.classify(recipe, inputs(codes))

@@ -25,7 +25,7 @@ class Answers(NamedTuple):
     log_p: NDArray[np.float64]  # [tasks, rows]: log-probability that a task draws this input
 
 
-class Examples(NamedTuple):
+class ExampleArrays(NamedTuple):
     """The examples of one task."""
 
     x: Sequences
@@ -59,7 +59,7 @@ class Family(ABC):
         return tuple(slot[place] for slot, place in zip(self.slots, recipe, strict=True))
 
     @abstractmethod
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         """Draw `count` examples of a task."""
 
     @abstractmethod

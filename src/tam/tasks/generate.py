@@ -15,7 +15,7 @@ from tam.tasks.task import Sequences, Task
 from tam.tasks.taskset import TaskSet
 from tam.tasks.vocabulary import Vocabulary
 
-VERSION = 1
+GENERATOR_VERSION = 1
 """Increased when the same options yield different tasks; part of the names of cached files."""
 
 
@@ -46,7 +46,9 @@ def make_generated(
 ) -> TaskSet:
     """Make generated tasks, or read them from the cache; their splits are drawn, 80 : 10 : 10."""
     generate = partial(_generate, options, progress)
-    return cache.kept(options.generator, VERSION, asdict(options), generate) if use_cache else generate()
+    if not use_cache:
+        return generate()
+    return cache.kept(options.generator, GENERATOR_VERSION, asdict(options), generate)
 
 
 def _generate(options: GenerateOptions, progress: Progress | None) -> TaskSet:

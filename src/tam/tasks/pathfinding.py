@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tam.errors import UserError
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes
 from tam.tasks.rng import Rng
 from tam.tasks.task import Integers, Sequences, compact
 from tam.tasks.vocabulary import Vocabulary
@@ -132,7 +132,7 @@ def shortest_path(obstacles: Sequence[int], start: int, end: int, waypoint: int 
         end: The last cell of the path.
         waypoint: A cell that the path must touch.
 
-    Examples:
+    ExampleArrays:
         >>> shortest_path([12, 35, 99, 22, 62, 44, 25, 21], 70, 14)
         [70, 61, 52, 43, 34, 24, 14]
     """
@@ -181,7 +181,7 @@ class PathfindingFamily(Family):
         possible = ~covered & (length > 0).reshape(tasks, rows)
         return Answers(y, np.where(possible, -BLOBS * np.log(free_blobs)[:, None], -np.inf))
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         """`count` layouts that leave the stops free, with their paths; those without a path are redrawn."""
         stops = np.bitwise_or.reduce(_CELL[list(recipe)])
         allowed = np.flatnonzero(((_BLOB & stops) == 0).all(1))
@@ -195,7 +195,7 @@ class PathfindingFamily(Family):
             lengths.append(length[length > 0])
         x = Sequences(compact(layouts, CELLS - 1), compact(np.full(count, BLOBS), BLOBS))
         y = Sequences.from_flat(np.concatenate(flat), np.concatenate(lengths), len(self.vocabulary))
-        return Examples(x, y)
+        return ExampleArrays(x, y)
 
 
 def _coordinates(cell: int) -> str:

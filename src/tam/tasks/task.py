@@ -13,6 +13,7 @@ from tam.tasks.vocabulary import Token, Vocabulary
 Label = int | str
 Kind = Literal["classification", "transduction"]
 Integers = NDArray[np.integer[Any]]
+Floats = NDArray[np.floating[Any]]
 
 
 def metric_of(kind: str) -> str:

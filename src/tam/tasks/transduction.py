@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from tam.tasks.family import Answers, Examples, Family, Recipe, Recipes
+from tam.tasks.family import Answers, ExampleArrays, Family, Recipe, Recipes
 from tam.tasks.integers import ELEMENTWISE, LENGTH, VALUES, random_inputs, rows
 from tam.tasks.rng import Rng
 from tam.tasks.task import Integers
@@ -23,10 +23,10 @@ _MANY = 1_000  # for more tasks than this, it is faster to compute the answers o
 Rule = Callable[[Integers], Integers]
 """The function of a primitive: [rows, 5] to [rows, 5]."""
 
-Form = dict[str, Rule]
+_Form = dict[str, Rule]
 """Primitives by name that differ only in their parameters."""
 
-Operation = list[Form]
+Operation = list[_Form]
 """An operation has one form, except `replace x_i with f(x_i, x_j)`, which has one for each f."""
 
 
@@ -40,7 +40,7 @@ def elementwise_operations() -> list[Operation]:
 
 def replacement_operations() -> list[Operation]:
     """S2: `replace v with v'` and `replace x_i with f(x_i, x_j)`, positions counted from 1."""
-    values: Form = {
+    values: _Form = {
         f"replace {v} with {w}": lambda x, v=v, w=w: np.where(x == v, w, x)
         for v, w in permutations(range(VALUES), 2)
     }
@@ -147,7 +147,7 @@ class TransductionFamily(Family):
             y = rules[place](y)
         return y
 
-    def examples(self, recipe: Recipe, count: int, rng: Rng) -> Examples:
+    def examples(self, recipe: Recipe, count: int, rng: Rng) -> ExampleArrays:
         """`count` distinct inputs, drawn uniformly, with their answers."""
         x = random_inputs(count, rng)
-        return Examples(rows(x), rows(self.answer(recipe, x)))
+        return ExampleArrays(rows(x), rows(self.answer(recipe, x)))

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from tam.models.fast.engine import has_kernels
 from tam.models.fast.gpu_adam import Pieces, Vectors, move_weights
 
-BETAS = (0.9, 0.98)
-EPSILON = 1e-8
+_BETAS = (0.9, 0.98)
+_EPSILON = 1e-8
 _MATRICES = ("weight", "down", "up", "recurrent")
 """Names of the layers' matrices, which weight decay is for: no biases, scales or embeddings."""
 
@@ -73,7 +73,7 @@ class Adam:
             return
         vectors = Vectors(self._values, self.gradient, self._mean, self._square)
         numbers = (count, self.rate, self.norm, self._moves)
-        move_weights(vectors, self._pieces, *numbers, clip=self.clip, betas=BETAS, epsilon=EPSILON)
+        move_weights(vectors, self._pieces, *numbers, clip=self.clip, betas=_BETAS, epsilon=_EPSILON)
 
     def _plain_move(self, count: Tensor) -> None:
         moves_now = (count > 0).to(self.gradient.dtype)
@@ -84,12 +84,12 @@ class Adam:
             used = self._used[part].view(shape)
             used.copy_((self.gradient[part].view(shape) != 0).any(-1, keepdim=True).expand_as(used))
         self._moves += moves_now
-        self._mean += self._used * (moves_now * (1 - BETAS[0])) * (self.gradient - self._mean)
-        self._square += self._used * (moves_now * (1 - BETAS[1])) * (self.gradient.square() - self._square)
+        self._mean += self._used * (moves_now * (1 - _BETAS[0])) * (self.gradient - self._mean)
+        self._square += self._used * (moves_now * (1 - _BETAS[1])) * (self.gradient.square() - self._square)
         moves = self._moves.clamp(min=1)
-        mean = self._mean / (1 - BETAS[0] ** moves)
-        root = (self._square / (1 - BETAS[1] ** moves)).sqrt()
-        self._values -= self._used * (moves_now * self.rate) * mean / (root + EPSILON)
+        mean = self._mean / (1 - _BETAS[0] ** moves)
+        root = (self._square / (1 - _BETAS[1] ** moves)).sqrt()
+        self._values -= self._used * (moves_now * self.rate) * mean / (root + _EPSILON)
         self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from tam.tasks.task import Task
 from tam.tasks.taskset import TaskSet
 from tam.training.preflight import prepare
 
-VALIDATIONS = 5
+_VALIDATIONS = 5
 """Number of validations of a run that would otherwise be validated only at its end."""
 _PATIENT_VALIDATIONS = 3
 _SHARE_OF_MEMORY = 0.6
@@ -114,7 +114,7 @@ def _validations(config: Config) -> dict[str, Any]:
     training = config.training
     if not training.steps or training.validate_every < training.steps:
         return {}
-    every = math.ceil(training.steps / VALIDATIONS)
+    every = math.ceil(training.steps / _VALIDATIONS)
     return {"validate_every": every, "stop_after": _PATIENT_VALIDATIONS * every}
 
 

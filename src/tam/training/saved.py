@@ -33,7 +33,7 @@ from tam.training.checkpoint import (
 from tam.training.folder import best_file
 from tam.training.preflight import check_device
 
-FORMAT = 2
+_FORMAT = 2
 _NEXT = "learner.json.next"
 _PLAIN_TEXT = (None, "characters", "words")
 
@@ -121,7 +121,7 @@ class Saved:
         if (tokenizer := tokenizer_named(self.text)) is not None:
             write_text(folder / TOKENIZER, Path(tokenizer).read_text(encoding="utf-8"))
         description = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "config": self.config.to_json(),
             "spec": asdict(self.model.spec),
             "vocabulary": list(self.vocabulary.tokens),
@@ -155,8 +155,8 @@ class Saved:
     def _from_values(
         cls, values: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path, device: str
     ) -> "Saved":
-        if values["format"] != FORMAT:
-            raise UserError(f"{folder}: format must be {FORMAT} for this version: got {values['format']}")
+        if values["format"] != _FORMAT:
+            raise UserError(f"{folder}: format must be {_FORMAT} for this version: got {values['format']}")
         config = replace(Config.from_json(values["config"]), device=device)
         check_device(device)
         spec = ModelSpec.from_json(values["spec"])

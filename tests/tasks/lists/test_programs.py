@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from tam.tasks.lists.grammar import Form, Grammar
-from tam.tasks.lists.inputs import Inputs, ListLimits
+from tam.tasks.lists.inputs import ListLimits, RandomLists
 from tam.tasks.lists.programs import FORMS, Program, draw_programs
 from tam.tasks.rng import Dice, Rng
 
@@ -36,7 +36,7 @@ def test_examples_are_within_the_limits(limits: ListLimits) -> None:
 def test_lists_longer_than_different_numbers_make_them_repeat_numbers(limits: ListLimits) -> None:
     dice = Dice(Rng("long"))
     for _ in range(50):
-        assert limits.shortest <= len(Inputs(limits, dice).draw()) <= limits.longest
+        assert limits.shortest <= len(RandomLists(limits, dice).draw()) <= limits.longest
 
 
 def test_functions_differ_and_are_worth_learning(programs: list[Program]) -> None:
@@ -75,7 +75,7 @@ def test_every_form_is_drawn() -> None:
 def test_inputs_show_the_constants_of_a_program() -> None:
     """A number that is looked for is in about half of the inputs, though few others of its size are."""
     dice = Dice(Rng("constants"))
-    with_it = [Inputs(LIMITS, dice, [77]).draw() for _ in range(400)]
-    without = [Inputs(LIMITS, dice).draw() for _ in range(400)]
+    with_it = [RandomLists(LIMITS, dice, [77]).draw() for _ in range(400)]
+    without = [RandomLists(LIMITS, dice).draw() for _ in range(400)]
     assert 140 < sum(77 in x for x in with_it) < 260
     assert sum(77 in x for x in without) < 40

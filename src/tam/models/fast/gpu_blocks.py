@@ -17,8 +17,8 @@ from tam.models.attention import Mask
 from tam.models.fast.context import check_first_derivative, wants_weight_gradients
 from tam.models.fast.gpu_device import SideStream
 from tam.models.fast.gpu_launch import (
-    LONGEST,
     MOST_CACHED,
+    MOST_PLACES,
     SHARES,
     WIDTHS,
     Kernels,
@@ -44,7 +44,7 @@ def takes(network: "Transformer", hidden: Tensor, mask: Mask, x_cache: Sequence[
     """Whether the kernels support these hidden states `[R, L, d]`, and are faster than plain code."""
     rows, length, width = hidden.shape
     cached = x_cache[0].shape[4] if x_cache else 0  # these come first, and every other place sees them anyway
-    fits = length <= LONGEST and width in WIDTHS and width // network.heads >= _NARROWEST_HEAD
+    fits = length <= MOST_PLACES and width in WIDTHS and width // network.heads >= _NARROWEST_HEAD
     fits = fits and rows * length * 4 * width < _MOST and mask.front <= cached
     fits = fits and takes_cache(network, rows, cached)
     return fits and torch.is_autocast_enabled("cuda")

@@ -90,7 +90,7 @@ LAUNCHES = {
     "weight_gradients": Launch(32, 4, 6),
 }
 WIDTHS = (16, 32, 64, 128)
-LONGEST = 128  # places of a sequence
+MOST_PLACES = 128  # places of a sequence
 MOST_CACHED = 64  # cached places of a sequence
 _CACHED = 32  # cached places per program of attention, unless a single sequence has more
 SHARES = 11  # of the places; each program sums a weight's gradient over one of them
@@ -142,7 +142,7 @@ class Kernels:
         if name.startswith("attention"):
             while self.length > span:
                 span, warps = 2 * span, 2 * warps
-            if span == LONGEST or self._x_cache is not None:
+            if span == MOST_PLACES or self._x_cache is not None:
                 registers = None  # these need more
         constants = {"span": span, "num_warps": warps, "num_stages": stages}
         if part is not None:

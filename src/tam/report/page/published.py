@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from tam import __version__
 from tam.experiments.jobs import MAPPED
-from tam.report.collect import ABLATIONS, BENCHMARKS, SWEEPS, Results, reproduce_command
+from tam.report.collect import ABLATIONS, BENCHMARK_TITLES, SWEEPS, Results, reproduce_command
 from tam.report.compare import VERDICTS, Verdict
 from tam.report.page import published_figures, published_tables
 from tam.report.page.html import Markup, figures, made_by, missing, page, paragraph, section, tag
-from tam.report.page.scores import CLASSES, SIGNS, legend
+from tam.report.page.scores import CSS_CLASSES, SIGNS, legend
 from tam.report.words import in_prose
 
 
@@ -60,7 +60,7 @@ def _tile(words: str, verdicts: Sequence[Verdict]) -> Markup:
     signs = SIGNS | {"missing": ""}  # "– 32 missing" would read as a negative number
     parts = [f"{signs[each]} {counts[each]} {each}".strip() for each in seen]
     bars = [
-        tag("i", class_=CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
+        tag("i", class_=CSS_CLASSES[each], style=f"flex: {counts[each]}", title=f"{counts[each]} {each}")
         for each in seen
     ]
     return tag(
@@ -101,10 +101,10 @@ def _methods(results: Results, group: str, title: str) -> Markup:
         "Matching networks and SNAIL train a model for each k.",
         "table2": "Each new task has one primitive never seen in training. Errors are over hold-outs.",
     }
-    charts = [published_figures.methods_chart(results, group, name) for name in BENCHMARKS]
+    charts = [published_figures.methods_chart(results, group, name) for name in BENCHMARK_TITLES]
     parts = [paragraph(words[group]), legend()]
     parts += [figures(*filter(None, charts))] if any(charts) else []
-    for name, benchmark in BENCHMARKS.items():
+    for name, benchmark in BENCHMARK_TITLES.items():
         parts += [tag("h3", benchmark), published_tables.methods_table(results, group, name)]
         parts.append(_made(group, f"*-{name}-*"))
     return section(group, title, *parts)
@@ -130,7 +130,7 @@ def _learning(results: Results) -> Markup:
         ("Our settings", "best", "tam-best"),
         ("The paper's settings", "reproduction", "tam-paper"),
     ):
-        runs_of = {name: results.runs_of(f"{stem}-{name}") for name in BENCHMARKS}
+        runs_of = {name: results.runs_of(f"{stem}-{name}") for name in BENCHMARK_TITLES}
         charts = [
             published_figures.learning(results, runs, name)
             for name, runs in runs_of.items()
@@ -145,7 +145,7 @@ def _seconds(results: Results) -> Markup:
         f"Validation at k = {published_figures.TIMED_K} against seconds of training, alone on the GPU, "
         "without compilation and validation; one line per method that was run."
     )
-    charts = [published_figures.seconds(results, name) for name in BENCHMARKS]
+    charts = [published_figures.seconds(results, name) for name in BENCHMARK_TITLES]
     shown = _charts(charts, "No timed run is finished.")
     title = "Quality against seconds of training"
     return section("seconds", title, paragraph(words), shown, _made("table1"))
@@ -156,7 +156,7 @@ def _levers(results: Results) -> Markup:
         "Our settings with one lever moved, for the same GPU-seconds: undone, or added if the preset best "
         "does not use it."
     )
-    found = list(filter(None, (published_tables.levers_table(results, name) for name in BENCHMARKS)))
+    found = list(filter(None, (published_tables.levers_table(results, name) for name in BENCHMARK_TITLES)))
     shown = [legend("the preset best"), *found]
     shown = shown if found else [missing("No run with a lever moved is finished.")]
     return section("levers", "What each lever gives", paragraph(words), *shown, _made("levers"))
@@ -177,7 +177,7 @@ def _sweeps(results: Results) -> Markup:
     charts = [
         published_figures.sweep(results, runs, name, axis)
         for what, (axis, _) in SWEEPS.items()
-        for name in BENCHMARKS
+        for name in BENCHMARK_TITLES
         if len(runs := results.sweep(name, what)) > 1
     ]
     shown = _charts(charts, "No run of the sweeps is finished.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from tam.experiments.jobs import stem
 from tam.io import infinite_if_none
-from tam.report.collect import BENCHMARKS, ROWS, Facts, Results, estimates_of
+from tam.report.collect import BENCHMARK_TITLES, ROWS, Facts, Results, estimates_of
 from tam.report.compare import Estimate, estimate
 from tam.report.curve import TITLES
 from tam.report.page.axis import Axis
@@ -34,7 +34,7 @@ def quality_series(results: Results, name: str) -> list[Series]:
 def quality_charts(results: Results) -> Markup:
     """Quality against k, one chart per benchmark."""
     charts = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric, series = results.metric(name), quality_series(results, name)
         label = f"{title}: {metric} against k, ours beside the paper's and the ceiling"
         chart = line_chart(series, k_axis(metric, results.shots), score_axis(metric), label)
@@ -44,7 +44,7 @@ def quality_charts(results: Results) -> Markup:
 
 def methods_chart(results: Results, table: str, name: str) -> Markup | None:
     """Every method's score against k on a benchmark; None without runs."""
-    metric, title = results.metric(name), BENCHMARKS[name]
+    metric, title = results.metric(name), BENCHMARK_TITLES[name]
     series = [
         against_k(_short(what, shown), metric, estimates_of(runs, metric), _look(what))
         for what, shown, in_paper in ROWS[table]
@@ -73,7 +73,7 @@ def _short(what: str, title: str) -> str:
 
 def learning(results: Results, runs: Sequence[Facts], name: str) -> Markup:
     """Validation scores against outer steps, one line per k; dotted, the test scores of the paper's TAM."""
-    title, series = BENCHMARKS[name], learning_series(results, runs, name)
+    title, series = BENCHMARK_TITLES[name], learning_series(results, runs, name)
     label = f"{title}: validation against outer steps"
     return figure(title, line_chart(series, Axis("outer steps"), score_axis(results.metric(name)), label))
 
@@ -104,7 +104,7 @@ def _mean_curve(runs: Sequence[Facts], metric: str, k: int) -> Iterator[Point]:
 
 def seconds(results: Results, name: str) -> Markup | None:
     """Quality against seconds of training, one line per method; None without timed runs."""
-    metric, title = results.metric(name), BENCHMARKS[name]
+    metric, title = results.metric(name), BENCHMARK_TITLES[name]
     series = []
     for what, shown, _ in ROWS["table1"]:
         curves = [list(_timed_curve(run, metric)) for run in results.runs_of(stem(what, "table1", name))]
@@ -140,7 +140,7 @@ def sweep(results: Results, runs: Mapping[int, Sequence[Facts]], name: str, axis
         points = [point(metric, value, one, f"{axis} = {value:g}") for value, one in found.items() if one]
         series.append(Series(f"k = {k}", points, f"k{place}"))
     across = Axis(axis, log=True, ticks=sorted(runs))
-    title = f"{BENCHMARKS[name]}: {axis}"
+    title = f"{BENCHMARK_TITLES[name]}: {axis}"
     return figure(title, line_chart(series, across, score_axis(metric), f"{title}, {metric} for each k"))
 
 

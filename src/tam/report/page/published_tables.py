@@ -6,7 +6,7 @@ from tam.errors import counted
 from tam.experiments.jobs import stem
 from tam.report.collect import (
     ABLATIONS,
-    BENCHMARKS,
+    BENCHMARK_TITLES,
     ROWS,
     Facts,
     Results,
@@ -31,7 +31,7 @@ def methods_table(results: Results, group: str, name: str) -> Markup:
             rows.append(_row(results, title, metric, runs, theirs))
     ceiling = results.ceiling(name, compositional)
     rows.append(["Ceiling", *(score_words(metric, ceiling[k]) for k in results.shots), ""])
-    return _table(results, name, rows, f"{BENCHMARKS[name]}: every method, ours and the paper's")
+    return _table(results, name, rows, f"{BENCHMARK_TITLES[name]}: every method, ours and the paper's")
 
 
 def _row(
@@ -51,7 +51,7 @@ def _row(
 def _table(results: Results, name: str | None, rows: Sequence[Sequence[str]], label: str) -> Markup:
     """A table of such rows, on one benchmark or on all."""
     metric = "" if name is None else results.metric(name)
-    first = "" if name is None else f"{BENCHMARKS[name]}, {metric}{UNIT[metric] and ', %'}"
+    first = "" if name is None else f"{BENCHMARK_TITLES[name]}, {metric}{UNIT[metric] and ', %'}"
     return html_table([first, *k_heads(results.shots), "training"], rows, label)
 
 
@@ -73,7 +73,7 @@ def reproduction_table(results: Results) -> Markup | None:
     if not results.reproductions:
         return None
     rows = []
-    for name, title in BENCHMARKS.items():
+    for name, title in BENCHMARK_TITLES.items():
         metric, theirs = results.metric(name), results.paper_estimates(name)["tam"]
         runs = results.runs_of(f"tam-paper-{name}")
         rows.append(_row(results, f"{title}, {metric}", metric, runs, theirs))
@@ -82,7 +82,7 @@ def reproduction_table(results: Results) -> Markup | None:
 
 def levers_table(results: Results, name: str) -> Markup | None:
     """Our best settings beside runs with one lever moved, for the same seconds; None without such runs."""
-    label = f"{BENCHMARKS[name]}: what each lever gives"
+    label = f"{BENCHMARK_TITLES[name]}: what each lever gives"
     return _changes(results, "best", name, results.short(name), results.moved_levers(name), label)
 
 
@@ -124,9 +124,9 @@ def timing_table(results: Results) -> Markup:
     """The paper's table of times: time to the best validated model, and its quality, means over k."""
     rows = []
     for method, paper in results.paper["timing"].items():
-        cells = [_timing_cell(results, method, name, paper[name]) for name in BENCHMARKS]
+        cells = [_timing_cell(results, method, name, paper[name]) for name in BENCHMARK_TITLES]
         rows.append([capitalised(TITLES[method]), *cells])
-    heads = [f"{title}, {results.metric(name)}" for name, title in BENCHMARKS.items()]
+    heads = [f"{title}, {results.metric(name)}" for name, title in BENCHMARK_TITLES.items()]
     return html_table(["", *heads], rows, "Time to the best validated model, and the quality there")
 
 

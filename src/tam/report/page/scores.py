@@ -10,7 +10,7 @@ from tam.report.page.html import Markup, join, tag
 from tam.report.words import SCALE, UNIT, as_printed, bare_score, score_words
 
 SIGNS: dict[Verdict, str] = {"better": "▲", "within error": "≈", "worse": "▼", "missing": "–"}
-CLASSES: dict[Verdict, str] = {
+CSS_CLASSES: dict[Verdict, str] = {
     "better": "better", "within error": "within", "worse": "worse", "missing": "missing"
 }  # fmt: skip
 
@@ -56,7 +56,7 @@ def chip(metric: str, ours: Estimate | None, theirs: Estimate) -> Markup:
 def mark(found: Verdict, by: str = "") -> Markup:
     """A verdict as a small label."""
     words = {"better": f"{by} better", "worse": f"{by} worse"}.get(found, f" {found}")
-    return tag("span", SIGNS[found] + words, class_=f"chip {CLASSES[found]}")
+    return tag("span", SIGNS[found] + words, class_=f"chip {CSS_CLASSES[found]}")
 
 
 def legend(whose: str = "the paper") -> Markup:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from tam.tasks.rng import Dice
 
-Kind = Literal[
+FormKind = Literal[
     "edit", "measure", "condition", "change", "test", "count", "place", "factor", "value", "values"
 ]
 Numbers = list[int]
@@ -25,7 +25,7 @@ class Form(NamedTuple):
     """
 
     text: str
-    takes: tuple[Kind, ...]
+    takes: tuple[FormKind, ...]
     run: Callable[..., Any]
     weight: int = 2
 
@@ -58,7 +58,7 @@ class Grammar:
         }
         self._leaves = {kind: [form for form in some if form.is_leaf] for kind, some in self._any.items()}
 
-    def draw(self, kind: Kind, depth: int, dice: Dice) -> Expression:
+    def draw(self, kind: FormKind, depth: int, dice: Dice) -> Expression:
         """A random expression, nested at most `depth` deep."""
         if kind in _CONSTANTS:
             return _CONSTANTS[kind](dice, self._values)

@@ -23,7 +23,7 @@ class ListLimits(NamedTuple):
         return len(y) <= self.longest_answer and all(0 <= v < self.values for v in y)
 
 
-class Inputs:
+class RandomLists:
     """Random lists of one style.
 
     Numbers are small (below 10), of any size, or a mix of both. They are all different, repeat by chance, or

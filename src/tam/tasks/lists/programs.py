@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tam.tasks.lists.edits import EDITS
 from tam.tasks.lists.grammar import UNDEFINED, Expression, Forms, Grammar, Numbers
-from tam.tasks.lists.inputs import Inputs, ListLimits
+from tam.tasks.lists.inputs import ListLimits, RandomLists
 from tam.tasks.lists.measures import CONDITIONS, MEASURES
 from tam.tasks.lists.numbers import CHANGES, TESTS
 from tam.tasks.rng import Dice, Rng
@@ -44,8 +44,8 @@ def draw_programs(limits: ListLimits, examples: int, seed: int) -> Iterator[Prog
     the same or mostly its inputs, or if an earlier one answers all probes alike. Few are constant.
     """
     grammar = Grammar(FORMS, limits.values)
-    # Inputs of many styles, on which equal functions agree and others hardly ever do.
-    probes = [Inputs(limits, Dice(Rng("list probes", number))).draw() for number in range(_PROBES)]
+    # RandomLists of many styles, on which equal functions agree and others hardly ever do.
+    probes = [RandomLists(limits, Dice(Rng("list probes", number))).draw() for number in range(_PROBES)]
     seen: set[int | str] = set()
     made = constant = failures = number = 0
     while failures < 1000:
@@ -83,7 +83,7 @@ def _examples(
     program: Expression, limits: ListLimits, count: int, dice: Dice
 ) -> list[tuple[Numbers, Numbers]] | None:
     """Draw examples with different inputs; None if the program is not worth learning."""
-    inputs = Inputs(limits, dice, program.constants)
+    inputs = RandomLists(limits, dice, program.constants)
     answers: dict[tuple[int, ...], Numbers] = {}
     for tried in range(_TRIES * count):
         x = inputs.draw()

@@ -11,7 +11,7 @@ import triton.language as tl
 from tam.models.fast.kernels.parts import dot, standard, standard_backward
 from tam.models.fast.kernels.sequence import sequence_and_place
 
-COUNTS = ["P", "L", "first", "Q", "C", "rows", "capacity"]
+_COUNTS = ["P", "L", "first", "Q", "C", "rows", "capacity"]
 
 
 @triton.jit
@@ -53,7 +53,7 @@ def _logits(
     return tl.where((outcome < C)[None, :], logits, float("-inf"))
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def read_forward(
     h, scale, shift, weight, bias, y, y_lengths, classes, source, log_prob, totals, P, L, first, Q, C, rows,
     span: tl.constexpr, D: tl.constexpr, outcomes: tl.constexpr, packed: tl.constexpr,
@@ -86,7 +86,7 @@ def _logit_gradients(logits, total, target, outcome, g):
     return ((outcome[None, :] == target[:, None]).to(tl.float32) - probability) * g[:, None]
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def read_backward(
     h, scale, shift, weight, bias, y, y_lengths, classes, source, totals, g_log_prob, g_h, P, L, first, Q, C,
     rows, capacity,
@@ -115,7 +115,7 @@ def read_backward(
     tl.store(g_h + row[:, None] * D + column[None, :], g_x, mask=(row < capacity)[:, None])
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def read_weights(
     h, scale, shift, weight, bias, y, y_lengths, classes, source, totals, g_log_prob, parts, P, L, first,
     Q, C, rows,

@@ -8,13 +8,13 @@ only those without padding, one sequence after another; `source` then maps rows 
 import triton
 import triton.language as tl
 
-COUNTS = [
+_COUNTS = [
     "P", "R", "L", "K0", "X", "K1", "Y", "offset", "rows", "front_rows", "lead_rows", "tokens", "length",
 ]  # fmt: skip
 """Arguments for whose values no kernel is specialised."""
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def pack_places(
     x_lengths, y_lengths, ends, starts, lengths, total, source, R, L, K0, X, K1,
     has_x: tl.constexpr, has_y: tl.constexpr, span: tl.constexpr, places: tl.constexpr,
@@ -61,7 +61,7 @@ def _tokens(ids, token, position, sequence, place, inside, length, column, D: tl
     return found + tl.load(position + place[:, None] * D + column, mask=mask, other=0.0)
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def assemble(
     front, x_ids, x_token, x_position, lead, y_ids, y_token, y_position, source, out, P, L, K0, X, K1, Y,
     front_rows, lead_rows,
@@ -95,7 +95,7 @@ def assemble(
     tl.store(out + row[:, None] * D + column, vector, mask=inside[:, None])
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def task_gradients(
     g, starts, x_lengths, to, L, offset, rows,
     after_x: tl.constexpr, packed: tl.constexpr, span: tl.constexpr, D: tl.constexpr,
@@ -122,7 +122,7 @@ def task_gradients(
     tl.store(to + (group * count + number) * D + column, total)
 
 
-@triton.jit(do_not_specialize=COUNTS)
+@triton.jit(do_not_specialize=_COUNTS)
 def token_gradients(
     g, ids, source, parts, P, L, offset, length, tokens,
     span: tl.constexpr, D: tl.constexpr, sums: tl.constexpr, packed: tl.constexpr,
