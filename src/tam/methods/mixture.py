@@ -61,6 +61,8 @@ def nearest_known(model: Model, support: Batch, count: int) -> Tensor:
     """The known embeddings with the lowest loss on each task's support, best first: `[count, B, S]`."""
     known = model.kept if model.primitives is None else model.primitives.detach()
     assert known is not None
+    if not count:
+        return known.new_empty(0, support.tasks, known.shape[1])
 
     def losses_at(z: Tensor) -> Tensor:
         """The loss of some known embeddings on every task, `[embeddings, B]`."""
