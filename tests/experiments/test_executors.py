@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from tam.errors import InterruptedRunError, UserError
+from tam.errors import OUT_OF_MEMORY, InterruptedRunError, UserError
 from tam.experiments.job import Job
 from tam.experiments.results import Folders, result_of, status
 from tam.experiments.run_workers import environment
@@ -108,6 +109,8 @@ def test_here_it_ends_in_time_and_goes_on(folders: Folders) -> None:
         (LockedError("taken"), Ending("claimed")),
         (UserError("no rows"), Ending("failed", "no rows", "error: no rows")),
         (KeyError("bug"), Ending("failed", "KeyError: 'bug'")),
+        (torch.OutOfMemoryError("CUDA out of memory"), Ending("failed", OUT_OF_MEMORY, OUT_OF_MEMORY)),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), Ending("failed", OUT_OF_MEMORY, OUT_OF_MEMORY)),
         (InterruptedRunError(), None),
     ],
 )
@@ -125,6 +128,7 @@ def test_how_an_attempt_ends(
     else:
         found = attempt(order)
         assert found[:2] == ending[:2]
+        assert found.out_of_memory == ending.out_of_memory
         assert ending.log in found.log
 
 
