@@ -157,6 +157,23 @@ def test_results_go_into_a_folder(folders: Folders, capsys: pytest.CaptureFixtur
     assert f"must be a folder: got {__file__}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-5", "soon"])
+def test_seconds_are_a_number_above_zero(
+    folders: Folders, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        reproduce(folders, JOBS, f"--seconds={seconds}")
+    assert f"must be a number above 0: got {seconds}" in capsys.readouterr().err
+
+
+def test_a_damaged_result_is_named_before_the_first_run_starts(folders: Folders) -> None:
+    folders.results.mkdir(parents=True)
+    (folders.results / "other-01234567.json").write_text('{"steps": ')
+    with pytest.raises(UserError, match=r"other-01234567\.json:1: not JSON"):
+        reproduce(folders, JOBS)
+    assert not folders.runs.exists()
+
+
 def test_cores_are_shared_where_affinities_are_unknown(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,9 +107,10 @@ def test_it_ends_in_time(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 class Crowded:
-    """An executor whose jobs end at once, out of memory if another runs; job `greedy` always is."""
+    """An executor whose jobs are out of memory if more run than there is room for; job `greedy` always."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 2) -> None:
+        self.room = room
         self.running: list[str] = []
         self.most: list[int] = []
 
@@ -123,19 +124,18 @@ class Crowded:
         """A job of it."""
 
         def __init__(self, executor: "Crowded", order: Order) -> None:
-            self.executor, self.order, self.polls = executor, order, 0
+            self.executor, self.order, self.polls, self.short = executor, order, 0, False
 
         def ending(self) -> Ending | None:
-            """Look three times before it ends, so that others start."""
+            """See whether there is room once all have started, and end a moment later."""
             self.polls += 1
+            crowd, name = self.executor.running, self.order.job.name
+            if self.polls == 2:
+                self.short = len(crowd) > self.executor.room or name == "greedy"
             if self.polls < 3:
                 return None
-            crowd, name = self.executor.running, self.order.job.name
-            short = len(crowd) > 2 or name == "greedy"
             crowd.remove(name)
-            if short:
-                return Ending("failed", OUT_OF_MEMORY, OUT_OF_MEMORY)
-            return Ending("finished")
+            return Ending("failed", OUT_OF_MEMORY) if self.short else Ending("finished")
 
         def stop(self) -> None: ...
         def kill(self) -> None: ...
@@ -154,6 +154,33 @@ def test_out_of_memory_beside_others_is_tried_again_with_fewer(
     assert status(small("greedy"), folders) == (False, f"failed: {OUT_OF_MEMORY}")
     assert max(executor.most) == 4
     assert executor.most[-1] == 1
+
+
+def test_jobs_that_are_out_of_memory_together_are_all_tried_again(folders: Folders) -> None:
+    runner = Runner(folders, Crowded(room=1), at_once=2)
+    runner.run([small("a"), small("b")])
+    assert not runner.failed
+    assert runner.at_once == 1
+
+
+def test_a_failure_while_stopping_is_recorded(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, killed = small("full"), small("killed")
+    runner = Runner(folders, Workers(), at_once=2)
+
+    def end(worker: Worker) -> Ending | None:
+        if not runner.running[0].asked_to_stop:
+            runner.stop()
+            return None
+        worker.process.kill()
+        name = worker._log.stem  # pyright: ignore[reportPrivateUsage]
+        return Ending("failed", "no space left on device" if name == "full" else "killed by SIGTERM")
+
+    monkeypatch.setattr(Worker, "ending", end)
+    runner.run([job, killed])
+    assert [one.name for one in runner.failed] == ["full"]
+    assert "killed: stopped" in capsys.readouterr().out
 
 
 def test_who_is_next(folders: Folders) -> None:

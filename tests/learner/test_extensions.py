@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tam
-from tests.learner.small import small_benchmark
+from tests.learner.small import small_benchmark, untrained
 
 pytestmark = pytest.mark.slow
 
@@ -33,3 +33,12 @@ def test_a_loaded_learner_answers_the_same(kind: str, extra: dict[str, Any], tmp
     assert rule.similarity(again) > 0.999
     mean = tam.TaskEmbedding.mean([rule, again])
     assert loaded.predict(mean, inputs) == learner.predict(rule, inputs)
+
+
+def test_searches_must_be_an_integer_of_at_least_two() -> None:
+    learner, examples = untrained("tam", starts=4), [([1, 2], "a"), ([2, 3], "b")]
+    assert learner.adapt(examples, searches=2).searches == 2
+    assert learner.adapt(examples, searches=9).searches == 4
+    for wrong in (1, 2.5, "x"):
+        with pytest.raises(tam.UserError, match="searches must be an integer of at least 2: got"):
+            learner.adapt(examples, searches=wrong)  # pyright: ignore[reportArgumentType]

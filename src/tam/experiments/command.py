@@ -1,6 +1,7 @@
 """The command `tam reproduce`, which needs only torch, numpy and safetensors."""
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
@@ -29,12 +30,13 @@ def _reproduce(options: argparse.Namespace, experiments: Mapping[str, Experiment
     """Carry out the command, and return the jobs that failed."""
     from tam.experiments.embeddings import EmbeddingMaps
     from tam.experiments.estimate import status_summary
-    from tam.experiments.results import Folders, Status, result_of, status
+    from tam.experiments.results import Folders, Status, check_files, result_of, status
     from tam.experiments.runner import Runner
     from tam.experiments.timing import timing_report
     from tam.training.preflight import check_device
 
     folders = Folders(options.results, options.runs, options.device)
+    check_files(folders)
     names = list(experiments) if ALL in options.experiments else options.experiments
     jobs = _chosen([job for name in names for job in experiments[name].jobs()], options)
     scored = {job.name for name in names if name != MAPS for job in experiments[name].jobs()}
@@ -120,7 +122,7 @@ def _parser(experiments: Mapping[str, Experiment]) -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="list finished and missing runs, and estimate the time")
     only = "only runs with this name, such as 'tam-*-0'; may be repeated"
     add("--only", action="append", metavar="PATTERN", help=only)
-    add("--seconds", type=float, metavar="S", help="stop within S seconds; run again to continue")
+    add("--seconds", type=_seconds, metavar="S", help="stop within S seconds; run again to continue")
     add("--at-once", type=_positive, default=1, metavar="N", help="run N at once (default: 1)")
     on = "one process per run (default), this process, or a Ray cluster (RAY_ADDRESS, or a local one)"
     add("--on", choices=("workers", "here", "ray"), default="workers", help=on)
@@ -137,6 +139,16 @@ def _folder(text: str) -> Path:
     if (folder := Path(text)).exists() and not folder.is_dir():
         raise argparse.ArgumentTypeError(f"must be a folder: got {text}")
     return folder
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise argparse.ArgumentTypeError(f"must be a number above 0: got {text}")
+    return seconds
 
 
 def _positive(text: str) -> int:

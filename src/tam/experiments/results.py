@@ -105,6 +105,12 @@ def _written(name: str, folders: Folders) -> list[Result]:
     return [read_json(file) for file in sorted(folders.results.glob(f"{name}-{HEX_DIGITS}.json"))]
 
 
+def check_files(folders: Folders) -> None:
+    """Raise an error if a result or error file is damaged: a run could not write its result beside it."""
+    for file in sorted(folders.results.glob("*.json")):
+        read_json(file)
+
+
 def is_timed(result: Mapping[str, Any]) -> bool:
     """Whether a result has the time of its steps, or needs none: on a CPU, or without steps."""
     on_cpu = result.get("config", {}).get("device") == "cpu"

@@ -129,6 +129,7 @@ class Runner:
 
     def _collect(self) -> None:
         """Remove and report the jobs that have ended."""
+        others = len(self.running) - 1
         for one in list(self.running):
             if (ending := one.attempt.ending()) is None:
                 continue
@@ -137,13 +138,13 @@ class Runner:
                 _say(one.job, f"finished after {time.monotonic() - one.started:.0f} s")
             elif ending.kind == "claimed":
                 _say(one.job, "another process is working on it")
-            elif ending.kind == "stopped" or one.asked_to_stop:
+            elif ending.kind == "stopped" or (one.asked_to_stop and ending.interrupted):
                 _say_stopped(one.job, one.started)
-            elif ending.out_of_memory and self.running:
+            elif ending.out_of_memory and others:
                 self._waiting.insert(0, one.job)
-                self.at_once = len(self.running)
-                count = counted(self.at_once, "other job")
-                _say(one.job, f"out of memory beside {count}: continues when one of them has ended")
+                self.at_once = min(self.at_once, others)
+                beside = counted(others, "other job")
+                _say(one.job, f"out of memory beside {beside}: continues when one of them has ended")
             else:
                 write_error(one.job, self.folders, ending.error, ending.log[-LOG_CHARACTERS:])
                 self.failed.append(one.job)

@@ -69,6 +69,11 @@ class Ending(NamedTuple):
         """Whether it failed for lack of memory, perhaps only because others used the same GPU."""
         return self.error == OUT_OF_MEMORY
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether it failed because it was told to stop before or after its work, or was killed."""
+        return self.error.startswith(("killed by", "KeyboardInterrupt"))
+
 
 EXIT_CODES = {"finished": 0, "failed": 1, "stopped": 75, "claimed": 76}
 """The exit code of the program for each ending."""

@@ -79,11 +79,11 @@ class Trained:
     def _with(self, searches: int | None) -> Method:
         """The method, limited to this many searches if it uses several."""
         method = self.method
-        if searches is None or not isinstance(method, TAM) or searches >= method.searches:
+        if searches is None or not isinstance(method, TAM) or method.searches == 1:
             return method
-        if searches < 2:
-            raise UserError(f"searches must be at least 2: got {shown(searches)}")
-        return replace(method, starts=searches)
+        if not isinstance(searches, int) or searches < 2:
+            raise UserError(f"searches must be an integer of at least 2: got {shown(searches)}")
+        return replace(method, starts=min(searches, method.starts))
 
     def _fit(
         self, method: Method, tasks: Sequence[Task], model: Model, choice: Choice
