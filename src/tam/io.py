@@ -14,6 +14,7 @@ from tam.errors import UnwritableError, UserError, shown
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """Exceptions that malformed file contents may raise."""
+_SQLITE = b"SQLite format 3\0"
 
 
 def path_of(name: str | Path, option: str = "a path") -> Path:
@@ -55,6 +56,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def _is_database(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
 @contextmanager
 def replacing(path: str | Path) -> Generator[Path]:
     """Yield a temporary file to write; on success it becomes the file at `path`.
@@ -68,6 +74,8 @@ def replacing(path: str | Path) -> Generator[Path]:
         file = Path(os.path.realpath(path_of(path)))
         if file.exists() and not file.is_file():
             raise UnwritableError(f"{path}: cannot be written: it exists and is not a file")
+        if file.exists() and _is_database(file):
+            raise UnwritableError(f"{path}: this is a store of tasks, which no other file replaces")
         temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}.part")
         temporary.touch(exist_ok=False)  # follows no link
         mode = temporary.stat().st_mode

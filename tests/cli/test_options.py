@@ -26,7 +26,7 @@ OPTIONS = {
         splits fold text kind columns
         backbone encoder freeze-encoder conditioning layers width heads bottleneck task-tokens
         task-first x-mask positions use-primitives mask-tokens copy hints programs
-        inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts
+        inner-steps inner-rate patience theta-update warm-share learn-blank proposer starts search-rates
         support small-share small-after small-sizes
         finetune unknown-share order support-sizes episode-queries most-shots smoothing
         steps tasks rows rate warmup clip validate-every checkpoint-every stop-after precision

@@ -14,6 +14,7 @@ from tests.learner.small import untrained
 pytestmark = pytest.mark.slow
 
 CLOSE: dict[str, Any] = {"atol": 1e-4, "rtol": 0}
+WORDS = ["abc", "bcd", "cda", "dab", "acd", "bda", "cab", "dca"] * 3
 
 
 def session(learner: tam.Learner, path: Path) -> Any:
@@ -76,6 +77,36 @@ def test_sequences_are_decoded_as_in_torch(starts: int, tmp_path: Path) -> None:
         ((answer, chance),) = likely.items()
         assert tuple(tokens[:length].tolist()) == answer
         assert np.exp(log_prob) == pytest.approx(chance, abs=1e-4)
+
+
+def test_unknown_tokens_are_copied_as_in_torch(tmp_path: Path) -> None:
+    """As documented in docs/onnx.md: a model of the user's own tasks copies, and reads unknown tokens."""
+    split_of = {"train": 1, "valid": 2, "test": 0}
+    shifts: Any = {
+        s: {f"by {n}": [(list(w), list(w[n:] + w[:n])) for w in WORDS]} for s, n in split_of.items()
+    }
+    learner = tam.Learner(preset="smoke", hints=0, shots=(1,), queries=2).fit(tam.tasks_from(shifts))
+    rule = learner.adapt([(list("abc"), list("bca"))])
+    run = session(learner, tmp_path / "m.onnx")
+    facts = run.get_modelmeta().custom_metadata_map
+    ids = {token: number for number, token in enumerate(json.loads(facts["vocabulary"]))}
+    named = {number: token for token, number in ids.items()}
+    for text in ("abc", "aÄb", "ÄÖÄ"):
+        known = [ids.get(token, int(facts["copied"]) + text.index(token)) for token in text]
+        x = np.zeros((1, int(facts["max_x"])), np.int64)
+        x[0, : len(text)] = known
+        y, length, ended = np.zeros((1, int(facts["max_y"])), np.int64), 0, False
+        while length < y.shape[1] and not ended:
+            fed = {"z": rule.vector[None], "x": x, "x_length": np.array([len(text)]), "y": y}
+            outputs: Any = run.run(None, fed | {"y_length": np.array([length])})
+            log_prob = outputs[0][0, length]
+            log_prob[int(facts["unknown"])] = -np.inf
+            token = log_prob.argmax()
+            if not (ended := bool(token == len(log_prob) - 1)):
+                y[0, length], length = token, length + 1
+        answer = [named[i] if i in named else text[i - int(facts["copied"])] for i in y[0, :length]]
+        expected: Any = learner.predict(rule, [list(text)])[0]
+        assert answer == expected[: y.shape[1]]
 
 
 def test_other_methods_are_an_error(tmp_path: Path) -> None:

@@ -24,6 +24,13 @@ def test_a_loaded_learner_has_the_config_it_was_trained_with(classifier: tam.Lea
         tam.load(tmp_path, device="cuda")
 
 
+def test_a_run_is_not_replaced(classifier: tam.Learner, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")  # as `tam train` writes it
+    with pytest.raises(tam.UserError, match="there is a run here, which no model replaces"):
+        classifier.save(tmp_path)
+    assert os.listdir(tmp_path) == ["config.json"]
+
+
 def _weights(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     def rewrite(folder: Path) -> None:
         file = folder / "model.safetensors"

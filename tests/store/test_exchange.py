@@ -25,6 +25,10 @@ def test_exported_and_imported(store: tam.Store, learner: tam.Learner, tmp_path:
     assert len(file.read_text().splitlines()) == 4
     with pytest.raises(tam.UserError, match="another file"):
         store.export(store.path)  # which would destroy it
+    with tam.Store(tmp_path / "other.db") as other:
+        with pytest.raises(tam.UserError, match=r"other.db: this is a store of tasks, which"):
+            store.export(other.path)
+        assert len(other) == 0
     with pytest.raises(tam.UserError, match=r"must not end in \.csv"):
         store.export(tmp_path / "tasks.csv")
     with tam.Store(tmp_path / "copy.db") as copy:

@@ -84,8 +84,13 @@ class Export:
         out = path_of(self.out, "--out")
         if out.suffix != ".onnx":
             raise UserError(f"--out must be the name of an ONNX file, such as model.onnx: got {self.out}")
-        load(self.run_folder).export_onnx(out, self.shots)
-        print(f"written to {out}: {out.stat().st_size:,} bytes")
+        learner = load(self.run_folder)
+        learner.export_onnx(out, self.shots)
+        which = "the last weights" if self.shots is None else f"the weights for k = {self.shots}"
+        print(f"written to {out}: {which}, {out.stat().st_size:,} bytes")
+        others = [str(k) for k, weights in learner.identities_.items() if weights != learner.identity_]
+        if self.shots is None and others:
+            print(f"note: tam adapt uses other weights for k = {', '.join(others)}: export them with --shots")
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ def _named(name: str) -> Any:
 
 @dataclass(frozen=True)
 class StoreCommand:
-    """Keep learned tasks by name: put, get, list, nearest, rename, remove, export, import, readapt."""
+    """Keep learned tasks: put, get, list, nearest, rename, annotate, remove, export, import, readapt."""
 
     action: (
         Annotated[Put, _named("put")]

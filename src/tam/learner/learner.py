@@ -12,7 +12,7 @@ import numpy as np
 from tam.config.config import Config
 from tam.errors import UserError
 from tam.evaluation.protocol import KShotScore, score
-from tam.io import path_of
+from tam.io import exists, path_of
 from tam.learner.adapting import Examples, Trained
 from tam.learner.answering import Answering, Inputs, Rules
 from tam.learner.fitting import fit_in, unwritable
@@ -227,8 +227,10 @@ class Learner:
         ]
 
     def save(self, folder: str | Path) -> None:
-        """Write the model and what is needed to use it: JSON and safetensors."""
+        """Write the model and what is needed to use it: JSON and safetensors; not over a run."""
         saved = self._used.saved
+        if exists(path_of(folder) / "config.json"):
+            raise UserError(f"{folder}: there is a run here, which no model replaces: give another folder")
         try:
             saved.write(path_of(folder))
         except (OSError, UnicodeEncodeError) as error:

@@ -8,10 +8,11 @@ The inputs are any number B of rows, each with the embedding of its own task:
 - sequences: `y`, int64 `[B, max_y]`, the tokens so far, padded with zeros, and `y_length`, int64 `[B]`.
 
 The output `log_prob` is float32: `[B, classes]`, for the labels in the order of `TaskEmbedding.labels`; or
-`[B, max_y + 1, V + 1]`, at position i for the token after the first i tokens of y; the last id is the end.
+`[B, max_y + 1, ids]`, at position i for the token after the first i tokens of y; the last id is the end.
 
-The file's metadata has `kind`, `vocabulary` (a JSON list: the token of each id), `max_x`, `max_y`, `classes`
-and `model`, the identity that `TaskEmbedding.model` must equal.
+The file's metadata has `kind`, `vocabulary` (a JSON list: the token of each id), `max_x`, `max_y`, `classes`,
+`model`, the identity that `TaskEmbedding.model` must equal, and the ids of unknown tokens, as in `TokenIds`:
+`unknown`, and `copied`, to which a token's first place in x is added; each is empty if there are none.
 """
 
 import contextlib
@@ -105,6 +106,8 @@ def write_onnx(path: Path, method: Method, model: Model, vocabulary: Vocabulary,
         "max_y": str(spec.max_y),
         "classes": str(spec.classes),
         "model": identity,
+        "unknown": "" if spec.unknown_token is None else str(spec.unknown_token),
+        "copied": str(spec.vocabulary) if spec.unknown_tokens and spec.copies else "",
     }
     onnx.helper.set_model_props(made, facts)
     onnx.checker.check_model(made)

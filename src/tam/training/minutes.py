@@ -315,6 +315,8 @@ def _schedule(
         raise UserError(
             f"minutes must be about {least:g} or more for these tasks on this machine, scoring included"
         )
+    if "steps" in given:
+        planned = min(planned, config.training.steps)
     every = math.ceil(planned / validations)
     limit = round(training + (validations - 1 + before) * validation, 1)
     changes: dict[str, Any] = {"steps": _FASTER * planned, "validate_every": every, "max_seconds": limit}
