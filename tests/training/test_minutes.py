@@ -144,6 +144,15 @@ def test_what_is_given_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert planned.network.layers != config.network.layers
 
 
+def test_a_plan_has_the_steps_that_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-3))
+    config = Config.from_preset("quick", steps=20)
+    plan = settle(config, toy_tasks(), tmp_path, preset="quick", given={"steps": 20}, minutes=1)
+    assert plan.config.training.steps == 20
+    assert plan.config.training.validate_every <= 20, "so that it is validated on the way"
+    assert "about 20 steps" in "\n".join(plan.notes)
+
+
 def test_a_plan_is_kept_for_when_the_run_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, tasks = Config.from_preset("quick"), toy_tasks(size=200)
     monkeypatch.setattr(planning, "_measure", costs(1e-5, 1e-6))
