@@ -62,8 +62,8 @@ class TamSettings(MethodSettings):
     """Number of searches for a new task's z: the first starts at 0 (the paper), the others at the embeddings
     of training tasks or primitives that fit its examples best. Their answers are averaged."""
     search_rates: tuple[float, ...] = (1.0,)
-    """With several starts: multiples of the learning rate. Every place to start from gets a search at each of
-    them, so there are fewer such places."""
+    """With several starts: multiples of the learning rate. Every starting point is searched at each of them;
+    `starts` counts all searches."""
     support: Literal["all", "mixed"] = "all"
     """Fit z to all rows (the paper), or in some tasks to a small random support; θ always learns from all."""
     small_share: float | None = None

@@ -32,7 +32,7 @@ def fit_mixtures(
     searches: int,
     steps: Sequence[int],
     rate: Rate,
-    multiples: Sequence[float] = (1.0,),
+    multiples: Sequence[float],
 ) -> list[Tensor]:
     """Learn B tasks, each by M searches; θ is fixed.
 
